@@ -55,7 +55,7 @@ const std::vector<Question>& questions() {
       {"workers", "List the workers", {}, {}, {}},
       {"bands", "List the bands of all workers: what they have and use", {}, {}, {}},
       {"queues", "How full the queues of every band are", {}, {}, {}},
-      {"counters", "What the supervisor has counted since it started", {}, {}, {}},
+      {"counters", "What the supervisor, or a worker, has counted", {{"WORKER", "Left out: the supervisor", false}}, {}, {}},
       {"priority",
        "Change the priority of a job (larger runs first; in pools with priorities \"1-99\" smaller)",
        {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},

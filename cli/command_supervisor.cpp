@@ -34,10 +34,15 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
   using supervisor::Damage;
   if (options.no_state) return std::shared_ptr<supervisor::OpenJournal>{};
   PENSTOCK_TRY(make_state_directory(options.state));
-  Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(
-      {options.state, options.salvage ? Damage::Salvage : Damage::Refuse, lease, watch, options.new_branch});
+  supervisor::StateOptions state;
+  state.directory = options.state;
+  state.damage = options.salvage ? Damage::Salvage : Damage::Refuse;
+  state.lease = lease;
+  state.watch = watch;
+  state.new_branch = options.new_branch;
+  state.tell = [](const supervisor::JournalLoss& loss) { std::cerr << to_string(loss) << '\n'; };
+  Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(state);
   if (!opened) return opened.error();
-  for (const supervisor::JournalLoss& loss : opened->recovered.losses) std::cerr << to_string(loss) << '\n';
   return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
 }
 
@@ -104,6 +109,7 @@ class LeaseWatched {
 };
 
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
+  spare_limited_address_space();
   ReloadSignals reload_signals;  // Before the first thread.
   raise_open_files_limit();
   Result<FileConfig> config = load_config(invocation);
@@ -111,8 +117,6 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
   for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
     log_line(LogLevel::Warn, "policy", warning);
-  if (config->supervisor.memory_max.is_zero())
-    config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 
@@ -130,6 +134,9 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
 
   Loop loop;
   ActorHost actors{loop};
+  // Its threads and its journal have what they take of a limit of this process.
+  if (config->supervisor.memory_max.is_zero())
+    config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   supervisor::GatewayOptions gateway_options;
   gateway_options.listen = *listen;
   gateway_options.link = config->link;

@@ -282,6 +282,25 @@ struct BandLoad {
   storeUsedBytes @7 :Int64;
 }
 
+struct WorkerCounters {              # see protocol/worker_counters.hpp
+  assigned @0 :UInt64;
+  started @1 :UInt64;
+  succeeded @2 :UInt64;
+  failed @3 :UInt64;
+  cancelled @4 :UInt64;
+  returned @5 :UInt64;
+  stale @6 :UInt64;
+  forwardHits @7 :UInt64;
+  forwardMisses @8 :List(UInt64);    # by `forward` of AttemptReport
+  fetches @9 :UInt64;
+  demoted @10 :UInt64;
+  exclusive @11 :UInt64;
+  reliefSteps @12 :UInt64;
+  grown @13 :UInt64;
+  spills @14 :UInt64;
+  roomWaits @15 :UInt64;
+}
+
 struct ReplicaReport {
   job @0 :UInt32;
   producer @1 :UInt32;
@@ -310,6 +329,7 @@ struct FromWorker {
       jobs @2 :List(JobReports);
       replicas @3 :List(ReplicaReport);
       loads @4 :List(BandLoad);
+      counters @20 :WorkerCounters;  # with loads; none: not said
     }
     drainState :group { draining @5 :Bool; empty @6 :Bool; }
     explanation :group { question @7 :UInt64; known @8 :Bool; state @9 :Text; reason @10 :Text; }

@@ -14,7 +14,9 @@ using Admin = import "admin.capnp";
 #   UInt64 revision, higher in the newer slot | UInt64 number and UInt64 chain of the last commit that was promised |
 #   UInt64 1 after a salvage or a restore until somebody begins to use it, else 0 |
 #   UInt64 count of doubled entries, and of each: UInt64 bytes, key, UInt64 bytes, value |
-#   UInt64 bytes, that commit as a write batch of RocksDB; 0: it was on the disk before the anchor told of it.
+#   UInt64 bytes, that commit as a write batch of RocksDB; 0: it was on the disk before the anchor told of it |
+#   UInt64 1 after a salvage until somebody begins to use it, else 0; older versions end before. After a 1 what is missing:
+#   UInt64 places that could not be read | UInt64 last commits that were promised | UInt64 1: whether there are such is not known.
 
 struct JournalHead {
   format @0 :UInt32;        # 5: commits are numbered; 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "common/protocol/cancel.hpp"
 #include "common/protocol/failure.hpp"
 #include "common/protocol/handshake.hpp"
+#include "common/protocol/worker_counters.hpp"
 
 namespace penstock {
 
@@ -32,6 +34,8 @@ enum class ForwardResult : std::uint8_t {
   Quota = 4,
   Lease = 5,         ///< Its lease was revoked before its inputs were complete.
 };
+
+static_assert(static_cast<std::size_t>(ForwardResult::Lease) + 1 == WorkerCounters::kForwardResults);
 
 /// The latest word about one attempt. It owns the next `output_count` outputs of its batch, and the next failure if it
 /// failed.
@@ -103,6 +107,7 @@ struct ReportBatch {
   std::vector<JobReports> jobs;
   std::vector<ReplicaReport> replicas;
   std::vector<BandLoad> loads;  ///< With the periodic report and when a band falls idle.
+  std::optional<WorkerCounters> counters{};  ///< With the loads.
   friend bool operator==(const ReportBatch&, const ReportBatch&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "common/runtime/host.hpp"
 
+#include <malloc.h>
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 
 #include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
@@ -49,6 +51,19 @@ ProcessUsage process_usage() {
   return {us(usage.ru_utime) + us(usage.ru_stime), std::int64_t{usage.ru_maxrss} * 1024};
 }
 
+namespace {
+
+/// What counts towards a limit of this process by now.
+std::int64_t taken_of(int resource) {
+  // proc(5): pages of size, resident, shared, text, lib, data.
+  std::ifstream file{"/proc/self/statm"};
+  std::array<std::int64_t, 6> pages{};
+  for (std::int64_t& each : pages) file >> each;
+  return (resource == RLIMIT_AS ? pages[0] : pages[5]) * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
 MemoryBounds read_memory_bounds() {
   MemoryBounds bounds;
   bounds.host = Bytes{std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)};
@@ -56,10 +71,16 @@ MemoryBounds read_memory_bounds() {
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
     rlimit limit{};
     if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
-    const Bytes bytes{static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX))};
+    const auto allowed = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
+    const Bytes bytes{std::max<std::int64_t>(0, allowed - taken_of(resource))};
     bounds.process = bounds.process ? std::min(*bounds.process, bytes) : bytes;
   }
   return bounds;
+}
+
+void spare_limited_address_space() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
 }
 
 void step_back() {

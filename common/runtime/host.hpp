@@ -28,9 +28,12 @@ ProcessUsage process_usage();
 struct MemoryBounds {
   Bytes host;                    ///< All that the host has.
   std::optional<Bytes> group;    ///< The limit of its control group; none: no limit.
-  std::optional<Bytes> process;  ///< The tighter one of the limits of its address space and of its data.
+  std::optional<Bytes> process;  ///< What the limits of its address space and of its data leave beside what it has by now.
 };
 MemoryBounds read_memory_bounds();
+/// Under a limit of the address space all threads share one heap; each would reserve 64 MiB for its own. To be called
+/// before the first thread.
+void spare_limited_address_space();
 /// Lets the calling thread stand behind the others of this host for as long as it lives: it gets a processor that is free
 /// as before, and about a tenth of one that others want.
 void step_back();

@@ -69,6 +69,12 @@ std::string encode(const Anchor& anchor, std::uint64_t revision) {
     append_text(body, value);
   }
   append_text(body, anchor.batch);
+  append_number(body, anchor.untold ? 1 : 0);
+  if (anchor.untold) {
+    append_number(body, anchor.untold->gaps);
+    append_number(body, anchor.untold->commits_lost);
+    append_number(body, anchor.untold->end_unknown ? 1 : 0);
+  }
   std::string slot;
   append_number(slot, kMagic);
   append_number(slot, XXH3_64bits(body.data(), body.size()));
@@ -94,6 +100,12 @@ std::optional<Slot> decode(std::string_view bytes) {
     slot.anchor.doubled[std::move(key)] = body.text();
   }
   slot.anchor.batch = body.text();
+  if (!body.rest.empty() && body.number() != 0) {  // An older version ends before.
+    SalvageLoss& untold = slot.anchor.untold.emplace();
+    untold.gaps = body.number();
+    untold.commits_lost = body.number();
+    untold.end_unknown = body.number() != 0;
+  }
   return body.fine ? std::optional{std::move(slot)} : std::nullopt;
 }
 
@@ -128,7 +140,7 @@ AnchorFile::Found AnchorFile::read(const std::string& directory) {
 }
 
 bool AnchorFile::fits(const Anchor& anchor) {
-  std::size_t bytes = kHeadBytes + 64 + anchor.batch.size();
+  std::size_t bytes = kHeadBytes + 96 + anchor.batch.size();
   for (const auto& [key, value] : anchor.doubled) bytes += 16 + key.size() + value.size();
   return bytes <= kSlotBytes;
 }

@@ -15,12 +15,20 @@
 
 namespace penstock {
 
+/// What a salvage could not keep. Whoever begins to use the storage tells of it first.
+struct SalvageLoss {
+  std::uint64_t gaps = 0;          ///< Places where at least one entry could not be read.
+  std::uint64_t commits_lost = 0;  ///< The last so many that were promised are not there.
+  bool end_unknown = false;        ///< The anchor is lost, too: whether the last commits are there, nobody knows.
+};
+
 /// Every commit has a number, one more than that before, and a chain: the hash of its bytes and of the chain before.
 struct Anchor {
   std::uint64_t number = 0;  ///< Of the newest commit that anybody may have been told of; 0: there was none.
   std::uint64_t chain = 0;
   bool rewritten = false;  ///< The storage was salvaged or restored, and nobody has begun to use it since.
   std::map<std::string, std::string, std::less<>> doubled;  ///< Entries whose newest values are kept here, too.
+  std::optional<SalvageLoss> untold{};  ///< Of a salvaged storage that nobody has begun to use since.
   std::string batch;  ///< The commit itself, as the storage writes it; empty: it was on the disk before this was written.
 };
 

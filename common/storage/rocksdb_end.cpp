@@ -96,6 +96,7 @@ Result<std::unique_ptr<ProvenEnd>> ProvenEnd::open(rocksdb::DB& database, const 
   findings.beyond_anchor = last.number - anchor.number;
   findings.last = last.number;
   findings.rewritten = anchor.rewritten;
+  findings.untold = anchor.untold;
   anchor.number = last.number;
   anchor.chain = last.chain;
   anchor.batch.clear();
@@ -126,7 +127,9 @@ rocksdb::Status ProvenEnd::write(rocksdb::DB& database, rocksdb::WriteBatch& cha
     const auto doubled = anchor.doubled.find(change.key);
     if (doubled == anchor.doubled.end()) continue;
     doubled->second = change.value;
-    if (change.kind == StorageBatch::Kind::Put) anchor.rewritten = false;  // Whoever begins to use it writes these.
+    if (change.kind != StorageBatch::Kind::Put) continue;
+    anchor.rewritten = false;  // Whoever begins to use it writes these.
+    anchor.untold.reset();
   }
   const bool at_once = sync == Sync::Yes && !has_unsynced_ &&
                        (anchor.batch = changes.Data(), AnchorFile::fits(anchor));

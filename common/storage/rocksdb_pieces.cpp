@@ -311,7 +311,9 @@ void walk_log(std::string_view file, const Take& take, const Miss& miss) {
   for (std::size_t at = 0; at < file.size();) {
     const std::string_view page = file.substr(at, kPageBytes - at % kPageBytes);
     if (page.size() < kHeaderBytes) {
-      at += page.size();  // No header fits here.
+      // No header fits into the end of a page. Elsewhere the file was cut in the middle of one.
+      if (at % kPageBytes + page.size() < kPageBytes) miss();
+      at += page.size();
       continue;
     }
     const LogPart part = part_at(page);

@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "common/storage/durable_files.hpp"
 #include "common/storage/rocksdb_list.hpp"
 #include "common/storage/rocksdb_pieces.hpp"
 
@@ -208,11 +209,23 @@ LogsRead read_logs(const std::string& directory) {
   const std::vector<fs::path> logs = files_with(directory, ".log");
   for (const fs::path& log : logs) {
     read_file(log, bytes);
-    const LogRead read = read_log_pieces(bytes, [](const Piece&) {});
+    const LogRead read = read_log_pieces(bytes, [&all](const Piece& piece) {
+      if (piece.kind == Piece::Kind::Value && piece.key == kEndKey) all.last = decode_end(piece.value);
+    });
     all.gaps += read.gaps + (read.torn && log != logs.back() ? 1 : 0);
     all.torn = read.torn && log == logs.back();
   }
   return all;
+}
+
+Result<void> cut_torn_log(const std::string& directory) {
+  const fs::path newest = files_with(directory, ".log").back();
+  std::string bytes;
+  read_file(newest, bytes);
+  std::error_code code;
+  fs::resize_file(newest, extent_of_log(bytes).end, code);
+  if (code) return Error{ErrorCode::Internal, newest.string(), code.message(), {}};
+  return sync_path(newest.string());
 }
 
 }  // namespace penstock

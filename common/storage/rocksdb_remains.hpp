@@ -3,8 +3,10 @@
 
 #include <rocksdb/db.h>
 
+#include <optional>
 #include <string>
 
+#include "common/storage/rocksdb_end.hpp"
 #include "common/storage/rocksdb_storage.hpp"
 
 namespace penstock {
@@ -17,11 +19,14 @@ namespace penstock {
 rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Options& options, rocksdb::DB& target,
                              SalvageOutcome& outcome);
 
-/// The numbers and chains of the commits in the logs of a directory; the logs are only read.
+/// What the logs of a directory say of their own end; they are only read.
 struct LogsRead {
   std::uint64_t gaps = 0;  ///< Places that cannot be read, with something behind them that can.
   bool torn = false;       ///< The end of the newest cannot be read.
+  std::optional<CommitNumber> last{};  ///< The last commit that they have; none: they have none with a number.
 };
 LogsRead read_logs(const std::string& directory);
+/// Takes what cannot be read off the end of the newest log, synced. REQUIRES: it was promised to nobody. Error: Internal.
+Result<void> cut_torn_log(const std::string& directory);
 
 }  // namespace penstock

@@ -367,7 +367,9 @@ Result<void> prove_end(rocksdb::DB& fresh, const std::string& damaged, const std
   const AnchorFile::Found found = AnchorFile::read(damaged);
   CommitNumber end = end_of(fresh).value_or(CommitNumber{});
   Anchor anchor = found.anchor.value_or(Anchor{});
-  outcome.end_unknown = !found.anchor.has_value() && (found.exists || end.number > 0);
+  const SalvageLoss before = anchor.untold.value_or(SalvageLoss{});
+  outcome.gaps += before.gaps;
+  outcome.end_unknown = before.end_unknown || (!found.anchor.has_value() && (found.exists || end.number > 0));
   rocksdb::WriteBatch changes;
   if (anchor.number > end.number) {
     const bool has_last = !anchor.batch.empty();
@@ -377,6 +379,7 @@ Result<void> prove_end(rocksdb::DB& fresh, const std::string& damaged, const std
       if (!value.empty() && !changes.Put(slice(key), slice(value)).ok()) break;
     end = {anchor.number, anchor.chain};
   }
+  outcome.commits_lost += before.commits_lost;
   const std::string last = encode_end(end);
   rocksdb::Status status = changes.Put(slice(kEndKey), slice(last));
   rocksdb::WriteOptions writing;
@@ -387,6 +390,7 @@ Result<void> prove_end(rocksdb::DB& fresh, const std::string& damaged, const std
   anchor.chain = end.chain;
   anchor.batch.clear();
   anchor.rewritten = true;
+  anchor.untold = outcome;
   const Result<std::unique_ptr<AnchorFile>> file = AnchorFile::open(directory, anchor);
   if (!file) return file.error();
   return {};
@@ -417,13 +421,18 @@ Result<void> check_logs(const RocksdbOptions& options, StorageFindings& findings
                  "start once with `--salvage` to keep what is intact"};
   findings.torn = logs.torn;
   if (!logs.torn || !options.provable) return {};
+  const AnchorFile::Found anchor = AnchorFile::read(access_of(options));
+  // RocksDB passes over a commit that is too short, and refuses one of the right length with other bytes: a page that the
+  // power cut kept from the disk. All that was promised is before it, so both are cut off.
+  if (logs.last.has_value() && ProvenEnd::compare(options.directory, logs.last, anchor))
+    return cut_torn_log(access_of(options));
   rocksdb::Options reading = options_of(options);
   reading.create_if_missing = false;
   rocksdb::DB* opened = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(reading, access_of(options), &opened); !status.ok())
     return error_of_opening(status, options.directory);
   const std::unique_ptr<rocksdb::DB> database{opened};
-  return ProvenEnd::compare(options.directory, end_of(*database), AnchorFile::read(access_of(options)));
+  return ProvenEnd::compare(options.directory, end_of(*database), anchor);
 }
 
 /// The directory is locked.

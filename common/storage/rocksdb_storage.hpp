@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/storage/anchor_file.hpp"
 #include "common/storage/storage.hpp"
 
 namespace penstock {
@@ -38,15 +40,13 @@ struct StorageFindings {
   bool torn = false;                ///< A commit that nobody was told of was cut off.
   bool mended = false;              ///< The last commit was torn, and taken from the anchor.
   bool rewritten = false;           ///< It was salvaged or restored, and nobody has begun to use it since.
+  std::optional<SalvageLoss> untold{};  ///< The same of a salvage: nobody may have been told what is missing.
 };
 
-/// What reading a damaged directory has brought.
-struct SalvageOutcome {
+/// What reading a damaged directory has brought. The losses of a salvage before it that nobody was told of count, too.
+struct SalvageOutcome : SalvageLoss {
   std::uint64_t entries_kept = 0;
-  std::uint64_t gaps = 0;         ///< Places where at least one entry could not be read.
-  std::string damaged_directory;  ///< Where the damaged original is now; it is never deleted by us.
-  std::uint64_t commits_lost = 0;  ///< The last so many that were promised are not there.
-  bool end_unknown = false;        ///< The anchor is lost, too: whether the last commits are there, nobody knows.
+  std::string damaged_directory{};  ///< Where the damaged original is now; it is never deleted by us.
 };
 
 /// Every block and every write-ahead record has a checksum; blocks are compressed with LZ4. A write-ahead log whose

@@ -128,6 +128,26 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 
+void write_counters(const WorkerCounters& from, schema::WorkerCounters::Builder to) {
+  to.setAssigned(from.assigned);
+  to.setStarted(from.started);
+  to.setSucceeded(from.succeeded);
+  to.setFailed(from.failed);
+  to.setCancelled(from.cancelled);
+  to.setReturned(from.returned);
+  to.setStale(from.stale);
+  to.setForwardHits(from.forward_hits);
+  auto misses = to.initForwardMisses(static_cast<unsigned>(WorkerCounters::kForwardResults));
+  for (unsigned i = 0; i < misses.size(); ++i) misses.set(i, from.forward_misses[i]);
+  to.setFetches(from.fetches);
+  to.setDemoted(from.demoted);
+  to.setExclusive(from.exclusive);
+  to.setReliefSteps(from.relief_steps);
+  to.setGrown(from.grown);
+  to.setSpills(from.spills);
+  to.setRoomWaits(from.room_waits);
+}
+
 void write(const ReportBatch& message, schema::FromWorker::Builder root) {
   auto out = root.initReportBatch();
   out.setNumber(message.number);
@@ -153,6 +173,7 @@ void write(const ReportBatch& message, schema::FromWorker::Builder root) {
     to.setQuotaUsedBytes(from.quota_used.value());
     to.setStoreUsedBytes(from.store_used.value());
   }
+  if (message.counters) write_counters(*message.counters, out.initCounters());
 }
 
 void write(const DrainState& message, schema::FromWorker::Builder root) {
@@ -313,6 +334,30 @@ JobReports read_reports(schema::JobReports::Reader in) {
   return reports;
 }
 
+WorkerCounters read_counters(schema::WorkerCounters::Reader in) {
+  WorkerCounters counters;
+  counters.assigned = in.getAssigned();
+  counters.started = in.getStarted();
+  counters.succeeded = in.getSucceeded();
+  counters.failed = in.getFailed();
+  counters.cancelled = in.getCancelled();
+  counters.returned = in.getReturned();
+  counters.stale = in.getStale();
+  counters.forward_hits = in.getForwardHits();
+  const auto misses = in.getForwardMisses();
+  // A later version may know more reasons.
+  for (unsigned i = 0; i < misses.size() && i < WorkerCounters::kForwardResults; ++i)
+    counters.forward_misses[i] = misses[i];
+  counters.fetches = in.getFetches();
+  counters.demoted = in.getDemoted();
+  counters.exclusive = in.getExclusive();
+  counters.relief_steps = in.getReliefSteps();
+  counters.grown = in.getGrown();
+  counters.spills = in.getSpills();
+  counters.room_waits = in.getRoomWaits();
+  return counters;
+}
+
 ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
   ReportBatch batch;
   batch.number = in.getNumber();
@@ -331,6 +376,7 @@ ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
     load.store_used = Bytes{from.getStoreUsedBytes()};
     batch.loads.push_back(load);
   }
+  if (in.hasCounters()) batch.counters = read_counters(in.getCounters());
   return batch;
 }
 
@@ -458,7 +504,7 @@ Result<std::vector<FromWorker>> decode_from_worker(std::span<const std::byte> by
 std::size_t wire_size(const FromWorker& message) {
   std::size_t bytes = 96;
   if (const auto* batch = std::get_if<ReportBatch>(&message)) {
-    bytes += batch->replicas.size() * 16 + batch->loads.size() * 48;
+    bytes += batch->replicas.size() * 16 + batch->loads.size() * 48 + (batch->counters ? 192 : 0);
     for (const JobReports& job : batch->jobs) {
       bytes += 96 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 56;
       for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size() + failure.detail.size();

@@ -124,16 +124,22 @@ Result<OpenJournal> open_state_directory(const StateOptions& state) {
   Result<std::unique_ptr<Storage>> storage = RocksdbStorage::open(options, &findings);
   if (!storage) return storage.error();
   log_findings(findings);
+  if (findings.untold.has_value() && state.damage == Damage::Refuse)
+    return Error{ErrorCode::StorageDamaged, state.directory,
+                 "was salvaged by a start that ended before it had said what is lost",
+                 "start once with `--salvage`, which lists it"};
   Result<Recovered> recovered = recover(**storage, state.damage);
   if (!recovered) return recovered.error();
   if (findings.rewritten || findings.torn || state.damage == Damage::Salvage || state.new_branch)
     renew_branch(recovered->identity, random_incarnation().value(), unix_now_ms() / 1000);
+  losses.insert(losses.end(), recovered->losses.begin(), recovered->losses.end());
+  if (doubtful) list_doubtful(*recovered, losses);
+  if (state.tell)
+    for (const JournalLoss& loss : losses) state.tell(loss);
   Result<JournalIdentity> identity = begin_life(**storage, *recovered, random_incarnation().value());
   if (!identity) return identity.error();
   recovered->identity = *identity;
   identify_jobs(recovered->state, *identity);
-  losses.insert(losses.end(), recovered->losses.begin(), recovered->losses.end());
-  if (doubtful) list_doubtful(*recovered, losses);
   recovered->losses = std::move(losses);
   opened.storage = std::move(storage).value();
   opened.recovered = std::move(recovered).value();

@@ -1,6 +1,7 @@
 // The directory in which a supervisor keeps what must outlive it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,11 +26,14 @@ struct StateOptions {
   Duration lease = SupervisorConfig{}.lease;
   /// Of one that stands by: what it has seen of the holder so far. Null: a holder that lives is let be.
   LeaseWatch* watch = nullptr;
+  /// Is told of every loss before anybody goes on from what is left; may be empty.
+  std::function<void(const JournalLoss&)> tell{};
   bool new_branch = false;  ///< An operator knows that the state does not go on from where it was left; see `renew_branch`.
 };
 
 /// Opens the journal in the directory and reads it whole. With `Damage::Salvage` what is damaged is taken out, listed in
-/// `recovered.losses`, and the damaged original is kept beside it. Errors: StorageLocked (names host and process of the
+/// `recovered.losses`, and the damaged original is kept beside it. A salvage that ended before it had told of that is done
+/// again: until then the state is damaged. Errors: StorageLocked (names host and process of the
 /// holder), StorageDamaged, StorageFull, VersionMismatch, InvalidArgument (the directory cannot be written to).
 Result<OpenJournal> open_state_directory(const StateOptions& options);
 

@@ -386,7 +386,7 @@ Bytes default_memory_max(const MemoryBounds& bounds) {
   if (bounds.group) most = std::min(most, Bytes{bounds.group->value() / 4 * 3});
   // Address space is also taken by stacks, and by what allocators reserve and never touch.
   if (bounds.process) most = std::min(most, Bytes{bounds.process->value() / 2});
-  return most;
+  return std::max(most, Bytes{1});  // 0 would be no limit.
 }
 
 Result<void> check_parts(const std::vector<PoolConfig>& pools) {

@@ -60,6 +60,36 @@ Value describe(const SupervisorCounters& counters, const PolicyState& policy) {
                        {"policy_passes_given_up", policy.given_up}};
 }
 
+/// Counts of events of a worker's life, as of its last load report.
+Value describe(const WorkerCounters& counters) {
+  const auto misses = [&](ForwardResult why) { return counters.forward_misses[static_cast<std::size_t>(why)]; };
+  return Value::Record{{"attempts_assigned", counters.assigned},
+                       {"attempts_started", counters.started},
+                       {"attempts_succeeded", counters.succeeded},
+                       {"attempts_failed", counters.failed},
+                       {"attempts_cancelled", counters.cancelled},
+                       {"attempts_returned", counters.returned},
+                       {"events_stale", counters.stale},
+                       {"forward_hits", counters.forward_hits},
+                       {"forward_misses_input_remote", misses(ForwardResult::InputRemote)},
+                       {"forward_misses_input_spilled", misses(ForwardResult::InputSpilled)},
+                       {"forward_misses_memory", misses(ForwardResult::Quota)},
+                       {"forward_misses_lease", misses(ForwardResult::Lease)},
+                       {"inputs_fetched", counters.fetches},
+                       {"subtasks_demoted", counters.demoted},
+                       {"memory_grants_exclusive", counters.exclusive},
+                       {"memory_grants_grown", counters.grown},
+                       {"memory_relief_steps", counters.relief_steps},
+                       {"data_spilled", counters.spills},
+                       {"outputs_waited_for_room", counters.room_waits}};
+}
+
+Result<Value> describe_counters_of(const WorkerTable& workers, const std::string& name) {
+  const WorkerSlot slot = workers.find(name);
+  if (!slot.valid()) return Error{ErrorCode::NotFound, "worker '" + name + "'", "is not known", "`workers` lists them"};
+  return describe(workers[slot].counters);
+}
+
 /// The answer to an order that is carried out while nothing can be written: a crash undoes it.
 Value unwritten(const Value& answer) {
   Value::Record fields = answer.record() == nullptr ? Value::Record{} : *answer.record();
@@ -92,6 +122,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "workers") return describe_workers();
   if (command == "bands") return describe_bands();
   if (command == "queues") return describe_queues();
+  if (command == "counters" && !operand(request, 0).empty()) return describe_counters_of(workers_, operand(request, 0));
   if (command == "counters") return describe(counters_, policy_);
   if (command == "cancel") return cancel_by_request(request);
   if (command == "priority") return priority_by_request(request);

@@ -90,6 +90,7 @@ struct alignas(64) WorkerEntry {
   LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
   std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
   std::optional<bool> drain_order;        ///< The last one, also of an earlier life of ours; none: never.
+  WorkerCounters counters;                ///< As it has said last.
   Register description;
 };
 

@@ -1,6 +1,10 @@
 #include "tests/chaos/journal_maker.hpp"
 
+#include <algorithm>
+#include <sstream>
+
 #include "common/base/rng.hpp"
+#include "common/protocol/graph_hash.hpp"
 #include "supervisor/actors/state_directory.hpp"
 #include "tests/support/graph_builder.hpp"
 
@@ -74,6 +78,22 @@ Graph made_graph(std::uint32_t job, const JournalShape& shape) {
   GraphBuilder builder;
   builder.template_at(0).program = "noop";
   return builder.sources(kSubtasks).payloads(std::move(payloads)).build();
+}
+
+std::string lines_of(const RecoveredState& state) {
+  std::ostringstream lines;
+  for (const RecoveredJob& job : state.jobs) {
+    lines << to_string(job.id) << ' ' << job.spec.name << (job.is_over ? " is over" : " goes on");
+    lines << ' ' << (job.is_over ? job.everything.counts.succeeded : job.ended.counts.succeeded);
+    for (const record::SubtaskChanged& change : job.changes) lines << " change of " << change.subtask.value();
+    const auto graph = std::find_if(state.graphs.begin(), state.graphs.end(),
+                                    [&](const RecoveredGraph& each) { return each.brought_by == job.graph; });
+    if (!job.is_over && graph == state.graphs.end()) lines << " without a graph";
+    if (graph != state.graphs.end())
+      for (const Graph& chunk : graph->chunks) lines << ' ' << to_string(content_hash(chunk));
+    lines << '\n';
+  }
+  return lines.str();
 }
 
 Result<void> make_journal(const std::string& directory, const JournalShape& shape) {

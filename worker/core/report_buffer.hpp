@@ -31,7 +31,10 @@ class ReportBuffer {
   JobReports& section(JobId job, const JobIdentity& identity = {});
   void count_one() { ++count_; }
   void add_replica(const ReplicaReport& replica);
-  void set_loads(std::vector<BandLoad> loads) { batch_.loads = std::move(loads); }
+  void set_loads(std::vector<BandLoad> loads, const WorkerCounters& counters) {
+    batch_.loads = std::move(loads);
+    batch_.counters = counters;
+  }
   bool empty() const { return count_ == 0 && batch_.replicas.empty() && batch_.loads.empty(); }
   /// True if the batch should leave now. `idle`: nothing runs that could add to it soon.
   bool due(Instant now, bool idle) const;

@@ -143,8 +143,12 @@ void WorkerCore::on(const worker_event::Tick&) {
   if (now_ >= load_report_at_) {
     load_report_at_ = kNever;
     std::vector<BandLoad> loads;
-    for (const auto& band : bands_) loads.push_back(load_of(*band));
-    reports_.set_loads(std::move(loads));
+    WorkerCounters counters = counters_;
+    for (const auto& band : bands_) {
+      loads.push_back(load_of(*band));
+      counters.exclusive += band->quota.exclusive_count();
+    }
+    reports_.set_loads(std::move(loads), counters);
   }
 }
 

@@ -20,26 +20,6 @@
 
 namespace penstock::worker {
 
-/// Plain counts of what happened; shells make metrics of them.
-struct WorkerCounters {
-  std::uint64_t assigned = 0;
-  std::uint64_t started = 0;
-  std::uint64_t succeeded = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t cancelled = 0;
-  std::uint64_t returned = 0;
-  std::uint64_t stale = 0;  ///< Assignments and ends of attempts that are not live.
-  std::uint64_t forward_hits = 0;
-  std::uint64_t forward_misses[6] = {};  ///< By `ForwardResult`.
-  std::uint64_t fetches = 0;
-  std::uint64_t demoted = 0;
-  std::uint64_t exclusive = 0;
-  std::uint64_t relief_steps = 0;
-  std::uint64_t grown = 0;       ///< Grants of memory that had to grow while their run went on.
-  std::uint64_t spills = 0;      ///< Data that were ordered to disk.
-  std::uint64_t room_waits = 0;  ///< Outputs that waited for room in the store.
-};
-
 /// Why a subtask is where it is, with the numbers (spec worker 11).
 struct WorkerExplanation {
   bool known = false;

@@ -224,52 +224,84 @@ TEST_F(DamagedStateTest, ARandomDamageIsNeverSilent) {
   EXPECT_GT(refused, 0);
 }
 
+/// Every byte is tried in the long run, PENSTOCK_DAMAGES=..., else one of so many, another one in each file.
+std::uintmax_t step_of(std::uintmax_t otherwise) { return environment_value("PENSTOCK_DAMAGES").empty() ? otherwise : 1; }
+
 /// A small state, each commit of which was promised, and the newest log of it.
 class EndOfTheLogTest : public ::testing::Test {
  protected:
-  static constexpr std::uint32_t kJobs = 4;
+  static constexpr std::uint32_t kJobs = 3;
 
   void SetUp() override {
-    Result<OpenJournal> opened = open_state_directory({scratch.at("good")});
-    ASSERT_TRUE(opened.has_value()) << to_string(opened.error());
-    for (std::uint32_t job = 1; job <= kJobs; ++job) {
-      StorageBatch batch;
-      const Graph graph = made_graph(job, {kJobs, 64});
-      JobSpec spec;
-      spec.name = "made-" + std::to_string(job);
-      write_record(record::JobAccepted{JobId{job}, spec, &graph, job}, 0, batch);
-      ASSERT_TRUE(opened->storage->commit(batch, Sync::Yes).has_value());
+    {
+      Result<OpenJournal> opened = open_state_directory({scratch.at("good")});
+      ASSERT_TRUE(opened.has_value()) << to_string(opened.error());
+      for (std::uint32_t job = 1; job <= kJobs; ++job) accept(*opened->storage, job, Sync::Yes);
     }
-    ASSERT_TRUE(opened->storage->close().has_value());
     for (const auto& entry : fs::directory_iterator{scratch.at("good/journal")})
       if (entry.path().extension() == ".log") log = std::max(log, entry.path().filename().string());
+    copy();
+    lines = lines_of(open_state_directory({scratch.at("copy")})->recovered.state);
   }
+  static void accept(Storage& storage, std::uint32_t job, Sync sync) {
+    StorageBatch batch;
+    const Graph graph = made_graph(job, {kJobs, 64});
+    JobSpec spec;
+    spec.name = "made-" + std::to_string(job);
+    write_record(record::JobAccepted{JobId{job}, spec, &graph, job}, 0, batch);
+    ASSERT_TRUE(storage.commit(batch, sync).has_value());
+  }
+  /// A fresh copy; its newest log.
   fs::path copy() {
     fs::remove_all(scratch.at("copy"));
     fs::create_directories(scratch.at("copy"));
     fs::copy(scratch.at("good/journal"), scratch.at("copy/journal"), fs::copy_options::recursive);
     return scratch.at("copy/journal/" + log);
   }
-  /// Whether the start was refused; if not, all jobs are there.
+  /// Whether the start was refused; if not, nothing is lost, and nothing has changed.
   bool is_refused(const std::string& what) {
     const Result<OpenJournal> opened = open_state_directory({scratch.at("copy")});
     if (opened) {
-      EXPECT_EQ(opened->recovered.state.jobs.size(), kJobs) << what << ": lost without a word";
+      EXPECT_EQ(lines_of(opened->recovered.state), lines) << what << ": lost without a word";
     } else {
       EXPECT_EQ(opened.error().code, ErrorCode::StorageDamaged) << what;
       EXPECT_NE(opened.error().remedy.find("--salvage"), std::string::npos) << what;
     }
     return !opened;
   }
+  /// Jobs that are there, or listed as gone, after a salvage.
+  std::set<std::uint32_t> salvaged(const std::string& what) {
+    std::set<std::uint32_t> known;
+    const Result<OpenJournal> opened = open_state_directory({scratch.at("copy"), Damage::Salvage});
+    EXPECT_TRUE(opened.has_value()) << what << ": " << to_string(opened.error());
+    if (!opened) return known;
+    for (const RecoveredJob& job : opened->recovered.state.jobs) known.insert(job.id.value());
+    for (const JournalLoss& loss : opened->recovered.losses)
+      for (std::uint32_t job = loss.job.value(); loss.whole_job; ++job) {
+        known.insert(job);
+        if (!loss.last.valid() || job == loss.last.value()) break;
+      }
+    return known;
+  }
 
-  const ScratchDirectory scratch;
+  const ScratchDirectory scratch{memory_directory()};
+  const std::set<std::uint32_t> all_jobs{1, 2, 3};
   std::string log;
+  std::string lines;
 };
+
+void flip_bit_of_byte(const fs::path& path, std::uintmax_t at) {
+  std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ (1 << (at % 8))));
+}
 
 TEST_F(EndOfTheLogTest, ACutAtWhateverByteIsRefusedOrMended) {
   int refused = 0;
   const std::uintmax_t size = fs::file_size(copy());
-  for (std::uintmax_t bytes = 0; bytes < size; bytes += 29) {
+  for (std::uintmax_t bytes = 0; bytes < size && !HasFailure(); bytes += step_of(3)) {
     fs::resize_file(copy(), bytes);
     refused += is_refused("cut at " + std::to_string(bytes)) ? 1 : 0;
   }
@@ -281,33 +313,91 @@ TEST_F(EndOfTheLogTest, ACutAtWhateverByteIsRefusedOrMended) {
 TEST_F(EndOfTheLogTest, AFlippedBitAtWhateverByteIsRefusedOrMended) {
   int refused = 0;
   const std::uintmax_t size = fs::file_size(copy());
-  for (std::uintmax_t at = 0; at < size; at += 29) {
-    std::fstream file{copy(), std::ios::in | std::ios::out | std::ios::binary};
-    file.seekg(static_cast<std::streamoff>(at));
-    const int byte = file.get();
-    file.seekp(static_cast<std::streamoff>(at));
-    file.put(static_cast<char>(byte ^ (1 << (at % 8))));
-    file.close();
+  for (std::uintmax_t at = 0; at < size && !HasFailure(); at += step_of(3)) {
+    flip_bit_of_byte(copy(), at);
     refused += is_refused("a bit of byte " + std::to_string(at)) ? 1 : 0;
   }
   EXPECT_GT(refused, 0);
 }
 
+TEST_F(EndOfTheLogTest, AFlippedBitAtWhateverByteOfAnyFileIsNeverSilent) {
+  copy();
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator{scratch.at("copy/journal")}) files.push_back(entry.path().filename());
+  std::sort(files.begin(), files.end());
+  std::uintmax_t at = 0;
+  for (const fs::path& name : files) {
+    const fs::path path = scratch.at("copy/journal") / name;
+    copy();
+    const std::uintmax_t size = fs::file_size(path);
+    for (; at < size && !HasFailure(); at += step_of(211)) {
+      copy();
+      flip_bit_of_byte(path, at);
+      const std::string what = "a bit of byte " + std::to_string(at) + " of " + name.string();
+      if (is_refused(what)) {
+        EXPECT_EQ(salvaged(what), all_jobs) << what;
+      }
+    }
+    at = size == 0 ? 0 : at % step_of(211);
+  }
+}
+
+// Records behind the anchor were promised to nobody. Such an end may be missing or torn; what is before it is there.
+TEST_F(EndOfTheLogTest, AnEndThatNobodyWasToldOfMayBeTornAndNothingElseIsLost) {
+  std::uintmax_t promised = 0;
+  fs::remove_all(scratch.at("good"));
+  {
+    Result<OpenJournal> opened = open_state_directory({scratch.at("good")});
+    for (std::uint32_t job = 1; job <= kJobs; ++job) accept(*opened->storage, job, Sync::Yes);
+    promised = fs::file_size(scratch.at("good/journal/" + log));
+    accept(*opened->storage, kJobs + 1, Sync::No);
+  }
+  const std::uintmax_t size = fs::file_size(copy());
+  ASSERT_GT(size, promised);
+  const JournalIdentity before = open_state_directory({scratch.at("copy")})->recovered.identity;
+  for (const bool is_cut : {true, false}) {
+    for (std::uintmax_t at = promised + 1; at < size && !HasFailure(); at += step_of(5)) {
+      const std::string what = (is_cut ? "cut at " : "a bit of byte ") + std::to_string(at);
+      const fs::path path = copy();
+      if (is_cut)
+        fs::resize_file(path, at);
+      else
+        flip_bit_of_byte(path, at);
+      const Result<OpenJournal> opened = open_state_directory({scratch.at("copy")});
+      ASSERT_TRUE(opened.has_value()) << what << ": " << to_string(opened.error());
+      EXPECT_EQ(lines_of(opened->recovered.state), lines) << what;
+      EXPECT_NE(opened->recovered.identity.branch, before.branch) << what << ": it is logged and another branch";
+    }
+  }
+}
+
 TEST_F(EndOfTheLogTest, ASalvageListsEveryJobThatTheCutHasTaken) {
   const std::uintmax_t size = fs::file_size(copy());
-  for (std::uintmax_t bytes = 0; bytes < size; bytes += 211) {
+  for (std::uintmax_t bytes = 0; bytes < size && !HasFailure(); bytes += step_of(23)) {
     fs::resize_file(copy(), bytes);
-    const Result<OpenJournal> opened = open_state_directory({scratch.at("copy"), Damage::Salvage});
-    ASSERT_TRUE(opened.has_value()) << bytes << ": " << to_string(opened.error());
-    std::set<std::uint32_t> known;
-    for (const RecoveredJob& job : opened->recovered.state.jobs) known.insert(job.id.value());
-    for (const JournalLoss& loss : opened->recovered.losses)
-      for (std::uint32_t job = loss.job.value(); loss.whole_job; ++job) {
-        known.insert(job);
-        if (!loss.last.valid() || job == loss.last.value()) break;
-      }
-    EXPECT_EQ(known.size(), kJobs) << "cut at " << bytes;
+    EXPECT_EQ(salvaged("cut at " + std::to_string(bytes)), all_jobs) << "cut at " << bytes;
   }
+}
+
+// A kill between the exchange of the directories and the list of losses: the next start must not go on in silence.
+TEST_F(EndOfTheLogTest, ASalvageThatHasNotSaidWhatIsLostIsDoneAgain) {
+  const fs::path cut = copy();
+  fs::resize_file(cut, fs::file_size(cut) / 2);
+  for (int kill = 0; kill < 2; ++kill)
+    ASSERT_TRUE(RocksdbStorage::salvage(journal_options(scratch.at("copy"))).has_value());
+  EXPECT_TRUE(is_refused("salvaged, and nobody was told"));
+  std::vector<std::string> told;
+  StateOptions options;
+  options.directory = scratch.at("copy");
+  options.damage = Damage::Salvage;
+  options.tell = [&told](const JournalLoss& loss) { told.push_back(to_string(loss)); };
+  const Result<OpenJournal> opened = open_state_directory(options);
+  ASSERT_TRUE(opened.has_value()) << to_string(opened.error());
+  EXPECT_EQ(told.size(), opened->recovered.losses.size());
+  EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const std::string& loss) {
+    return loss.find("of the files that could not be read") != std::string::npos ||
+           loss.find("commits that were promised") != std::string::npos;
+  }));
 }
 
 TEST_F(EndOfTheLogTest, ACutOrSalvagedStateIsAnotherBranch) {
@@ -324,7 +414,7 @@ TEST_F(EndOfTheLogTest, AnAnchorThatIsGoneIsRefusedByName) {
   fs::remove(scratch.at("copy/journal/ANCHOR"));
   EXPECT_TRUE(is_refused("without an anchor"));
   EXPECT_TRUE(open_state_directory({scratch.at("copy"), Damage::Salvage}).has_value());
-  EXPECT_FALSE(is_refused("after a salvage"));
+  EXPECT_FALSE(is_refused("after a salvage that has told"));
 }
 
 }  // namespace

@@ -44,6 +44,25 @@ TEST(AnchorFile, WhatWasWrittenLastIsFound) {
   EXPECT_FALSE(found.anchor->rewritten);
 }
 
+TEST(AnchorFile, WhatASalvageHasLostIsFound) {
+  const ScratchDirectory directory;
+  Anchor salvaged = anchor_of(1);
+  SalvageLoss& untold = salvaged.untold.emplace();
+  untold.gaps = 2;
+  untold.commits_lost = 3;
+  untold.end_unknown = true;
+  const auto file = AnchorFile::open(directory.path(), salvaged);
+  ASSERT_TRUE(file.has_value()) << to_string(file.error());
+  const std::optional<Anchor> found = AnchorFile::read(directory.path()).anchor;
+  ASSERT_TRUE(found.has_value() && found->untold.has_value());
+  EXPECT_EQ(found->batch, "batch 1");
+  EXPECT_EQ(found->untold->gaps, 2U);
+  EXPECT_EQ(found->untold->commits_lost, 3U);
+  EXPECT_TRUE(found->untold->end_unknown);
+  ASSERT_TRUE((*file)->write(anchor_of(2)).has_value());
+  EXPECT_FALSE(AnchorFile::read(directory.path()).anchor->untold.has_value());
+}
+
 TEST(AnchorFile, ATornWriteLeavesTheOneBefore) {
   const ScratchDirectory directory;
   {

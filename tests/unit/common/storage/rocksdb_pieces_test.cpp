@@ -152,6 +152,16 @@ TEST_F(RocksdbPieces, ATornLogIsReadUpToItsEnd) {
   EXPECT_EQ(read.last_sequence, found.size());
 }
 
+TEST_F(RocksdbPieces, ALogThatEndsInTheMiddleOfAHeaderIsTorn) {
+  const std::string file = log();
+  std::size_t whole = 0;
+  for (std::size_t bytes = file.size() - 300; bytes < file.size(); ++bytes) {
+    const LogRead read = read_log_pieces(std::string_view{file}.substr(0, bytes), [](const Piece&) {});
+    whole += read.torn ? 0 : 1;
+  }
+  EXPECT_LE(whole, 3U) << "more ends than there are of batches in so many bytes";
+}
+
 TEST_F(RocksdbPieces, ADamagedBatchCostsNothingButItself) {
   const std::string file = log();
   Rng rng{5};

@@ -204,6 +204,7 @@ TEST(SupervisorMemory, IsAPartOfTheTightestBound) {
   EXPECT_EQ(default_memory_max({kGiB * 8, std::nullopt, std::nullopt}), kGiB * 6);
   EXPECT_EQ(default_memory_max({kGiB * 8, kGiB * 4, std::nullopt}), kGiB * 3);
   EXPECT_EQ(default_memory_max({kGiB * 8, kGiB * 4, kGiB * 2}), kGiB);
+  EXPECT_GT(default_memory_max({kGiB * 8, std::nullopt, Bytes{0}}), Bytes{0}) << "0 would be no limit";
 }
 
 /// What a supervisor answers that allows ten subtasks.

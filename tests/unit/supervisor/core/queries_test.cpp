@@ -95,6 +95,29 @@ TEST(Queries, AFailedJobTellsTheHistory) {
   ASSERT_EQ(failure["history"].list()->size(), 1U);
 }
 
+TEST(Queries, CountersOfAWorkerAreThoseThatItHasSaidLast) {
+  SupervisorHarness cluster;
+  cluster.join({});
+  WorkerCounters counted;
+  counted.forward_misses[static_cast<std::size_t>(ForwardResult::InputSpilled)] = 3;
+  counted.demoted = 4;
+  counted.exclusive = 5;
+  for (std::uint64_t number = 1; number <= 2; ++number) {
+    ReportBatch batch;
+    batch.number = number;
+    if (number == 1) batch.counters = counted;  // A report without loads says nothing of them.
+    cluster.worker_says(1, batch);
+  }
+  const Result<Value> answer = cluster.ask("counters", {"worker-1"});
+  ASSERT_TRUE(answer.has_value()) << to_string(answer.error());
+  EXPECT_EQ((*answer)["forward_misses_input_spilled"], Value{3});
+  EXPECT_EQ((*answer)["forward_misses_input_remote"], Value{0});
+  EXPECT_EQ((*answer)["subtasks_demoted"], Value{4});
+  EXPECT_EQ((*answer)["memory_grants_exclusive"], Value{5});
+  EXPECT_EQ(cluster.ask("counters", {"nobody"}).error().code, ErrorCode::NotFound);
+  EXPECT_NE((*cluster.ask("counters"))["watchdog_alerts"], Value{}) << "those of the supervisor";
+}
+
 TEST(Queries, WorkersBandsAndQueuesAreTables) {
   SupervisorHarness cluster;
   cluster.join({.slots = 3, .bands = 2, .gpus = 1});

@@ -1,0 +1,113 @@
+// Graphs that are too large for the memory of their supervisor: it refuses them, and if it cannot, their client stops.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <future>
+
+#include "cli/shapes.hpp"
+#include "tests/integration/cluster/cluster_processes.hpp"
+#include "tests/integration/cluster/witness.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::uint64_t kMemory = std::uint64_t{420} << 20U;
+
+Graph flat(std::uint32_t subtasks, std::uint32_t payload_bytes = 0) {
+  cli::ShapeOptions options;
+  options.subtasks = subtasks;
+  options.payload_bytes = payload_bytes;
+  return cli::make_graph(options).value();
+}
+
+/// Address space of a process.
+std::uint64_t address_space_of(int process) {
+  std::ifstream file{"/proc/" + std::to_string(process) + "/statm"};
+  std::uint64_t pages = 0;
+  file >> pages;
+  return pages * 4096;
+}
+
+void limit_address_space(int process, std::uint64_t bytes) {
+  const rlimit limit{bytes, bytes};
+  EXPECT_EQ(::prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
+}
+
+/// Of a supervisor and all that it starts, while it is there; a limit that a process begins with.
+class SoftLimit {
+ public:
+  explicit SoftLimit(std::uint64_t bytes) {
+    EXPECT_EQ(::getrlimit(RLIMIT_AS, &before_), 0);
+    const rlimit limit{bytes, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
+  }
+  ~SoftLimit() { EXPECT_EQ(::setrlimit(RLIMIT_AS, &before_), 0); }
+  SoftLimit(const SoftLimit&) = delete;
+  SoftLimit& operator=(const SoftLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+class DearGraph : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer takes terabytes of address space";
+#endif
+  }
+};
+
+TEST_F(DearGraph, FourMillionSubtasksUnder420MiBAreRefusedWithBothNumbers) {
+  std::unique_ptr<ClusterProcesses> cluster;
+  {
+    const SoftLimit limit{kMemory};
+    cluster = std::make_unique<ClusterProcesses>(std::vector<std::string>{"--state", "state"});
+  }
+  const int supervisor = cluster->supervisor().id();
+  const auto session = cluster->connect();
+  int refused = 0;
+  // From what fits to what cannot, and every size between that a supervisor might think it can hold.
+  for (const std::uint32_t subtasks : {50'000U, 200'000U, 400'000U, 800'000U, 1'600'000U, 4'000'000U}) {
+    const auto submitted = session->submit(named("of " + std::to_string(subtasks)), flat(subtasks));
+    if (submitted) continue;
+    ++refused;
+    EXPECT_EQ(submitted.error().code, ErrorCode::LimitExceeded) << subtasks << ": " << to_string(submitted.error());
+    EXPECT_NE(submitted.error().message.find("would take up to"), std::string::npos) << submitted.error().message;
+    EXPECT_NE(submitted.error().message.find("are left"), std::string::npos) << submitted.error().message;
+  }
+  EXPECT_GE(refused, 1);
+  EXPECT_FALSE(session->submit(named("the largest"), flat(4'000'000)).has_value());
+  EXPECT_FALSE(cluster->supervisor().wait_for_end(Duration{0})) << "it is still there";
+  EXPECT_EQ(cluster->supervisor().id(), supervisor);
+  EXPECT_TRUE(session->submit(named("small"), flat(10)).has_value());
+}
+
+// Its supervisor believes that it has more memory than there is, so the graph is a poison.
+TEST_F(DearGraph, AClientWhoseGraphTookDownTwoSupervisorsDoesNotSendItToAThird) {
+  ClusterProcesses cluster{{"--state", "state", "--set", "supervisor.memory_max=64GiB"}};
+  const auto leave = [&](std::uint64_t bytes) {
+    limit_address_space(cluster.supervisor().id(), address_space_of(cluster.supervisor().id()) + bytes);
+  };
+  leave(std::uint64_t{16} << 20U);
+  const auto session = cluster.connect();
+  auto submitted =
+      std::async(std::launch::async, [&] { return session->submit(named("poison"), flat(100'000, 8192)); });
+  for (int life = 1; life <= 2; ++life) {
+    ASSERT_TRUE(cluster.supervisor().wait_for_end(std::chrono::seconds{60})) << "life " << life << " outlives it";
+    cluster.kill_supervisor();
+    cluster.restart_supervisor();
+    if (life == 1) leave(std::uint64_t{16} << 20U);
+  }
+  ASSERT_EQ(submitted.wait_for(std::chrono::seconds{60}), std::future_status::ready);
+  const auto end = submitted.get();
+  ASSERT_FALSE(end.has_value());
+  EXPECT_NE(end.error().message.find("cut short 2 times"), std::string::npos) << to_string(end.error());
+  EXPECT_FALSE(cluster.supervisor().wait_for_end(Duration{0})) << "the third life goes on";
+  EXPECT_TRUE(cluster.connect()->submit(named("good"), flat(10)).has_value());
+}
+
+}  // namespace
+}  // namespace penstock
