@@ -51,7 +51,9 @@ std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool w
     if (since != in_part_since_.end() && began_ >= later(since->second, wait_))
       return whom + ", for longer than gangs wait";
     const auto before = given_.find(key);
-    if (since == in_part_since_.end() && before != given_.end() && !workers_lost && !gang.lost_to_others)
+    // What was a part of runs that stay, and is one without them: they have ended meanwhile.
+    const bool was_part = part != part_since_.end();
+    if (since == in_part_since_.end() && !was_part && before != given_.end() && !workers_lost && !gang.lost_to_others)
       return whom + ", and no worker was lost";
   }
   return {};
