@@ -44,6 +44,7 @@ struct WorkerCounters {
 struct WorkerExplanation {
   bool known = false;
   SubtaskState state = SubtaskState::Free;
+  std::uint64_t priority = 0;  ///< By which it is taken now.
   std::string reason;
 };
 
@@ -139,6 +140,7 @@ class WorkerCore {
   void give_back(const AssignBatch& batch);
   RecordIndex make_record(JobSlot slot, const Assignment& assignment);
   void reject(ErrorCode code, std::string subject, std::string message);
+  void validate_transfers() const;
 
   // The way through the worker: flow.cpp.
   void move(RecordIndex index, SubtaskState to);
