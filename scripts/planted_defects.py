@@ -77,32 +77,27 @@ CORE = {
         "a worker follows only orders that raise the priority of a subtask",
         [("worker/core/arrivals.cpp",
           "records_[index].state == SubtaskState::Yielded) continue;",
-          "records_[index].state == SubtaskState::Yielded || change.priority < records_[index].priority) continue;")],
-        "unit_worker:Arrivals.APriorityMayFallToo"),
+          "records_[index].state == SubtaskState::Yielded || change.priority < records_[index].priority) continue;")]),
     "priority-not-passed-to-quota": Defect(
         "who waits for memory keeps its old place when its priority changes",
         [("worker/core/arrivals.cpp",
           "    band_of(record).quota.update_priority(index, change.priority);\n",
-          "")],
-        "unit_worker:Arrivals.AChangedPriorityReachesWhoWaitsForMemory"),
+          "")]),
     "spilled-data-forgotten-in-claim": Defect(
         "what is on the disk of a worker is not said to the next life of the supervisor",
         [("worker/core/claim.cpp",
           "        datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == ",
-          "        datum.place == DatumPlace::Here || datum.place == ")],
-        "unit_worker:Claim.NamesTheDataThatAreOnDiskToo"),
+          "        datum.place == DatumPlace::Here || datum.place == ")]),
     "cancelled-transfer-counts": Defect(
         "a transfer that is cancelled counts among those under way for ever",
         [("worker/core/ends.cpp",
           "    out_->add(worker_action::CancelFetch{datum.key});\n    --fetches_running_;\n",
-          "    out_->add(worker_action::CancelFetch{datum.key});\n")],
-        "unit_worker:Prepare.ATransferThatIsCancelledLeavesItsPlaceToTheNext"),
+          "    out_->add(worker_action::CancelFetch{datum.key});\n")]),
     "shared-transfer-cancelled": Defect(
         "one of several who wait for a transfer is cancelled, and the transfer with it",
         [("worker/core/ends.cpp",
           "      if (datum.waiters.empty() && !datum.keep) {",
-          "      if (!datum.keep) {")],
-        "unit_worker:Prepare.ConcurrentReadersShareOneTransferAndCancellingOneLeavesTheOther"),
+          "      if (!datum.keep) {")]),
     "settled-after-drop": Defect(
         "the producer of a datum that was dropped counts as known to be complete: its reader finds it empty",
         [("worker/core/ends.cpp",
@@ -156,8 +151,7 @@ CORE = {
         "a worker that drains does not say that its last subtask has ended",
         [("worker/core/ends.cpp",
           "  if (draining_ && records_.live() == 0) report_drain_state();\n",
-          "")],
-        "unit_worker:Arrivals.ADrainingWorkerFinishesWhatRunsAndReturnsTheRest"),
+          "")]),
     "plan-of-a-new-term-ignored": Defect(
         "a worker compares versions of plans across restarts of the supervisor",
         [("worker/core/claim.cpp",
@@ -211,6 +205,67 @@ CORE = {
           "    if (!band.waiting_to_store.empty()) {",
           "    record.holds_store_permit = false;\n"
           "    if (!band.waiting_to_store.empty()) {\n      ++band.store_permits_free;")]),
+    "left-successor-completes-another": Defect(
+        "a successor that has left still waits for its producers, and they complete whoever has its place by then",
+        [("worker/core/successor_table.cpp",
+          "  ++successors_[successor].generation;\n  --cached_;",
+          "  --cached_;")]),
+    "relief-never-ends": Defect(
+        "a band that was above its memory limit grants nothing any more when it is below it again",
+        [("worker/core/cancel.cpp",
+          "    band.quota.set_paused(false);\n",
+          "")]),
+    "waiting-claimed-as-queued": Defect(
+        "a worker does not say to the next life of the supervisor which of its subtasks wait for producers",
+        [("worker/core/claim.cpp",
+          "  if (state == SubtaskState::Cached) return ClaimedStage::Waiting;\n",
+          "")]),
+    "reports-not-repeated": Defect(
+        "what has ended and was not written is not said to the next life of the supervisor",
+        [("worker/core/claim.cpp",
+          "  reports_.repeat([this](ReportBatch&& batch) { out_->add(worker_action::SendReport{std::move(batch)}); });\n",
+          "")]),
+    "withdrawn-request-still-waits": Defect(
+        "who has withdrawn a request for memory stays in line for it",
+        [("worker/core/memory_quota.cpp",
+          "  if (node.waiting) waiting_.erase(node.heap_position);\n  if (node.holding) {",
+          "  if (node.holding) {")]),
+    "exclusive-beside-others": Defect(
+        "what is larger than the capacity of a band gets its memory beside others",
+        [("worker/core/memory_quota.cpp",
+          "  return others.is_zero() && holders_ == (node.holding ? 1U : 0U);",
+          "  return others + wanted <= hard_limit_;")]),
+    "cancel-of-a-job-skips-waiting": Defect(
+        "the cancel of a job leaves those of its subtasks that wait for producers",
+        [("worker/core/arrivals.cpp",
+          "      cancel(index, message.kill_after);\n      index = next;",
+          "      if (records_[index].state != SubtaskState::Cached) cancel(index, message.kill_after);\n"
+          "      index = next;")]),
+    "notice-without-place": Defect(
+        "a worker that hears of a datum elsewhere does not remember where that is",
+        [("worker/core/arrivals.cpp",
+          "    data_[index].location = notice.location;\n",
+          "")]),
+    "applied-report-of-an-earlier-attempt": Defect(
+        "when a report is applied, nobody waits any more for the subtask, though it runs again",
+        [("worker/core/successor_table.cpp",
+          "  if (cell != nullptr && cell->finished == producer.attempt) jobs_",
+          "  if (cell != nullptr) jobs_")]),
+    "room-not-told": Defect(
+        "when the last outputs that waited have found room, nobody looks for what may start",
+        [("worker/core/room.cpp",
+          "  room_given_up_at_ = kNever;\n  mark_all_dirty();",
+          "  room_given_up_at_ = kNever;")]),
+    "failed-outputs-kept": Defect(
+        "what an attempt has made that was stopped or has failed stays in the store",
+        [("worker/core/ends.cpp",
+          "    record.drops_outputs |= !record.outputs.empty();\n    if (record.stopping",
+          "    if (record.stopping")]),
+    "cancelled-waits-to-store": Defect(
+        "a subtask that is cancelled while it waits for a permit to store keeps its place among those that wait",
+        [("worker/core/cancel.cpp",
+          "      std::erase(band_of(record).waiting_to_store, index);\n",
+          "")]),
 }
 
 SUPERVISOR = {
@@ -366,6 +421,86 @@ SUPERVISOR = {
         [("supervisor/core/progress.cpp",
           "  if (job.news_count > 0) send_news_of(job);\n  send_to_client(client, everything_so_far(job));",
           "  send_to_client(client, everything_so_far(job));")]),
+    "overlap-forgotten-at-restart": Defect(
+        "what must not overlap, and nobody has claimed, is given out at once after a restart",
+        [("supervisor/core/claims.cpp",
+          "  job.overlap_until = overlap_over_at(config_, now_);\n  // Whoever",
+          "  job.overlap_until = Instant{};\n  // Whoever")]),
+    "runnable-not-counted-down": Defect(
+        "what has left a band counts there as able to run",
+        [("supervisor/core/dispatch.cpp",
+          "  --job.in_flight;\n  if (hot.missing == 0) note_runnable(hot.band, -1);",
+          "  --job.in_flight;")]),
+    "gone-input-not-made-again": Defect(
+        "a subtask waits for an input that is lost, and nobody makes it again",
+        [("supervisor/core/failures.cpp",
+          "          data_is_gone(job, predecessors[k]))\n        find_again(job, predecessors[k]);",
+          "          data_is_gone(job, predecessors[k]) && hot.attempt == 0)\n        find_again(job, predecessors[k]);")]),
+    "adopted-sets-no-successor-free": Defect(
+        "what stands behind a claimed subtask is never placed",
+        [("supervisor/core/claims.cpp",
+          "  if (elsewhere) return true;\n",
+          "  if (elsewhere || hot.missing == 0) return true;\n")]),
+    "withdrawal-not-written": Defect(
+        "a job that was refused because the disk was full runs in the next life",
+        [("supervisor/core/durability.cpp",
+          "  records_.push_back(record::JobForgotten{id});\n}",
+          "}")]),
+    "made-outputs-not-written": Defect(
+        "what a subtask has made counts as empty after a restart",
+        [("supervisor/core/reports.cpp",
+          "      if (durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});\n",
+          "")]),
+    "failure-not-charged": Defect(
+        "failures count for nothing: a subtask that always fails is run for ever",
+        [("supervisor/core/failures.cpp",
+          "  if (policy.charged && !innocent && !larger) ++history.charged;",
+          "  if (policy.charged && !innocent && !larger && history.charged == 0) ++history.charged;")]),
+    "dependents-not-cancelled": Defect(
+        "what waits for a failed subtask of a job that goes on waits for ever",
+        [("supervisor/core/failures.cpp",
+          "    cancel_subtasks(job, std::move(dependents), Duration{0});\n    return;",
+          "    return;")]),
+    "retry-before-inputs": Defect(
+        "what is tried again after a while does not wait for what it reads",
+        [("supervisor/core/failures.cpp",
+          "    if (hot.unplaced == 0)\n      become_placeable(job, timer.subtask);",
+          "    if (hot.unplaced <= job.total())\n      become_placeable(job, timer.subtask);")]),
+    "made-again-not-waited-for": Defect(
+        "readers do not wait for what is made again",
+        [("supervisor/core/failures.cpp",
+          "    ++next.missing;\n    ++next.unplaced;",
+          "    ++next.unplaced;")]),
+    "readers-not-counted-again": Defect(
+        "what is made again does not count among the readers of its inputs",
+        [("supervisor/core/failures.cpp",
+          "    ++job.data.readers(predecessors[k]);\n",
+          "")]),
+    "cancelled-after-success-told": Defect(
+        "a subtask that was told to have succeeded is told to be cancelled when it runs again",
+        [("supervisor/core/progress.cpp",
+          "  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;  // It had",
+          "  // It had")]),
+    "recovered-counts-twice": Defect(
+        "after a restart the ends that were written count twice",
+        [("supervisor/core/recovery.cpp",
+          "  job.counts.assigned = job.counts.succeeded = job.counts.failed = job.counts.cancelled = 0;\n",
+          "")]),
+    "held-cancel-forgotten": Defect(
+        "a cancel that waits for workers to come back after a restart is never carried out",
+        [("supervisor/core/claims.cpp",
+          "    if (order.whole_job)\n      cancel_open_subtasks",
+          "    if (job.held)\n      cancel_open_subtasks")]),
+    "charged-attempt-adopted": Defect(
+        "an attempt whose failure was written is taken over as one that runs",
+        [("supervisor/core/claims.cpp",
+          "  if (proof == Proof::None && has_failed(job, subtask, claim.attempt)) return false;\n",
+          "")]),
+    "drain-forgotten-when-trusted": Defect(
+        "a worker that drains gets work when it was suspected and is heard again",
+        [("supervisor/core/workers.cpp",
+          "  const bool closed = worker.draining || worker.suspected;",
+          "  const bool closed = worker.suspected;")]),
 }
 
 LINK = {
@@ -388,8 +523,7 @@ LINK = {
         "a suspected peer that connects again is not told of as trusted",
         [("common/link/link_core.cpp",
           "  attached_ = true;\n  heard(now, actions);",
-          "  attached_ = true;\n  suspected_ = false;\n  heard(now, actions);")],
-        "unit_common:LinkCoreTest.WhoIsSuspectedAndConnectsAgainIsTrusted"),
+          "  attached_ = true;\n  suspected_ = false;\n  heard(now, actions);")]),
     "heartbeat-without-connection": Defect(
         "the time of the next heartbeat stays when the connection is gone",
         [("common/link/link_core.cpp",
@@ -409,8 +543,7 @@ LINK = {
         "one frame more than the window is under way",
         [("common/link/link_core.cpp",
           "std::min(queued_through_, acknowledged_through_ + config_.window_frames);",
-          "std::min(queued_through_, acknowledged_through_ + config_.window_frames + 1);")],
-        "unit_common:LinkCoreTest.TheWindowHoldsBackWhatTheAcknowledgementLetsGo"),
+          "std::min(queued_through_, acknowledged_through_ + config_.window_frames + 1);")]),
     "patience-not-reset": Defect(
         "the time between repetitions stays long when the peer acknowledges again",
         [("common/link/link_core.cpp",
@@ -430,6 +563,17 @@ LINK = {
           "  if (sequence <= acknowledged_through_ || sequence > queued_through_) return;",
           "  if (sequence <= acknowledged_through_) return;")],
         "unit_common:LinkCoreTest.AnAcknowledgementOfWhatWasNeverSentIsIgnored"),
+    "frame-delivered-again": Defect(
+        "a frame that comes again is delivered again",
+        [("common/link/link_core.cpp",
+          "      ++(again ? counters_.duplicates_dropped : counters_.gaps_dropped);\n",
+          "      ++(again ? counters_.duplicates_dropped : counters_.gaps_dropped);\n"
+          "      if (again) actions.add(Deliver{});\n")]),
+    "silence-never-ends": Defect(
+        "a peer that is silent on its connection is never given up",
+        [("common/link/link_core.cpp",
+          "  lost_at_ = later(now, config_.silence_max);\n  if (on_silence_ == OnSilence::DeclareLost) suspect",
+          "  lost_at_ = kNever;\n  if (on_silence_ == OnSilence::DeclareLost) suspect")]),
 }
 
 DEFECTS = {**CORE, **SUPERVISOR, **LINK}

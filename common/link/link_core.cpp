@@ -200,6 +200,7 @@ void LinkCore::sent_something(Instant now) {
 void LinkCore::validate() const {
   PENSTOCK_CHECK(acknowledged_through_ <= transmitted_through_ || !attached_);
   PENSTOCK_CHECK(transmitted_through_ <= queued_through_);
+  PENSTOCK_CHECK(transmitted_through_ <= acknowledged_through_ + config_.window_frames);
   PENSTOCK_CHECK(!attached_ || lost_ || (transmitted_through_ > acknowledged_through_) == (resend_at_ != kNever));
   PENSTOCK_CHECK(owes_acknowledgement_ == (acknowledge_at_ != kNever) || !attached_);
 }

@@ -19,6 +19,7 @@ WorkerExplanation WorkerCore::explain(SubtaskId id) const {
   const Band& band = *bands_[record.band.value()];
   explanation.known = true;
   explanation.state = record.state;
+  explanation.priority = record.priority;
   const auto place = [&](const LatchedQueue& queue, const char* name) {
     std::string reason = std::string{name} + " of " + band.description.name + ", " +
                          std::to_string(queue.position_of(index)) + " before it";

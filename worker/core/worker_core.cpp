@@ -188,6 +188,21 @@ void WorkerCore::reject(ErrorCode code, std::string subject, std::string message
   out_->add(worker_action::Reject{Error{code, std::move(subject), std::move(message), {}}});
 }
 
+// Whoever waits for a datum waits for something that is under way or has its turn.
+void WorkerCore::validate_transfers() const {
+  std::uint32_t fetching = 0;
+  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
+    if (!jobs_.is_open(JobSlot{slot})) continue;
+    for (DatumIndex index = jobs_[JobSlot{slot}].data; index.valid(); index = data_[index].next_of_job) {
+      const Datum& datum = data_[index];
+      fetching += datum.place == DatumPlace::Fetching;
+      const bool waits_in_vain = datum.place == DatumPlace::Remote || datum.place == DatumPlace::Here;
+      PENSTOCK_CHECK_MSG(datum.waiters.empty() || !waits_in_vain, to_string(datum.key));
+    }
+  }
+  PENSTOCK_CHECK(fetching == fetches_running_);
+}
+
 void WorkerCore::validate() const {
   const auto records_text = [this](RecordIndex index) {
     const SubtaskRecord& record = records_[index];
@@ -203,6 +218,7 @@ void WorkerCore::validate() const {
     PENSTOCK_CHECK_MSG(!starts || !band->execute.left_idle().valid(), records_text(band->execute.left_idle()));
   }
   successors_.validate();
+  validate_transfers();
   PENSTOCK_CHECK(waiting_for_room_.empty() == (room_given_up_at_ == kNever));
   Bytes waiting_bytes;
   for (const RecordIndex index : waiting_for_room_) {

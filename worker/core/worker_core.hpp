@@ -24,6 +24,7 @@ namespace penstock::worker {
 struct WorkerExplanation {
   bool known = false;
   SubtaskState state = SubtaskState::Free;
+  std::uint64_t priority = 0;  ///< By which it is taken now.
   std::string reason;
 };
 
@@ -119,6 +120,7 @@ class WorkerCore {
   void give_back(const AssignBatch& batch);
   RecordIndex make_record(JobSlot slot, const Assignment& assignment);
   void reject(ErrorCode code, std::string subject, std::string message);
+  void validate_transfers() const;
 
   // The way through the worker: flow.cpp.
   void move(RecordIndex index, SubtaskState to);

@@ -24,12 +24,14 @@ Faults Faults::of_level(std::uint32_t level) {
 FaultPlan::FaultPlan(World& world)
     : world_(world),
       stalls_(mix_bits(world.options().seed) ^ 0x57a115),
-      deaths_(mix_bits(world.options().seed) ^ 0xdead) {}
+      deaths_(mix_bits(world.options().seed) ^ 0xdead),
+      meddling_(mix_bits(world.options().seed) ^ 0x3edd1e) {}
 
 void FaultPlan::start() {
   next();
   if (world_.options().faults.late_workers) plan_late_workers();
   if (world_.options().faults.restores && world_.options().faults.supervisor_restarts) plan_restore();
+  if (world_.options().faults.operators && meddling_.chance(1, 5)) plan_meddling();
 }
 
 /// Once in a few worlds, with draws of its own. A journal that was torn holds all that was promised; a backup does not.
@@ -74,6 +76,32 @@ bool FaultPlan::stop_or_deafen(WorkerHost& host) {
   host.set_one_way(mute ? OneWay::Mute : OneWay::Deaf);
   world_.queue().after(milliseconds{stalls_.between(10, 20000)}, [&host] { host.set_one_way(OneWay::None); });
   return true;
+}
+
+/// An operator who orders something of a subtask that a worker has just now; `operate` mostly finds one that has ended.
+void FaultPlan::plan_meddling() {
+  world_.queue().after(milliseconds{meddling_.between(1, 40)}, [this] {
+    if (!world_.faults_on()) return;
+    meddle();
+    plan_meddling();
+  });
+}
+
+void FaultPlan::meddle() {
+  const std::vector<JobId> jobs = world_.jobs();
+  if (jobs.empty()) return;
+  const JobId id = jobs[meddling_.below(jobs.size())];
+  const supervisor::Job* job = world_.supervisor().core().find_job(id);
+  if (job == nullptr || job->state != JobState::Running) return;
+  std::vector<std::uint32_t> under_way;
+  for (std::uint32_t i = 0; i < job->hot.size(); ++i)
+    if (job->hot[i].phase == supervisor::SubtaskPhase::Assigned) under_way.push_back(i);
+  if (under_way.empty()) return;
+  const std::string subtask = std::to_string(under_way[meddling_.below(under_way.size())]);
+  if (world_.options().faults.cancels && meddling_.chance(1, 8))
+    return world_.client().order({0, "cancel", {to_string(id), subtask, "--kill-after-ms=5"}});
+  const std::string priority = std::to_string(meddling_.between(-5, 5));
+  world_.client().order({0, "priority", {to_string(id), priority, "--subtask=" + subtask}});
 }
 
 void FaultPlan::next() {

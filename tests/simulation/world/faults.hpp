@@ -18,6 +18,8 @@ class FaultPlan {
   void strike();
   void plan_late_workers();
   void plan_restore();
+  void plan_meddling();
+  void meddle();
   bool stop_or_deafen(class WorkerHost& host);
   void crash(class WorkerHost& host);
   void reset(class WorkerHost& host);
@@ -30,6 +32,7 @@ class FaultPlan {
   World& world_;
   Rng stalls_;  ///< Of stopped supervisors and one-way partitions.
   Rng deaths_;  ///< Of clients.
+  Rng meddling_;  ///< Of an operator who looks at what is under way.
   std::uint64_t entitlement_version_ = 1;
 };
 

@@ -14,7 +14,12 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng rng)
-    : world_(world), config_(config), rng_(rng) {
+    : world_(world),
+      config_(config),
+      rng_(rng),
+      watchdog_(config.watchdog_after),
+      answers_(mix_bits(world.options().seed) ^ 0xa45e) {
+  dies_behind_answers_ = world_.options().faults.supervisor_restarts && answers_.chance(1, 6);
   if (journals()) disk_delay_max_ = world_.rng().chance(1, 4) ? milliseconds{300} : milliseconds{5};
   core_ = std::make_unique<SupervisorCore>(config_, journals() ? rng_.fork() : rng_,
                                            journals() ? Durability::Journal : Durability::None);
@@ -63,6 +68,8 @@ void SupervisorHost::come_back() {
   core_ = std::make_unique<SupervisorCore>(config_, rng_.fork(), Durability::Journal);
   barriers_.clear();
   idle_.clear();
+  watchdog_ = WatchdogWitness{config_.watchdog_after};
+  alarms_ = succeeded_ = 0;
   known_.clear();
   RecoveredState state = disk_.state();
   next_worker_ = std::max(next_worker_, state.next_worker.value());
@@ -118,6 +125,7 @@ bool SupervisorHost::stopped() const { return world_.now() < stopped_until_; }
 void SupervisorHost::stop_for(Duration duration) {
   world_.note("supervisor: stops for % us", {static_cast<std::uint64_t>(duration.count() / 1000)});
   stopped_until_ = std::max(stopped_until_, later(world_.now(), duration));
+  watchdog_.progress(stopped_until_);
   idle_.clear();
 }
 
@@ -211,6 +219,7 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   const bool planned = ended != nullptr;
   const bool gone = std::holds_alternative<supervisor_event::ClientGone>(event);
   const bool applied = planned && applies(*ended);
+  const bool progress = is_progress(event);
   core_->handle(std::move(event), world_.now() + clock_of(incarnation()), actions);
   if (planned) check_plan();
   if (applied) check_limits_and_gangs();
@@ -218,6 +227,7 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   // Each check looks at every job: with thousands of them it is made now and then.
   if (world_.options().validate && ++handled_ % (1 + world_.options().jobs_max / 64) == 0) core_->validate();
   if (gone) check_followers();
+  witness_progress(progress);
   if (idle_.is_due(world_.now()))
     if (std::string breach = idle_.look(*core_, world_.jobs(), world_.now()); !breach.empty())
       world_.oracle().breach(breach + world_.describe_unfinished());

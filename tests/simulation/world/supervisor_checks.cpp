@@ -1,5 +1,6 @@
 // SupervisorHost: what is checked of each order, answer and plan of the core.
 #include <algorithm>
+#include <utility>
 
 #include "tests/simulation/world/policies.hpp"
 #include "tests/simulation/world/worker_host.hpp"
@@ -13,6 +14,7 @@ using namespace supervisor::supervisor_action;
 /// A subtask that an operator has cancelled is not given out any more.
 void SupervisorHost::witness(const SendToClient& word) {
   const auto* answer = std::get_if<AdminAnswer>(&word.message);
+  if (answer != nullptr) maybe_die_behind_answer();
   if (answer != nullptr && !answer->value["draining"].is_null()) witness_drain(*answer);
   if (answer == nullptr || answer->value["subtask"].text() == nullptr || answer->value["cancelled"].is_null()) return;
   if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
@@ -21,6 +23,55 @@ void SupervisorHost::witness(const SendToClient& word) {
   const bool everywhere = answer->value["unconfirmed"].is_null() && *answer->value["cancelled"].boolean();
   world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())},
                                   everywhere);
+}
+
+/// In some worlds it dies now and then just behind an answer: what was answered stands all the same.
+void SupervisorHost::maybe_die_behind_answer() {
+  if (!dies_behind_answers_ || !world_.faults_on() || !answers_.chance(1, 4)) return;
+  const Duration away = std::chrono::milliseconds{answers_.between(1, 500)};
+  world_.queue().after(Duration{0}, [this, away, life = life_] {
+    if (life != life_ || !up_) return;
+    crash();
+    world_.queue().after(away, [this] { come_back(); });
+  });
+}
+
+/// All that may begin or end something, and more. Left are ticks, plans of the policy, and words of load.
+bool SupervisorHost::is_progress(const SupervisorEvent& event) {
+  if (std::holds_alternative<supervisor_event::Tick>(event) || std::holds_alternative<supervisor_event::PassEnded>(event) ||
+      std::holds_alternative<supervisor_event::WorkerSuspected>(event))
+    return false;
+  const auto* said = std::get_if<supervisor_event::WorkersSaid>(&event);
+  if (said == nullptr) return true;
+  return !std::all_of(said->said.begin(), said->said.end(), [](const supervisor_event::WorkerSaid& each) {
+    const auto* report = std::get_if<ReportBatch>(&each.message);
+    return report != nullptr && report->jobs.empty();
+  });
+}
+
+/// Not in a branch that has jobs which no client knows, and not where nobody waits for the alarm in time.
+void SupervisorHost::witness_progress(bool progress) {
+  if (branch_ > 1 || config_.watchdog_after >= kWatchdogPatient) return;
+  const std::vector<JobId> jobs = world_.jobs();
+  const auto running = static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), [this](JobId id) {
+    const Job* job = core_->find_job(id);
+    return job != nullptr && job->state == JobState::Running;
+  }));
+  const bool changed = std::exchange(running_jobs_, running) != running;
+  const bool succeeded = std::exchange(succeeded_, core_->counters().succeeded) != core_->counters().succeeded;
+  const WorkerTable& table = core_->workers();
+  bool runs = false;
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i)
+    runs |= table[BandSlot{i}].alive && table[BandSlot{i}].load.running > 0;
+  watchdog_.note_load(runs, world_.now());
+  if (progress || changed || running == 0 || core_->reclaiming())
+    watchdog_.progress(world_.now(), succeeded);
+  std::string breach;
+  if (std::exchange(alarms_, core_->counters().watchdog_alerts) != alarms_)
+    breach = watchdog_.alarm();
+  else
+    breach = watchdog_.look(world_.now());
+  if (!breach.empty()) world_.oracle().breach(std::move(breach));
 }
 
 /// An order that another one has followed before its answer left binds nobody.

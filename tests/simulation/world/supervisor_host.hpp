@@ -18,6 +18,7 @@
 #include "tests/simulation/world/idle_witness.hpp"
 #include "tests/simulation/world/limit_witness.hpp"
 #include "tests/simulation/world/oracle.hpp"
+#include "tests/simulation/world/watchdog_witness.hpp"
 #include "tests/support/record_log.hpp"
 
 namespace penstock::simulation {
@@ -112,6 +113,9 @@ class SupervisorHost {
   void check_limits_and_gangs() const;
   void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
+  void maybe_die_behind_answer();
+  static bool is_progress(const supervisor::SupervisorEvent& event);
+  void witness_progress(bool progress);
   void witness_drain(const AdminAnswer& answer);
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void witness_place(WorkerId id, JobId number) const;
@@ -158,6 +162,12 @@ class SupervisorHost {
   GangWitness gangs_;
   IdleWitness idle_;
   BarrierWitness barriers_;
+  WatchdogWitness watchdog_;
+  std::size_t running_jobs_ = 0;  ///< After the last event, as far as clients know them.
+  std::uint64_t alarms_ = 0;      ///< Of this life.
+  std::uint64_t succeeded_ = 0;   ///< The same.
+  Rng answers_;                   ///< Of deaths behind an answer.
+  bool dies_behind_answers_ = false;
   std::set<std::pair<BandId, bool>> bands_before_;  ///< Those that were there when the pass under way began.
   bool reclaiming_ = false;
   std::uint64_t handled_ = 0;

@@ -64,6 +64,7 @@ void WorkerHost::begin_life() {
   fetching_.clear();
   pinned_.clear();
   storing_.clear();
+  draining_ = said_empty_ = false;
   tick_at_ = kNever;
   world_.note("life % begins", {life_});
 }
@@ -257,7 +258,10 @@ void WorkerHost::receive(const MessagePtr& message) {
   if (order == nullptr) return world_.oracle().breach("a worker received what is not for workers");
   note_order(*order);
   const auto* entitlements = std::get_if<EntitlementBatch>(order);
-  if (entitlements == nullptr) return handle(worker_event::MessageArrived{*order});
+  if (entitlements == nullptr) {
+    handle(worker_event::MessageArrived{*order});
+    return check_followed(*order);
+  }
   tell_ends();  // What starts because of them is not yet under these.
   EntitlementBatch batch = *entitlements;
   if (!knows_barriers_)
@@ -312,6 +316,7 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   check_capacity();
   check_begins();
   check_what_is_overdue();
+  check_drained();
   plan_tick();
 }
 
@@ -348,10 +353,13 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
     } else if (const auto* report = std::get_if<SendReport>(&action)) {
       send_report(report->batch);
     } else if (std::holds_alternative<Reclaim>(action)) {
+      said_empty_ = false;
       send(description(true));
     } else if (auto* claim = std::get_if<SendClaim>(&action)) {
+      check_claim(claim->claim);
       send(std::move(claim->claim));
     } else if (const auto* drain = std::get_if<SendDrainState>(&action)) {
+      said_empty_ = drain->state.draining && drain->state.empty;
       send(drain->state);
     } else if (const auto* held = std::get_if<SendBarrierAnswer>(&action)) {
       reservations_.answered(held->answer);

@@ -142,6 +142,9 @@ class WorkerHost {
   void check_what_is_overdue();
   void check_reservations(const worker::worker_action::StartSubtask& action) const;
   void check_answer(const BarrierAnswer& answer) const;
+  void check_followed(const ToWorker& order);
+  void check_drained() const;
+  void check_claim(const WorkerClaim& claim);
   MilliSlots run_by(JobId job, BandIndex band) const;
   void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
@@ -202,6 +205,9 @@ class WorkerHost {
   std::set<DataKey> fetching_;
   std::set<DataKey> pinned_;
   std::set<SubtaskId> storing_;
+  std::set<DataKey> claimed_;  ///< In the parts so far of a claim that is being made.
+  bool draining_ = false;
+  bool said_empty_ = false;  ///< To this life of the supervisor: it drains, and nothing is left here.
   std::uint64_t next_run_ = 1;
   std::uint64_t forward_hits_ = 0;
   Instant tick_at_ = kNever;

@@ -30,6 +30,7 @@ void WorkerHost::note_order(const ToWorker& order) {
     for (const auto& [record, run] : runs_)
       if (run.id.job == job) graces_.may_end(run.id);
   };
+  if (const auto* drain = std::get_if<Drain>(&order); drain != nullptr && !drain->enabled) draining_ = false;
   if (const auto* forget = std::get_if<ForgetJob>(&order)) leaves(forget->job);
   if (const auto* batch = std::get_if<AssignBatch>(&order))
     for (const Assignment& each : batch->assignments) given_[{batch->job, each.subtask}] = each.band;

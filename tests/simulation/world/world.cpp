@@ -292,6 +292,9 @@ void World::check_nothing_left() {
     }
   }
   const supervisor::WorkerTable& table = supervisor_->core().workers();
+  for (const auto& host : workers_)
+    if (const supervisor::WorkerSlot slot = table.find(host->id()); host->up() && slot.valid() && table[slot].suspected)
+      oracle_.breach(host->name() + " is suspected, though all has healed");
   for (std::uint32_t i = 0; i < table.band_slots(); ++i)
     if (table[supervisor::BandSlot{i}].alive && table[supervisor::BandSlot{i}].in_flight != 0)
       oracle_.breach("the supervisor believes that attempts are under way");
