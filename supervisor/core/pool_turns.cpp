@@ -191,6 +191,15 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
     if (outcomes[i] == policy::PoolTurn::Outcome::Waits && is_due && room_in[i] == kAnyPool) continue;
     note_turn(job, outcomes[i], room_in[i]);
   }
+  // A job that may run nowhere in its pool wants nothing there, and so no pass has seen it.
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = *jobs_[id.value()];
+    if (job.homeless.empty() || job.shares == nullptr || job.shares->turn.pools().size() == 1) continue;
+    if (job.held || job.in_flight > 0 || holds_slots(*job.shares) || !job.shares->rules.hold.empty()) continue;
+    if (std::binary_search(owners.begin(), owners.end(), id)) continue;
+    PENSTOCK_COVERAGE_MARK("a job that may run nowhere in its pool is tried in the next");
+    note_turn(job, policy::PoolTurn::Outcome::Waits, kAnyPool);
+  }
 }
 
 /// `room_in`: one of its pools where there is room in the place that it has kept there.

@@ -200,6 +200,13 @@ const JobSpec* ClientHost::spec_of(JobId job) const {
   return nullptr;
 }
 
+std::string ClientHost::unsubmitted() const {
+  std::string text = std::to_string(accepted_.size()) + " of " + std::to_string(wanted_) + " accepted, not";
+  for (const auto& [number, spec] : specs_)
+    if (!accepted_.contains(number)) text += " " + spec.name;
+  return text;
+}
+
 std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
   for (const auto& [number, spec] : specs_)
     if (spec.name == name) return submitted_[number];

@@ -34,6 +34,8 @@ class ClientHost {
   void order(AdminRequest request);
   const std::vector<JobId>& jobs() const { return jobs_; }
   bool everything_submitted() const { return accepted_.size() == wanted_; }
+  /// The numbers of what is not accepted; for people.
+  std::string unsubmitted() const;
   /// Its connection to the supervisor is gone.
   void connection_broke(std::uint64_t connection);
   std::uint64_t connection() const { return connection_; }

@@ -48,7 +48,7 @@ std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool w
       return whom + ", for longer than gangs wait and runs last";
     if (!gang.in_part()) continue;
     const auto since = in_part_since_.find(key);
-    if (since != in_part_since_.end() && began_ >= later(since->second, wait_))
+    if (since != in_part_since_.end() && !workers_lost && began_ >= later(since->second, wait_))
       return whom + ", for longer than gangs wait";
     const auto before = given_.find(key);
     // What was a part of runs that stay, and is one without them: they have ended meanwhile.

@@ -262,7 +262,7 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
       world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert->error.code)});
       // Nothing that a world does lasts for so long.
       if (core_->counters().watchdog_alerts > 0 && config_.watchdog_after >= kWatchdogPatient)
-        world_.oracle().breach("the watchdog gave alarm: " + to_string(alert->error));
+        world_.oracle().breach("the watchdog gave alarm: " + to_string(alert->error) + world_.describe_unfinished());
     }
   }
 }

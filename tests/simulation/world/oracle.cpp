@@ -206,10 +206,11 @@ void Oracle::at_rest() {
     if (!view.ended) breach(to_string(job) + " never ended");
 }
 
-bool Oracle::all_jobs_ended() const {
+std::vector<JobId> Oracle::not_ended() const {
+  std::vector<JobId> jobs;
   for (const auto& [job, view] : jobs_)
-    if (!view.ended) return false;
-  return true;
+    if (!view.ended) jobs.push_back(job);
+  return jobs;
 }
 
 std::uint64_t Oracle::subtasks() const {

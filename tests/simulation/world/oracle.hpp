@@ -78,7 +78,8 @@ class Oracle {
   }
   const std::string& failure() const { return failure_; }
   std::uint64_t runs() const { return runs_; }
-  bool all_jobs_ended() const;
+  bool all_jobs_ended() const { return not_ended().empty(); }
+  std::vector<JobId> not_ended() const;
   std::uint64_t subtasks() const;
   const Graph* graph_of(JobId job) const;
 

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/supervisor_core.hpp"
 #include "tests/simulation/world/barrier_witness.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 #include "tests/simulation/world/gang_witness.hpp"

@@ -404,44 +404,6 @@ bool WorkerHost::carry_out_data(const WorkerAction& action) {
   return true;
 }
 
-void WorkerHost::restore(const DataKey& key) {
-  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
-    if (life != life_ || !up_) return;
-    deliver([this, key] {
-      const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
-      // What was made again meanwhile is in memory, and needs no disk.
-      const bool here = store_.contains(key) && !spilled_.contains(key);
-      const bool damaged = !here && (unlucky || !store_.contains(key));
-      spilled_.erase(key);
-      if (damaged) store_.erase(key);
-      handle(worker_event::DatumRestored{key, !damaged});
-    });
-  });
-}
-
-void WorkerHost::checkpoint(const DataKey& key) {
-  const Content content = store_.at(key);
-  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, content, life = life_] {
-    if (life != life_ || !up_) return;
-    deliver([this, key, content] {
-      const bool full = world_.faults_on() && world_.rng().chance(1, 10);
-      if (!full) world_.checkpoints()[{life_, key}] = content;
-      handle(worker_event::DatumCheckpointed{key, !full});
-    });
-  });
-}
-
-void WorkerHost::drop(const DataKey& key) {
-  store_.erase(key);
-  note_datum("life % drops %:%.%", key);
-  spilled_.erase(key);
-  world_.checkpoints().erase({life_, key});
-  if (const auto found = adopted_.find(key); found != adopted_.end()) {
-    world_.checkpoints().erase({found->second, key});
-    adopted_.erase(found);
-  }
-}
-
 void WorkerHost::stop_run(const StopRun& stop) {
   const auto found = runs_.find(stop.record);
   if (found == runs_.end()) return;

@@ -81,6 +81,11 @@ void World::draw_configuration() {
   Rng spare{mix_bits(options_.seed) ^ 0x59a7};
   supervisor_config_.spare_data_percent = static_cast<std::uint32_t>(spare.chance(1, 3) ? spare.between(0, 100) : 25);
   supervisor_config_.spare_data_max = static_cast<std::uint32_t>(spare.chance(1, 3) ? spare.between(0, 10) : 65536);
+  draw_policy_parts();
+}
+
+// Each from a stream of its own: seeds that once found something go on finding it.
+void World::draw_policy_parts() {
   Rng parts{mix_bits(options_.seed) ^ 0x9a47};
   has_devices_ = options_.policy && options_.workflow == nullptr && parts.chance(1, 3);
   if (options_.policy && parts.chance(1, 3)) guarantee_memory(parts, supervisor_config_.policy);
@@ -250,6 +255,9 @@ bool World::all_joined() const {
 
 std::string World::describe_unfinished() const {
   std::string text;
+  for (const auto& client : clients_)
+    if (!client->everything_submitted()) text += "\n  a client has " + client->unsubmitted();
+  for (const JobId id : oracle_.not_ended()) text += "\n  nobody was told of the end of " + to_string(id);
   std::size_t shown = 0;
   for (const JobId id : jobs()) {
     const supervisor::Job* job = supervisor_->core().find_job(id);

@@ -74,6 +74,7 @@ class World {
  private:
   friend class FaultPlan;
   void draw_configuration();
+  void draw_policy_parts();
   void add_clients();
   bool finished() const;
   bool all_joined() const;

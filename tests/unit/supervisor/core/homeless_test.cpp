@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
+#include "tests/support/pool_turns_harness.hpp"
 #include "tests/support/supervisor_harness.hpp"
 
 namespace penstock::supervisor {
@@ -104,6 +105,30 @@ TEST_F(RequiredBand, FailsOnlyItsOwnWhereTheRestMayGoOn) {
   cluster_.tick_after(seconds{31});
   EXPECT_EQ(cluster_.phase(0), SubtaskPhase::Failed);
   cluster_.ignore();
+}
+
+// Found by seed 90000038 of the simulator: a job whose last subtask asks for more than its pool has wants nothing there.
+TEST(Homeless, WhatNeedsMoreMemoryThanItsPoolHasIsTriedInTheNext) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.memory = kGiB * 8, .barriers = true});
+  it.cluster.join({.memory = kGiB, .barriers = true});
+  it.submit({.pools = {"first"}}, 1);
+  GraphBuilder builder;
+  builder.template_at(0).request.memory = kGiB;
+  builder.template_at(0).memory_max = kGiB * 8;
+  JobSpec spec;
+  spec.name = "grows";
+  spec.policy.pools = {"first", "second"};
+  it.cluster.submit(builder.sources(1).build(), spec);
+  it.cluster.settle(8);
+  EXPECT_EQ(it.cluster.assigned(), (Lines{"1:0 to w1", "2:0 to w2"}));
+  it.cluster.fail(2, 0, FailureClass::OutOfMemory, 2);
+  it.cluster.tick_after(std::chrono::minutes{1});
+  EXPECT_EQ(it.cluster.assigned(), Lines{});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job that may run nowhere in its pool is tried in the next", it.cluster.settle(8));
+  it.cluster.succeed(1, 0);
+  it.cluster.settle(8);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"2:0 to w1"});
 }
 
 }  // namespace
