@@ -60,15 +60,18 @@ TEST(ReservationWitness, WhatIsNotGivenBackInTimeIsOverdue) {
 
 TEST(BarrierWitness, AGangThatBeginsWithoutAnyBarrierIsSeenOnce) {
   BarrierWitness witness;
-  EXPECT_FALSE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(5)));
-  EXPECT_FALSE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0, 0)));
-  EXPECT_TRUE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0)));
-  EXPECT_FALSE(witness.begins_unasked(WorkerId{2}, BandKind::Cpu, asked(0))) << "it has begun";
+  EXPECT_FALSE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(5), true));
+  EXPECT_FALSE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0, 0), true));
+  EXPECT_TRUE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0), true));
+  EXPECT_FALSE(witness.begins_unasked(WorkerId{2}, BandKind::Cpu, asked(0), true)) << "it has begun";
   BarrierWitness another;
   another.told(WorkerId{1}, asked(5));
   another.told(WorkerId{2}, asked(5));
   EXPECT_EQ(another.asked_for(kGang, 5), kOneSlot * 4);
-  EXPECT_FALSE(another.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0)));
+  EXPECT_FALSE(another.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0), true));
+  BarrierWitness older;
+  EXPECT_FALSE(older.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(5), false));
+  EXPECT_FALSE(older.begins_unasked(WorkerId{2}, BandKind::Cpu, asked(0), true)) << "it has begun on the older worker";
 }
 
 TEST(BarrierWitness, KnowsWhatAGangWasLetBeginOnUntilSomethingElseIsSaid) {

@@ -4,6 +4,7 @@
 namespace penstock::simulation {
 
 using namespace worker;
+using std::chrono::microseconds;
 
 Bytes WorkerHost::used_by(const Run& run) const {
   return Bytes{run.program->request.memory.value() / 100 * static_cast<std::int64_t>(fate_of(run.id))};
