@@ -296,7 +296,7 @@ SUPERVISOR = {
     "begins-on-what-is-given-back": Defect(
         "a worker gives a gang's slots back while the supervisor still counts on them",
         [("supervisor/core/barriers.cpp",
-          "std::max(share.barrier.until - now_, Duration{0}) + config_.worker_lost_after;",
+          "std::max(share.barrier->until - now_, Duration{0}) + config_.worker_lost_after;",
           "std::chrono::milliseconds{2};")],
         POLICY),
     "grace-of-the-site": Defect(

@@ -66,6 +66,8 @@ TEST(GangWitness, APromiseThatIsKeptForTooLongIsABreach) {
   with_another.pass_begins(kNow + 1s, 1s, 0s, of_four(0), other);
   EXPECT_EQ(with_another.broken_promise(), "");
   witness.pass_begins(kNow + 1s, 1s, 0s, of_four(0), promised);
+  EXPECT_EQ(witness.broken_promise(), "") << "this pass takes them back";
+  witness.pass_begins(kNow + 1001ms, 1s, 0s, of_four(0), promised);
   EXPECT_EQ(witness.broken_promise(), "job-1 is a gang, and its places stay promised for longer than gangs wait");
   while_others_have_grace.pass_begins(kNow + 1s, 1s, 2s, of_four(0), promised);
   EXPECT_EQ(while_others_have_grace.broken_promise(), "");
