@@ -6,6 +6,7 @@
 
 #include "common/base/time.hpp"
 #include "supervisor/core/index_set.hpp"
+#include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
 
