@@ -84,7 +84,10 @@ class Symbols(unittest.TestCase):
 
     def test_a_strange_c_function_is_refused_by_default(self):
         self.assertIn("HARMLESS", self.complaint("strfry"))
-        self.assertIn("HARMLESS", self.complaint("__libc_single_threaded"))
+        self.assertIn("HARMLESS", self.complaint("__errno_location"))
+
+    def test_a_shared_pointer_may_ask_whether_it_has_to_count_atomically(self):
+        self.assertIsNone(self.complaint("__libc_single_threaded"))
 
 
 if __name__ == "__main__":
