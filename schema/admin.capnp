@@ -41,7 +41,7 @@ struct FromClient {
     attach :group { request @8 :UInt64; job @9 :JobSelector; identity @24 :Control.JobIdentity; }
     release :group { job @10 :UInt32; identity @25 :Control.JobIdentity; }
     admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); who @16 :Text; }
-    unfollow :group { job @23 :UInt32; }  # from minor version 2
+    unfollow :group { job @23 :UInt32; identity @26 :Control.JobIdentity; }  # from minor version 2
   }
 }
 

@@ -279,7 +279,7 @@ void Session::give_back(JobId job, bool release) {
   if (is_released)
     transport_->send(ReleaseJob{job, identity});
   else
-    transport_->send(UnfollowJob{job});
+    transport_->send(UnfollowJob{job, identity});
 }
 
 /// REQUIRES: both mutexes are held.

@@ -69,6 +69,7 @@ struct ReleaseJob {
 /// The client is to be told nothing more of the job, which goes on. An older supervisor ignores it and goes on telling.
 struct UnfollowJob {
   JobId job;
+  JobIdentity identity{};  ///< If it is known: another job goes on being followed.
   friend bool operator==(const UnfollowJob&, const UnfollowJob&) = default;
 };
 

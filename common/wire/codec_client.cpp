@@ -50,7 +50,9 @@ void write(const ReleaseJob& message, schema::FromClient::Builder root) {
 }
 
 void write(const UnfollowJob& message, schema::FromClient::Builder root) {
-  root.initUnfollow().setJob(message.job.value());
+  auto out = root.initUnfollow();
+  out.setJob(message.job.value());
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
 void write(const AdminRequest& message, schema::FromClient::Builder root) {
@@ -90,7 +92,10 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
       messages.emplace_back(AdminRequest{in.getAdmin().getRequest(), text(in.getAdmin().getCommand()),
                                          read_texts(in.getAdmin().getArguments()), text(in.getAdmin().getWho())});
       return;
-    case schema::FromClient::UNFOLLOW: messages.emplace_back(UnfollowJob{JobId{in.getUnfollow().getJob()}}); return;
+    case schema::FromClient::UNFOLLOW:
+      messages.emplace_back(
+          UnfollowJob{JobId{in.getUnfollow().getJob()}, read_identity(in.getUnfollow().getIdentity())});
+      return;
   }
 }
 

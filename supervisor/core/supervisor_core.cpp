@@ -136,7 +136,9 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
     if (knows(release->job) && !differ(release->identity, jobs_[release->job.value()]->identity))
       release_for(*jobs_[release->job.value()], event.client);
   } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
-    if (knows(unfollow_message->job)) unfollow(*jobs_[unfollow_message->job.value()], event.client);
+    if (knows(unfollow_message->job) &&
+        !differ(unfollow_message->identity, jobs_[unfollow_message->job.value()]->identity))
+      unfollow(*jobs_[unfollow_message->job.value()], event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
@@ -263,13 +265,13 @@ void SupervisorCore::check_held(const Job& job) const {
   };
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     const SubtaskHot& hot = job.hot[i];
-    const std::string name = to_string(SubtaskId{job.id, SubtaskIndex{i}});
+    const SubtaskId id{job.id, SubtaskIndex{i}};
     const bool held = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
                       job.data.total_bytes(*job.shape, i) > 0 && workers_[hot.band].alive;
-    PENSTOCK_CHECK_MSG(!held || is_noted(workers_[hot.band].worker, i), name);
+    PENSTOCK_CHECK_MSG(!held || is_noted(workers_[hot.band].worker, i), to_string(id));
     if (const std::vector<WorkerId>* replicas = job.data.replicas(i))
       for (const WorkerId replica : *replicas)
-        if (const WorkerSlot slot = workers_.find(replica); slot.valid()) PENSTOCK_CHECK_MSG(is_noted(slot, i), name);
+        if (const WorkerSlot slot = workers_.find(replica); slot.valid()) PENSTOCK_CHECK_MSG(is_noted(slot, i), to_string(id));
   }
 }
 

@@ -63,6 +63,12 @@ TEST(GangWitness, APromiseThatIsKeptForTooLongIsABreach) {
   EXPECT_EQ(witness.broken_promise(), "");
   GangWitness with_another = witness;
   GangWitness while_others_have_grace = witness;
+  // Seed 70026913: it heard only afterwards who had left meanwhile.
+  GangWitness stood_still = witness;
+  stood_still.stood_still();
+  stood_still.pass_begins(kNow + 1s, 1s, 0s, of_four(0), promised);
+  stood_still.pass_begins(kNow + 1999ms, 1s, 0s, of_four(0), promised);
+  EXPECT_EQ(stood_still.broken_promise(), "");
   with_another.pass_begins(kNow + 1s, 1s, 0s, of_four(0), other);
   EXPECT_EQ(with_another.broken_promise(), "");
   witness.pass_begins(kNow + 1s, 1s, 0s, of_four(0), promised);

@@ -221,6 +221,16 @@ TEST_F(OracleTest, WhatAReturnedLifeKeepsIsCheckedLikeAnyOther) {
   EXPECT_TRUE(says("runs while attempt 2 runs, too")) << oracle.failure();
 }
 
+// Seed 110000880: a supervisor heard the claims of a process that had just died, then died, too.
+TEST_F(OracleTest, ClaimsOfAProcessThatIsGoneBringItNotBack) {
+  run(0, kSecond);
+  oracle.success_reported(kSecond, subtask(0), Attempt{1});
+  oracle.life_ended(kSecond);
+  oracle.life_returned(kSecond, [](SubtaskId, Attempt) { return true; });
+  oracle.run_started(kFirst, subtask(0), Attempt{2}, false);
+  EXPECT_EQ(oracle.failure(), "");
+}
+
 // Seed 7657: what it claimed had gone to another by then, and its success came behind the claim.
 TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   oracle.run_started(kFirst, subtask(0), Attempt{1});

@@ -245,8 +245,8 @@ void ClientHost::look_away(std::uint32_t number) {
   const milliseconds away{rng.between(0, 200)};
   const JobIdentity identity = identities_[number];
   const auto is_it = [this, number, identity] { return accepted_.contains(number) && identities_[number] == identity; };
-  world_.queue().after(leaves, [this, job, is_it] {
-    if (is_it()) send(UnfollowJob{job});
+  world_.queue().after(leaves, [this, job, identity, is_it] {
+    if (is_it()) send(UnfollowJob{job, identity});
   });
   world_.queue().after(leaves + away, [this, job, number, identity, is_it] {
     if (is_it() && !ended_.contains(job)) send(AttachJob{number, JobSelector{job, {}}, identity});

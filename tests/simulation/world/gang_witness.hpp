@@ -37,6 +37,8 @@ class GangWitness {
                    const std::map<JobId, std::vector<policy::Place>>& promised);
   /// What its plan has made of them; `workers_lost` since it began. The first breach; empty: none.
   std::string plan_applied(const std::vector<GangView>& gangs, bool workers_lost) const;
+  /// The supervisor heard of nobody who left for a while: promises count from when it goes on.
+  void stood_still() { promises_.clear(); }
   const std::string& broken_promise() const { return broken_promise_; }
 
  private:

@@ -127,6 +127,7 @@ void SupervisorHost::stop_for(Duration duration) {
   stopped_until_ = std::max(stopped_until_, later(world_.now(), duration));
   watchdog_.progress(stopped_until_);
   idle_.clear();
+  gangs_.stood_still();
 }
 
 /// Does something at once, or as soon as the process goes on; nothing if it dies before that.

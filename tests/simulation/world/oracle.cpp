@@ -20,34 +20,34 @@ bool Oracle::knows(JobId job, const JobIdentity& identity) const {
 
 void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool known) {
   ++runs_;
-  const std::string name = to_string(subtask, attempt);
-  if (!begun_.insert({subtask, attempt}).second) breach(name + " begins a second time");
+  const auto breach = [&](const std::string& what) { this->breach(to_string(subtask, attempt) + what); };
+  if (!begun_.insert({subtask, attempt}).second) breach(" begins a second time");
   if (others_.contains(life)) return;
   const auto job = jobs_.find(subtask.job);
-  if (job == jobs_.end()) return breach(name + " runs, but its job was never accepted");
+  if (job == jobs_.end()) return breach(" runs, but its job was never accepted");
   const Graph& graph = *job->second.graph;
   for (std::uint32_t edge = graph.input_offsets[subtask.index.value()];
        edge < graph.input_offsets[subtask.index.value() + 1]; ++edge)
     if (!job->second.ran[graph.predecessors[edge]])
-      breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
+      breach(" runs before its predecessor " + std::to_string(graph.predecessors[edge]));
   std::map<Life, Run>& lives = live_[subtask];
   const bool never = graph.templates[graph.template_of[subtask.index.value()]].overlap == Overlap::Never;
   for (const auto& [other, run] : lives)
     if (never && !stood_still_.contains(other))
-      breach(name + " runs while attempt " + to_string(run.attempt) + " runs, which must never overlap");
+      breach(" runs while attempt " + to_string(run.attempt) + " runs, which must never overlap");
   // Who has come back learns a moment later what of its queue is not its own any more; until then it may start it.
   const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {
     if (stopped_.contains(subtask) && !job->second.ran[subtask.index.value()])
-      breach(name + " starts, though its cancel was answered");
+      breach(" starts, though its cancel was answered");
     for (const auto& [other, run] : lives)
-      if (!run.fenced) breach(name + " runs while attempt " + to_string(run.attempt) + " runs, too");
+      if (!run.fenced) breach(" runs while attempt " + to_string(run.attempt) + " runs, too");
     for (const Life other : succeeded_on_[subtask])
       if (!known && !lost_.contains(other))
-        breach(name + " runs, though its success on a living worker was to be known");
+        breach(" runs, though its success on a living worker was to be known");
     // What the client has been told stands: it runs again only to make lost data anew, and then it had succeeded.
     const Told told = job->second.told[subtask.index.value()];
-    if (told == Told::Failed || told == Told::Cancelled) breach(name + " starts after its end was told");
+    if (told == Told::Failed || told == Told::Cancelled) breach(" starts after its end was told");
   }
   lives[life] = Run{attempt, fenced};
   if (fenced) fenced_.insert({life, subtask, attempt});
@@ -84,6 +84,11 @@ void Oracle::life_lost(Life life) {
     }
 }
 
+void Oracle::life_ended(Life life) {
+  ended_.insert(life);
+  life_lost(life);
+}
+
 void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
   jobs_ = then.jobs_;
   charges_ = then.charges_;
@@ -103,7 +108,7 @@ void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
 
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
   if (others_.contains(life)) breach("life " + std::to_string(life) + " goes on in another branch");
-  lost_.erase(life);
+  if (!ended_.contains(life)) lost_.erase(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = !keeps(subtask, run->second.attempt);
@@ -204,6 +209,10 @@ void Oracle::at_rest() {
       if (!run.fenced) breach(to_string(subtask, run.attempt) + " still runs at the end");
   for (const auto& [job, view] : jobs_)
     if (!view.ended) breach(to_string(job) + " never ended");
+}
+
+bool Oracle::all_jobs_ended() const {
+  return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& each) { return each.second.ended; });
 }
 
 std::vector<JobId> Oracle::not_ended() const {

@@ -46,6 +46,8 @@ class Oracle {
   void stood_still(Life life) { stood_still_.insert(life); }
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
+  /// Its process is gone. What it has said and is still on its way brings it no more back.
+  void life_ended(Life life);
   /// A supervisor has not taken over what this life claims: it is fenced, whether it runs already or starts yet.
   void claim_refused(Life life, SubtaskId subtask, Attempt attempt);
   /// A supervisor goes on with this life; of its runs, those that `keeps` says no to are fenced.
@@ -78,7 +80,7 @@ class Oracle {
   }
   const std::string& failure() const { return failure_; }
   std::uint64_t runs() const { return runs_; }
-  bool all_jobs_ended() const { return not_ended().empty(); }
+  bool all_jobs_ended() const;
   std::vector<JobId> not_ended() const;
   std::uint64_t subtasks() const;
   const Graph* graph_of(JobId job) const;
@@ -108,6 +110,7 @@ class Oracle {
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
   std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
   std::set<Life> lost_;
+  std::set<Life> ended_;  ///< Their processes are gone: what of them is still on its way brings none of them back.
   std::set<Life> stood_still_;
   std::set<Life> others_;  ///< Of another branch.
   struct Charge {

@@ -76,7 +76,7 @@ void WorkerHost::end_life() {
   offers_open_ = false;
   offers_.clear();
   untold_.clear();
-  world_.oracle().life_lost(life_);
+  world_.oracle().life_ended(life_);
 }
 
 void WorkerHost::deliver(std::function<void()> what) {

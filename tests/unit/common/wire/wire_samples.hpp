@@ -179,7 +179,7 @@ inline std::vector<FromClient> all_from_client() {
                       {7, 8, 9, 10, 11, 12}},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}, {6, 7}},
           ReleaseJob{JobId{5}, {8, 9}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
-          UnfollowJob{JobId{9}}};
+          UnfollowJob{JobId{9}, JobIdentity{5, 6}}};
 }
 
 inline std::vector<ToClient> all_to_client() {

@@ -175,6 +175,8 @@ TEST(Progress, WhoUnfollowsAJobIsToldNothingMoreAndOthersAre) {
   cluster.ignore();
   cluster.client_says(UnfollowJob{JobId{1}}, ClientId{2});
   cluster.client_says(UnfollowJob{JobId{77}}, ClientId{2});
+  // Of a state that was put back: the number is another job's here.
+  cluster.client_says(UnfollowJob{JobId{1}, JobIdentity{7, 7}});
   cluster.succeed(1, 0);
   cluster.succeed(1, 1);
   EXPECT_EQ(cluster.news(ClientId{2}).size(), 0U);
