@@ -168,7 +168,11 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
                              WorkerSlot slot) {
   const std::uint32_t subtask = report.subtask.value();
   SubtaskHot& hot = job.hot[subtask];
-  if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
+  if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) {
+    PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
+    // The success stands: a later attempt, which makes a lost output again, is cancelled by nobody.
+    hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kCancelAsked);
+  }
   end_subtask(job, subtask, SubtaskPhase::Succeeded);
   ++counters_.succeeded;
   measure(job, report);

@@ -362,21 +362,21 @@ void SupervisorCore::validate() const {
         unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
         doomed |= phase == SubtaskPhase::Failed || phase == SubtaskPhase::Cancelled;
       }
-      const std::string name = to_string(SubtaskId{job->id, SubtaskIndex{i}});
-      PENSTOCK_CHECK_MSG(missing == hot.missing, name);
-      PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, name);
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
-      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->held, name);
+      const SubtaskId id{job->id, SubtaskIndex{i}};
+      PENSTOCK_CHECK_MSG(missing == hot.missing, to_string(id));
+      PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, to_string(id));
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, to_string(id));
+      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->held, to_string(id));
       PENSTOCK_CHECK_MSG(
           hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held,
-          name);
+          to_string(id));
       if (hot.phase == SubtaskPhase::Placeable && !job->held && !job->cancelling) {
         check_inputs(*job, i);
         check_waiting_loans(*job, i);
       }
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;
-      PENSTOCK_CHECK_MSG(workers_[hot.band].alive, name);
+      PENSTOCK_CHECK_MSG(workers_[hot.band].alive, to_string(id));
       ++in_flight[hot.band.value()];
       runnable[hot.band.value()] += hot.missing == 0;
     }

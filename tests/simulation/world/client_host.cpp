@@ -295,6 +295,7 @@ void ClientHost::check_failures(const JobProgress& progress) const {
 
 void ClientHost::submit(std::uint32_t number) {
   if (endpoint_ == nullptr) return;  // It comes with the next connection.
+  if (!submitted_.contains(number)) return;  // It was given up meanwhile.
   if (again_.contains(number)) return send(SubmitAgain{number, {}, specs_[number], content_hash(*submitted_[number])});
   SubmitGraph submit;
   submit.submission = number;

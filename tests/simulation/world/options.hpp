@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +93,7 @@ struct WorldOptions {
   bool lends = true;    ///< Now and then a job borrows from another one; not where a workflow is replayed.
   Defect defect = Defect::None;
   bool keep_trace = false;        ///< Record a line for each event.
+  std::ostream* trace_to = nullptr;  ///< Write the line of each event at once: a failed check of a core ends the process.
   bool validate = true;           ///< Check the cores' invariants after every event.
   Duration horizon = std::chrono::hours{2};  ///< Virtual time after which a run that has not ended has failed.
 };

@@ -162,12 +162,16 @@ class Simulation {
   }
 
  private:
-  void run_one(const WorldOptions& world) {
+  void run_one(WorldOptions world) {
     note_.set("seed " + std::to_string(world.seed) + ": a check inside a core failed; " +
               replay_of(world, options_.fault_level));
+    if (options_.trace && !options_.json) {
+      out_ << "seed " << world.seed << '\n';
+      world.trace_to = &out_;
+    }
     const WorldResult result = run_world(world);
     totals_.add(result);
-    if (options_.trace && !options_.json) out_ << "seed " << world.seed << '\n' << result.trace;
+    world.trace_to = nullptr;
     if (result.ok) return;
     Failure failure{world.seed, result.failure, replay_of(world, options_.fault_level)};
     if (!options_.json) out_ << "seed " << world.seed << " FAILED: " << result.failure << '\n';
@@ -260,7 +264,6 @@ Result<WorldOptions> world_options_of(const SimOptions& options, std::uint64_t s
   world.jobs_max = options.jobs_max;
   world.workers_max = options.workers_max;
   world.policy = options.policy;
-  world.keep_trace = options.trace;
   world.defect = options.defect;
   return world;
 }

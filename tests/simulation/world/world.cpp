@@ -1,6 +1,7 @@
 #include "tests/simulation/world/world.hpp"
 
 #include <algorithm>
+#include <ostream>
 #include <utility>
 
 #include "tests/simulation/world/faults.hpp"
@@ -150,16 +151,18 @@ void World::note(const char* what, std::initializer_list<std::uint64_t> numbers)
   const auto at = static_cast<std::uint64_t>(now().time_since_epoch().count());
   hash_ = mix_bits(hash_ ^ name ^ mix_bits(at));
   for (const std::uint64_t number : numbers) hash_ = mix_bits(hash_ ^ mix_bits(number + 1));
-  if (!options_.keep_trace) return;
-  trace_ += std::to_string(at / 1000) + " us  ";
+  if (!options_.keep_trace && options_.trace_to == nullptr) return;
+  std::string line = std::to_string(at / 1000) + " us  ";
   const auto* next = numbers.begin();
   for (const char* p = what; *p != 0; ++p) {
     if (*p == '%' && next != numbers.end())
-      trace_ += std::to_string(*next++);
+      line += std::to_string(*next++);
     else
-      trace_ += *p;
+      line += *p;
   }
-  trace_ += '\n';
+  line += '\n';
+  if (options_.trace_to != nullptr) *options_.trace_to << line << std::flush;
+  if (options_.keep_trace) trace_ += line;
 }
 
 void World::add_clients() {

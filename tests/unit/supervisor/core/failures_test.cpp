@@ -423,6 +423,29 @@ TEST(Lineage, AnOutputThatIsLostWithItsWorkerIsMadeAgain) {
   cluster.ignore();
 }
 
+// Seed 120064987: the second loss cancelled the producer alone, and its successor waited for ever.
+TEST(Lineage, WhatSucceededInSpiteOfItsCancelIsMadeAgainAsOftenAsItIsLost) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).add().build());
+  cluster.assigned();
+  ASSERT_TRUE(cluster.ask("cancel", {"1", "0"}).has_value());
+  EXPECT_EQ(cluster.cancels(), (Lines{"0 at w1", "1 at w1"}));
+  for (const std::uint32_t i : {0U, 1U}) cluster.succeed(1, i, {{0, kSome}});
+  cluster.ignore();
+  cluster.lose(1);
+  cluster.alerts();
+  cluster.join();
+  EXPECT_EQ(cluster.assigned().front(), "0#2 to w2");
+  cluster.lose(2);
+  cluster.alerts();
+  cluster.join();
+  EXPECT_EQ(cluster.assigned().front(), "0#3 to w3");
+  for (const std::uint32_t i : {0U, 1U, 2U}) cluster.succeed(3, i, {{0, kSome}});
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  cluster.ignore();
+}
+
 TEST(Lineage, WhatIsMadeAgainIsAsUrgentAsWhoWaitsForIt) {
   SupervisorHarness cluster;
   cluster.join({.slots = 1});
