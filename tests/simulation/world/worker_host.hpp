@@ -206,6 +206,7 @@ class WorkerHost {
   std::set<DataKey> pinned_;
   std::set<SubtaskId> storing_;
   std::set<DataKey> claimed_;  ///< In the parts so far of a claim that is being made.
+  std::set<SubtaskId> claimed_attempts_;  ///< The same.
   bool draining_ = false;
   bool said_empty_ = false;  ///< To this life of the supervisor: it drains, and nothing is left here.
   std::uint64_t next_run_ = 1;

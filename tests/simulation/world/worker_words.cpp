@@ -28,13 +28,17 @@ void WorkerHost::check_drained() const {
 
 /// All data that it holds, in memory or on disk, are claimed; what an attempt under way has made is no datum yet.
 void WorkerHost::check_claim(const WorkerClaim& claim) {
-  for (const ClaimedJob& job : claim.jobs)
+  for (const ClaimedJob& job : claim.jobs) {
     for (const ClaimedDatum& datum : job.data) claimed_.insert(DataKey{{job.job, datum.producer}, datum.output});
+    for (const ClaimedAttempt& attempt : job.attempts) claimed_attempts_.insert({job.job, attempt.subtask});
+  }
   if (!claim.last) return;
+  // An attempt that ended behind the claim, in the same step of the core, is not known to the core any more.
   for (const auto& [key, content] : store_)
-    if (!claimed_.contains(key) && !core_->explain(key.producer).known)
+    if (!claimed_.contains(key) && !claimed_attempts_.contains(key.producer))
       world_.oracle().breach(name_ + " holds " + to_string(key) + ", and does not claim it");
   claimed_.clear();
+  claimed_attempts_.clear();
 }
 
 }  // namespace penstock::simulation
