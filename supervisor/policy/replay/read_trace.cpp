@@ -273,7 +273,7 @@ class AlibabaReader {
   /// Adds the job that was read last, unless nobody has what it asks for.
   void keep(ReplayJob job) {
     if (left_out_) return;
-    if (open_from_s_) without_end_.emplace_back(trace_.jobs.size(), *open_from_s_);
+    if (open_from_s_ != kNoTime) without_end_.emplace_back(trace_.jobs.size(), open_from_s_);
     trace_.jobs.push_back(std::move(job));
   }
   /// When all have been read: who was never deleted runs to the end.
@@ -304,7 +304,7 @@ class AlibabaReader {
       open_from_s_ = from;
       return;
     }
-    open_from_s_.reset();
+    open_from_s_ = kNoTime;
     if (ended < from) ++trace_.odd.ends_early;
     job.runs_s = std::max<std::int64_t>(1, ended - from);
   }
@@ -323,7 +323,7 @@ class AlibabaReader {
   std::vector<std::pair<std::size_t, std::int64_t>> without_end_;  ///< Position, and since when it runs.
   std::int64_t last_s_ = 0;
   bool left_out_ = false;
-  std::optional<std::int64_t> open_from_s_;  ///< Of the job that was read last, if its end is not known.
+  std::int64_t open_from_s_ = kNoTime;  ///< Of the job that was read last, if its end is not known.
 };
 
 std::optional<Error> mistake_in(const ReplayJob& job, const Table& table) {
