@@ -12,6 +12,7 @@ struct SupervisorCore::Credit {
   std::uint32_t slots;
   std::uint32_t in_flight;
   std::uint32_t runnable;
+  std::uint32_t runs;  ///< That fit at once: more than slots, where each takes a part of one.
 };
 
 }  // namespace penstock::supervisor

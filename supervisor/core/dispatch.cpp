@@ -113,6 +113,7 @@ void SupervisorCore::offer_excess(BandSlot slot, bool offers) {
 }
 
 void SupervisorCore::fill_dirty_bands() {
+  ++search_.fill_round;
   // By index: filling a band may make another one dirty, because successors of what was assigned find their homes.
   for (std::size_t i = 0; i < dirty_bands_.size(); ++i) {
     const BandSlot slot = dirty_bands_[i];
@@ -188,7 +189,7 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
     // Who has a credit of his own leaves nobody less by using it: all at once, so that it is one message.
     const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
     const Credit credit = credit_of(*job, slot);
-    const bool wants_runnable = credit.runnable < credit.slots + kPreparedAhead;
+    const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
     const bool is_of_use = credit.in_flight < config_.lookahead_subtasks_max ||
                            (wants_runnable && job->find_local(slot)->ready_count() > 0);
     if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kTurn) > 0) continue;
@@ -294,9 +295,9 @@ void SupervisorCore::fill_shares(BandSlot slot) {
 SupervisorCore::Credit SupervisorCore::credit_of(const Job& job, BandSlot slot) const {
   if (job.shares != nullptr)
     if (const BandShare share = job.shares->of(slot); share.limited())
-      return {share.slots(), share.in_flight, share.runnable};
+      return {share.slots(), share.in_flight, share.runnable, std::max(share.slots(), share.runs)};
   const BandEntry& band = workers_[slot];
-  return {band.slots, band.in_flight, band.runnable};
+  return {band.slots, band.in_flight, band.runnable, band.slots};
 }
 
 bool SupervisorCore::has_slots_for(const Job& job, BandSlot slot) const {
@@ -320,7 +321,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     if (ready == LocalSet::kNone && ahead == LocalSet::kNone) break;
     const Credit credit = credit_of(job, slot);
     if (credit.slots == 0) break;
-    const bool wants_runnable = credit.runnable < credit.slots + kPreparedAhead;
+    const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
     const bool take_ready = ready != LocalSet::kNone && (wants_runnable || ready <= ahead);
     const std::uint64_t key = take_ready ? ready : ahead;
     const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
@@ -335,9 +336,8 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const auto may_run = [&](BandSlot band) { return may_run_on(job, subtask, band); };
     const BandSlot other = current ? left_for(job, slot, workers_, take_ready, may_run) : BandSlot::none();
     if (other.valid()) {
-      if (take_ready) mark_dirty(other);  // It pulls what it can run, however costly it is to move.
-      std::vector<BandSlot>& left = job.shares->left_for_others;
-      if (std::find(left.begin(), left.end(), slot) == left.end()) left.push_back(slot);
+      const bool asks = job.shares->leave_for(slot, other, take_ready, search_.fill_round);
+      if (asks) mark_dirty(other);  // It pulls what it can run, however costly it is to move.
       break;
     }
     if (take_ready) {
@@ -352,7 +352,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     if (job.shares == nullptr || job.shares->left_for_others.empty()) continue;
     if (!job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)].empty()) continue;
     // Nobody is short any more: what was left may be sent ahead.
-    for (const BandSlot band : std::exchange(job.shares->left_for_others, {})) mark_dirty(band);
+    for (const LeftForAnother& left : std::exchange(job.shares->left_for_others, {})) mark_dirty(left.band);
   }
   return used;
 }

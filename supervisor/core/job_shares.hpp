@@ -38,6 +38,13 @@ struct BandShare {
   bool is_short() const { return limited() && runnable < runs; }
 };
 
+/// A band has left what it could send for another one, where the job is short.
+struct LeftForAnother {
+  BandSlot band;
+  BandSlot other;
+  std::uint64_t asked_in = 0;  ///< The round of `WorkSearch` in which the other band was asked to take it.
+};
+
 /// A part of a place that is promised to a gang.
 struct PromisedPlace {
   BandSlot band;
@@ -207,13 +214,23 @@ struct JobShares {
   std::uint64_t preemptions = 0;
   Seldom<std::string> preemption_reason;              ///< Of the last one that a plan has ordered.
   std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
-  std::vector<BandSlot> left_for_others;  ///< Bands that have left what they could send, for one that was short.
+  std::vector<LeftForAnother> left_for_others;
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
   Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were told to leave their slots.
 
   BandShare& at(BandSlot band) {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);
     return bands[band.value()];
+  }
+  /// `ready`: what is left could run at once, and so the other band may pull it. Whether it is to be asked: once in a
+  /// round is enough. Of two jobs each may leave something on its band for the other's: they would ask for ever.
+  bool leave_for(BandSlot band, BandSlot other, bool ready, std::uint64_t round) {
+    const auto is_there = [band](const LeftForAnother& each) { return each.band == band; };
+    auto left = std::find_if(left_for_others.begin(), left_for_others.end(), is_there);
+    if (left == left_for_others.end()) left = left_for_others.insert(left_for_others.end(), {band, other});
+    if (!ready || (left->other == other && left->asked_in == round)) return false;
+    *left = {band, other, round};
+    return true;
   }
   /// Where a change may make it short there, or no longer: `short_bands` is kept with it.
   template <class Change>

@@ -33,6 +33,7 @@ struct WorkSearch {
   RankSearch ranks;
   bool search_unfinished = false;           ///< A hungry band has not seen all that its victim keeps.
   bool all_may_try = false;                 ///< This event may help bands that found nothing before.
+  std::uint64_t fill_round = 0;             ///< Counts how often bands with changes were filled.
   std::uint32_t looks_left = 0;             ///< What may still be looked at for hungry bands during this event.
 };
 

@@ -90,5 +90,18 @@ TEST(JobShares, ACopyIsSharedUntilOneOfBothIsWrittenTo) {
   EXPECT_FALSE(kinds.is_shared(BandKind::Cpu));
 }
 
+// Seed 130074657: two jobs left work on one band for the other's, and both bands were filled again for ever.
+TEST(JobShares, ABandIsAskedOnceInARoundToTakeWhatIsLeftForIt) {
+  const BandSlot here{4};
+  JobShares shares;
+  EXPECT_FALSE(shares.leave_for(here, BandSlot{7}, false, 1)) << "nothing of it could run yet";
+  EXPECT_TRUE(shares.leave_for(here, BandSlot{7}, true, 1));
+  EXPECT_FALSE(shares.leave_for(here, BandSlot{7}, true, 1));
+  EXPECT_TRUE(shares.leave_for(here, BandSlot{8}, true, 1));
+  EXPECT_TRUE(shares.leave_for(BandSlot{5}, BandSlot{7}, true, 1));
+  EXPECT_TRUE(shares.leave_for(here, BandSlot{8}, true, 2));
+  EXPECT_EQ(shares.left_for_others.size(), 2U);
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
