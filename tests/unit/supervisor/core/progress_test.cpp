@@ -169,6 +169,7 @@ TEST(Progress, WhoIsGoneIsToldNothing) {
 TEST(Progress, WhoUnfollowsAJobIsToldNothingMoreAndOthersAre) {
   SupervisorHarness cluster;
   cluster.join();
+  cluster.next_identity = JobIdentity{1, 1};
   cluster.submit(GraphBuilder{}.sources(2).build());
   cluster.assigned();
   cluster.client_says(AttachJob{1, {JobId{1}, ""}}, ClientId{2});
