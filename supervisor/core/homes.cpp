@@ -67,6 +67,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   std::uint32_t moved = 0;
   const std::size_t count = waiting.size();
   std::size_t tries = 0;
+  bool hides_more = false;  // A job has kept what was looked at first.
   for (; tries < count && moved < wanted && (tries < kBestFirst || search_.looks_left > 0); ++tries) {
     const std::size_t at = tries < kBestFirst ? tries : waiting.next_to_offer();
     if (at >= waiting.size()) break;
@@ -81,16 +82,20 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
       return may_move_home(job, subtask, victim, thief);
     });
     moved += of_job.count;
-    const bool may_hide_more = of_job.passed_over == kPassedOverMax && workers_[thief].in_flight == 0;
-    if (may_hide_more && !search_.ranks.thief.valid() && search_.ranks.again_at == kNever)
-      search_.ranks = RankSearch{.thief = thief};
-    const std::uint32_t in_vain = std::max(of_job.passed_over, of_job.count == 0 ? 1U : 0U);
-    search_.looks_left -= std::min(search_.looks_left, in_vain);
+    hides_more |= of_job.passed_over == kPassedOverMax;
+    const std::uint32_t looks = std::max(of_job.passed_over, of_job.count == 0 ? 1U : 0U);
+    search_.looks_left -= std::min(search_.looks_left, looks);
   }
   if (moved > 0)
     waiting.offer_anew();
   else if (tries < count)
     search_.search_unfinished = !waiting.all_offered(search_.hungry.size());
+  // Entries change places while they are offered in turn, so that one may be passed; and what is not worth its move now
+  // is worth it when the victim has stood still for long enough.
+  const bool in_vain = moved == 0 && !search_.search_unfinished;
+  if ((hides_more || in_vain) && workers_[thief].in_flight == 0 && !search_.ranks.thief.valid() &&
+      search_.ranks.again_at == kNever)
+    search_.ranks = RankSearch{.thief = thief};
   return moved > 0;
 }
 

@@ -52,5 +52,28 @@ TEST(Homes, AnIdleBandFindsWhatFitsItBehindMuchThatDoesNot) {
   EXPECT_EQ(cluster.assigned(), Lines{std::to_string(kFits) + " to w2"});
 }
 
+// Seed 120192931: it had been offered in vain once, while it was not worth its move, and never again.
+TEST(Homes, AnIdleBandGetsWhatIsWorthItsMoveOnlyNow) {
+  SupervisorHarness cluster{{.lookahead_subtasks_max = 3,
+                             .lookahead_subtasks_initial = 1,
+                             .steal_after = std::chrono::milliseconds{1}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).build(), {.priority = -1});
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1, cached"}));
+  GraphBuilder bound;
+  bound.template_at(0).required = {"worker-1", ""};
+  cluster.submit(bound.sources(9).build());
+  cluster.ignore();
+  cluster.succeed(1, 0, {{0, std::uint64_t{4} << 30U}});
+  cluster.say(1, 1, Outcome::Returned);
+  cluster.ignore();
+  cluster.join();
+  for (int i = 0; i < 10; ++i) cluster.tick_after(std::chrono::milliseconds{2});
+  EXPECT_EQ(cluster.assigned(), Lines{}) << "its input takes seconds to move";
+  for (int i = 0; i < 10; ++i) cluster.tick_after(std::chrono::seconds{2});
+  EXPECT_EQ(cluster.assigned(), Lines{"1#2 to w2"});
+  cluster.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
