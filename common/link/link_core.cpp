@@ -42,6 +42,7 @@ void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actio
   resend_after_ = config_.resend_after;
   acknowledge_through(event.peer_received_through, now, actions);
   transmitted_through_ = acknowledged_through_;  // A new connection carries nothing yet.
+  resend_at_ = kNever;
   sent_something(now);
   transmit_window(now, actions);
 }
@@ -104,6 +105,7 @@ void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
     PENSTOCK_COVERAGE_MARK("frames are sent again");
     counters_.frames_resent += transmitted_through_ - acknowledged_through_;
     transmitted_through_ = acknowledged_through_;
+    resend_at_ = kNever;
     resend_after_ = std::min(resend_after_ * 2, config_.resend_after_max);
     transmit_window(now, actions);
   }
@@ -132,7 +134,8 @@ void LinkCore::transmit_window(Instant now, Actions<LinkAction>& actions) {
   actions.add(Transmit{transmitted_through_ + 1, last});
   counters_.frames_sent += last - transmitted_through_;
   transmitted_through_ = last;
-  resend_at_ = later(now, resend_after_);
+  // Later frames do not put off the oldest one: otherwise a steady trickle would keep a lost frame from being resent.
+  if (resend_at_ == kNever) resend_at_ = later(now, resend_after_);
   sent_something(now);
 }
 

@@ -47,6 +47,17 @@ std::string turn_text(const Turn& turn, const std::string& whom) {
          std::to_string(turn.most) + ", and others have " + decimal_text(turn.taken) + " of them or come before it";
 }
 
+/// A portion of a gang that consolidation moves has a promised place already, and counts as held: otherwise another job
+/// takes its share of the limit meanwhile, and the gang stays a part.
+std::uint64_t milli_on_the_move(const Job& job, const KindShare& share, const WorkerTable& workers) {
+  std::uint64_t milli = 0;
+  if (job.spec.policy.gang == 0 || share.bound) return milli;
+  for (const std::vector<PromisedPlace>& places : share.promised)
+    for (const PromisedPlace& place : places)
+      if (workers[place.band].alive && !workers[place.band].draining) milli += place.milli;
+  return milli;
+}
+
 }  // namespace
 
 /// What the job says about its level and its queue, and how many jobs there are already of whoever submits it.
@@ -175,6 +186,7 @@ void SupervisorCore::take_limit_turns() {
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       const KindShare& share = job->shares->kinds[kind];
       request.held[kind] = milli_held(*job, static_cast<BandKind>(kind));
+      if (request.held[kind] > 0) request.held[kind] += milli_on_the_move(*job, share, workers_);
       request.wanted[kind] = share.demand;
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
       request.gang = request.gang || gang;

@@ -168,12 +168,26 @@ std::vector<const Claim*> QuotaPass::claims_that_hold(std::uint32_t workload, co
   return good;
 }
 
+bool QuotaPass::is_part_of_gang(std::uint32_t workload) const {
+  const std::span<const SetCount> sets = trial_.sets_of(workload);
+  return std::any_of(sets.begin(), sets.end(),
+                     [](const SetCount& set) { return set.active > 0 && set.active < set.min; });
+}
+
+/// A gang of which a part has moved is whole again at once where there is room, beside what others were promised.
+void QuotaPass::start_rest(std::uint32_t workload, const std::vector<std::uint32_t>& members) {
+  const std::size_t mark = trial_.mark();
+  for (const std::uint32_t member : members) trial_.leave(member);
+  if (!place_all(workload, members, Trial::When::NowOrLater, {}) || !all_start(members)) trial_.undo_to(mark);
+}
+
 void QuotaPass::settle_claims() {
   if (snapshot().claims.empty()) return;
   std::map<std::uint32_t, std::vector<const Claim*>> claims_of;
   for (const Claim& claim : snapshot().claims)
     if (claim.member < snapshot().members.size() && waits(claim.member))
       claims_of[snapshot().members[claim.member].workload].push_back(&claim);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> rests;
   for (const std::uint32_t workload : candidates()) {
     const auto all = claims_of.find(workload);
     if (all == claims_of.end()) continue;
@@ -181,15 +195,20 @@ void QuotaPass::settle_claims() {
     std::vector<std::uint32_t> members;
     for (const Claim* claim : claims) members.push_back(claim->member);
     const std::size_t mark = trial_.mark();
+    const bool is_rest = is_part_of_gang(workload);
     if (claims.empty() || !place_claims(workload, claims)) continue;
     if (!order_.all_at_min(workload)) {
       trial_.undo_to(mark);
+    } else if (!all_start(members) && is_rest) {
+      // In its turn others might have taken all room, and the gang would stay a part.
+      rests.emplace(workload, std::move(members));
     } else if (!all_start(members)) {
       trial_.undo_to(mark);
       // Who could begin at once waits for nobody to leave: it has its turn with all others.
       if (!could_start_at_once(workload, members)) place_claims(workload, claims);
     }
   }
+  for (const auto& [workload, members] : rests) start_rest(workload, members);
 }
 
 void QuotaPass::note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary) {

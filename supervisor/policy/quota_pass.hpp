@@ -50,7 +50,7 @@ class QuotaPass {
 
   /// Whom an earlier pass has promised a place has that before anybody else is looked at: others have left it for him,
   /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none; the others
-  /// of its job stay. Cost: O(claims), not bands.
+  /// of its job stay. The rest of a gang begins at once where there is room beside all promises. Cost: O(claims), not bands.
   void settle_claims();
   bool all_start(const std::vector<std::uint32_t>& members) const;
   /// On whatever bands. Nothing is changed.
@@ -65,6 +65,9 @@ class QuotaPass {
 
  private:
   bool any_waiting(std::uint32_t workload) const;
+  /// Whether it has some members of a set, and fewer than it needs.
+  bool is_part_of_gang(std::uint32_t workload) const;
+  void start_rest(std::uint32_t workload, const std::vector<std::uint32_t>& members);
   bool place_where(std::uint32_t workload, const std::vector<std::uint32_t>& members,
                    const std::function<std::optional<BandChoice>(std::uint32_t member)>& choose);
   std::optional<BandChoice> claimed_place(const Claim& claim) const;

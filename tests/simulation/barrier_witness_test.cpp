@@ -48,6 +48,27 @@ TEST(ReservationWitness, WhatIsHeldIsKeptFromOthersButForWhatTheGangRuns) {
   EXPECT_FALSE(witness.holds(kGang, kBand, 5));
 }
 
+// Seed 130047471: a member of a gang that had begun waited for a licence that was kept for another gang.
+TEST(ReservationWitness, WhatOtherGangsAskForBesideSlotsMayBeKeptForThem) {
+  ReservationWitness witness;
+  Entitlement with_licences = asked(5);
+  with_licences.cpu = MilliCpu{500};
+  with_licences.named = {{"licence", 2}};
+  witness.told(with_licences, kNow, 1s);
+  const auto beside = [&](JobId job, BandIndex band) {
+    ResourceVector held;
+    held.cpu = MilliCpu{1000};
+    held.named = {{"licence", 1}};
+    witness.add_beside(job, band, held);
+    return std::pair{held.cpu.value(), amount_of(held.named, "licence")};
+  };
+  EXPECT_EQ(beside(JobId{2}, kBand), (std::pair<std::int64_t, std::int64_t>{1500, 3}));
+  EXPECT_EQ(beside(kGang, kBand), (std::pair<std::int64_t, std::int64_t>{1000, 1})) << "its own";
+  EXPECT_EQ(beside(JobId{2}, BandIndex{1}), (std::pair<std::int64_t, std::int64_t>{1000, 1})) << "elsewhere";
+  witness.told(asked(0), kNow, 1s);
+  EXPECT_EQ(beside(JobId{2}, kBand), (std::pair<std::int64_t, std::int64_t>{1000, 1})) << "it has begun";
+}
+
 TEST(ReservationWitness, WhatIsNotGivenBackInTimeIsOverdue) {
   ReservationWitness witness;
   witness.told(asked(5), kNow, 1s);

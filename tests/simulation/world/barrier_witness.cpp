@@ -15,7 +15,8 @@ void ReservationWitness::told(const Entitlement& entitlement, Instant now, Durat
   closed_[place] = true;
   if (known != asked_.end() && known->second.barrier == entitlement.barrier && known->second.slots == entitlement.slots)
     return;
-  asked_[place] = {entitlement.barrier, entitlement.slots, later(later(now, entitlement.barrier_max), margin), false};
+  const Instant until = later(later(now, entitlement.barrier_max), margin);
+  asked_[place] = {entitlement.barrier, entitlement.slots, until, false, entitlement.cpu, entitlement.named};
 }
 
 void ReservationWitness::answered(const BarrierAnswer& answer) {
@@ -51,6 +52,14 @@ MilliSlots ReservationWitness::kept_from(JobId job, BandIndex band,
     if (place.first != job && place.second == band && asked.held)
       kept += std::max(asked.slots - run_by(place.first), MilliSlots{});
   return kept;
+}
+
+void ReservationWitness::add_beside(JobId job, BandIndex band, ResourceVector& held) const {
+  for (const auto& [place, asked] : asked_) {
+    if (place.first == job || place.second != band) continue;
+    held.cpu += asked.cpu;
+    add_named(asked.named, held.named, 1);
+  }
 }
 
 std::string ReservationWitness::overdue(Instant now) const {

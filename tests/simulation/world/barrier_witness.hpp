@@ -33,6 +33,8 @@ class ReservationWitness {
   MilliSlots held_for(JobId job, BandIndex band) const;
   /// Slots that nobody else may run on; `run_by` says what runs of a job hold of them already.
   MilliSlots kept_from(JobId job, BandIndex band, const std::function<MilliSlots(JobId)>& run_by) const;
+  /// Adds processors, and of what `held` names, that may be kept there for gangs of other jobs.
+  void add_beside(JobId job, BandIndex band, ResourceVector& held) const;
   /// What is still to be given back at `now`, though its time is over; empty: nothing is.
   std::string overdue(Instant now) const;
 
@@ -43,6 +45,8 @@ class ReservationWitness {
     MilliSlots slots;
     Instant until{};
     bool held = false;
+    MilliCpu cpu;
+    std::vector<NamedAmount> named;
   };
   std::map<Place, Asked> asked_;
   std::map<Place, bool> closed_;

@@ -77,12 +77,13 @@ ResourceVector WorkerHost::undivided_on(BandIndex band) const {
 }
 
 /// What of the job's could start there now if it has the slots; of each, its slots. None where one of them would have to
-/// wait for processors or licences.
+/// wait for processors or licences, also for those that are kept for other gangs.
 std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
   std::vector<MilliSlots> ready;
   if (of_another_branch()) return ready;
   const ResourceVector& capacity = bands_[band.value()].capacity;
-  const ResourceVector held = undivided_on(band);
+  ResourceVector held = undivided_on(band);
+  reservations_.add_beside(job, band, held);
   const Graph& graph = *world_.oracle().graph_of(job);
   for (auto each = given_.lower_bound({job, SubtaskIndex{0}}); each != given_.end() && each->first.job == job; ++each) {
     if (each->second != band || core_->explain(each->first).state != worker::SubtaskState::Ready) continue;

@@ -57,6 +57,25 @@ TEST_F(LinkCoreTest, TheWindowHoldsBackWhatTheAcknowledgementLetsGo) {
   EXPECT_EQ(arrive(0, 2), (List{Forget{2}, Transmit{4, 5}}));
 }
 
+// Found by the simulator (seed 130034612): a frame that was lost was never sent again, as others left in time.
+TEST_F(LinkCoreTest, LaterFramesDoNotPutOffThatALostOneIsSentAgain) {
+  config.window_frames = 100;
+  LinkCore busy{config, kPeer, now};
+  Actions<LinkAction> actions;
+  busy.handle(Attached{}, now, actions);
+  const Duration step = config.resend_after / 2;
+  bool again = false;
+  for (int i = 0; i < 4 && !again; ++i) {
+    actions.clear();
+    busy.handle(FrameQueued{}, now, actions);
+    now += step;
+    busy.handle(Tick{}, now, actions);
+    for (const LinkAction& action : actions)
+      if (const auto* sent = std::get_if<Transmit>(&action)) again = again || (i > 0 && sent->first == 1);
+  }
+  EXPECT_TRUE(again);
+}
+
 TEST_F(LinkCoreTest, DeliversEachFrameOnceAndInOrder) {
   handle(Attached{});
   EXPECT_EQ(arrive(1), (List{Deliver{}}));

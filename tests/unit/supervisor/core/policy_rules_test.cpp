@@ -302,6 +302,45 @@ TEST_F(PolicyRulesLive, SlotsOfAnAccountAreLimitedForAllBelowIt) {
   }
 }
 
+// Found by the simulator (seed 130004725): another job took the slot of a limit while a part of a gang moved.
+TEST_F(PolicyRulesLive, WhatMovesOfAGangCountsAsWhatTheGangHolds) {
+  SupervisorConfig config = site("quota");
+  config.policy.users = {{.name = "ann", .limits = {.slots_max = 3}}};
+  begin(config, 2);
+  supervisor->join({.slots = 2});
+  supervisor->submit(many(), of("ann", "gang", {.gang = 3}));
+  supervisor->settle(2);
+  JobSpec urgent = of("ann", "urgent");
+  urgent.priority = 5;
+  supervisor->submit(many(), urgent);
+  const auto next_pass = [this] {
+    std::vector<supervisor_action::RunPass> passes;
+    for (int tries = 0; tries < 1000 && passes.empty(); ++tries) {
+      supervisor->tick_after(1ms);
+      passes = supervisor->take_passes();
+    }
+    EXPECT_EQ(passes.size(), 1U);
+    return passes.at(0);
+  };
+  const supervisor_action::RunPass before = next_pass();
+  const std::vector<policy::Member>& members = before.snapshot.members;
+  const auto moved = static_cast<std::uint32_t>(
+      std::find_if(members.begin(), members.end(),
+                   [](const policy::Member& each) { return each.state == policy::MemberState::Running; }) -
+      members.begin());
+  ASSERT_LT(moved, members.size());
+  policy::Plan plan;
+  plan.preemptions = {{moved, policy::PreemptionReason::Consolidation, policy::kNone}};
+  plan.reservations = {{moved, members[moved].places, {}, kNever}};
+  supervisor->handle(supervisor_event::PassEnded{before.number, plan, {}});
+  ASSERT_EQ(supervisor->job(1).shares->kinds[0].promised.size(), 1U);
+  const supervisor_action::RunPass after = next_pass();
+  std::map<std::string, int> shown;
+  for (const policy::Member& each : after.snapshot.members) ++shown[after.snapshot.workloads[each.workload].name];
+  EXPECT_EQ(shown["job-1"], 3);
+  EXPECT_EQ(shown["job-2"], 0);
+}
+
 TEST_F(PolicyRulesLive, WhatCouldNeverStartOrIsOneTooManyIsRefused) {
   SupervisorConfig config = site();
   config.policy.users = {{.name = "bob", .limits = {.active_jobs_max = 1, .slots_max = 2}}};

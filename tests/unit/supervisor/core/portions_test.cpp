@@ -56,6 +56,21 @@ TEST(Portions, JobsOfQuartersShareADeviceByHalves) {
   supervisor.ignore();
 }
 
+// Found by the simulator (seed 130074657): a band of whole slots was counted where runs take parts of them.
+TEST(Portions, AsManyAsCanRunAreSentHoweverFewAreSentAhead) {
+  SupervisorConfig config = policed("quota");
+  config.lookahead_subtasks_max = config.lookahead_subtasks_initial = 2;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.bands = 0, .gpus = 1});
+  JobSpec capped = named("fifths");
+  capped.policy.slots_max = 1;
+  supervisor.submit(asking(9, part_of_device(200)), capped);
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.job(1).shares->of(BandSlot{0}).runs, 5U);
+  EXPECT_GE(supervisor.assigned().size(), 5U);
+  supervisor.ignore();
+}
+
 // One has a device for four of its runs, not one run for each slot.
 TEST(Portions, WhoTakesQuartersHasFourOnADevice) {
   for (const char* preset : {"fair_share", "fair_share_max_min", "priority", "quota"}) {

@@ -97,6 +97,50 @@ TEST_F(Consolidated, APromiseOnABandThatIsGoneIsNone) {
   EXPECT_TRUE(pass().reservations.empty());
 }
 
+// Found by the simulator (seed 130015028): the rest waited for its turn, and the gang stayed a part.
+TEST(QuotaPass, TheRestOfAGangThatIsMovedIsWholeAtOnceWhereThereIsRoom) {
+  PolicyBuilder builder;
+  const std::uint32_t own = builder.device_band(1);
+  const std::uint32_t left = builder.device_band(1);
+  const std::uint32_t idle = builder.device_band(1);
+  const std::uint32_t project = builder.project("p", 4);
+  builder.job("old", project);
+  builder.holds(1, left);
+  builder.last_member().state = MemberState::Leaving;
+  builder.job("first", project).sets[0].min = 2;
+  builder.wants(1, 2);
+  builder.job("gang", project).sets[0].min = 2;
+  builder.holds(1, own);
+  builder.wants(1);
+  builder.snapshot.claims = {{4, {{left, 1}}}};
+  const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_EQ(plan.starts[0].member, 4U);
+  EXPECT_EQ(plan.starts[0].places[0].band, idle);
+  EXPECT_TRUE(plan.preemptions.empty());
+}
+
+// Somebody else was promised what is idle: it is not taken, and the rest has its own promise.
+TEST(QuotaPass, TheRestOfAGangTakesNothingThatOthersWerePromised) {
+  PolicyBuilder builder;
+  const std::uint32_t own = builder.device_band(1);
+  const std::uint32_t left = builder.device_band(2);
+  const std::uint32_t idle = builder.device_band(1);
+  const std::uint32_t project = builder.project("p", 6);
+  builder.job("old", project);
+  builder.holds(2, left);
+  builder.last_member().state = MemberState::Leaving;
+  builder.job("gang", project).sets[0].min = 2;
+  builder.holds(1, own);
+  builder.wants(1);
+  builder.job("other", project).sets[0].min = 2;
+  builder.wants(1, 2);
+  builder.snapshot.claims = {{2, {{left, 1}}}, {3, {{left, 1}}}, {4, {{idle, 1}}}};
+  const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.starts.empty());
+  EXPECT_EQ(plan.reservations.size(), 3U);
+}
+
 /// One band of one device that `old` is leaving and one that is gone; both were promised to `elastic`, and `first`
 /// comes before it.
 PolicyBuilder half_promised(std::int64_t min) {
