@@ -171,9 +171,15 @@ void SupervisorHost::witness_begin(WorkerId id, const Entitlement& entitlement) 
   if (host == nullptr) return;
   const BandKind kind = host->kind_of(entitlement.band);
   const WorkerTable& workers = core_->workers();
+  // Behind an open barrier members begin as soon as they are there, and are reported as started only after a while.
+  const bool open = job->shares->kinds[static_cast<std::size_t>(kind)].barrier->open;
   bool runs = false;
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-    runs |= workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind && job->shares->of(BandSlot{i}).started > 0;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
+    const supervisor::BandEntry& band = workers[BandSlot{i}];
+    const supervisor::BandShare there = job->shares->of(BandSlot{i});
+    const bool is_other = band.id != BandId{id, entitlement.band};
+    runs |= band.alive && band.kind == kind && (there.started > 0 || (open && is_other && there.runnable > 0));
+  }
   const bool unasked = barriers_.begins_unasked(id, kind, entitlement, host->knows_barriers());
   // One of an older version begins when it is told; what is not limited is under no policy.
   if (!unasked || !host->up() || !host->knows_barriers() || entitlement.slots == MilliSlots::max()) return;
