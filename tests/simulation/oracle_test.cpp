@@ -241,6 +241,21 @@ TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   EXPECT_EQ(oracle.failure(), "");
 }
 
+// Seed 120390533: the worker had kept the earlier attempt over two lives of the supervisor.
+TEST_F(OracleTest, AnEarlierAttemptMayStartUntilTheSuccessIsToldAnew) {
+  const auto again = [this](Attempt attempt) { oracle.run_started(kSecond, subtask(0), attempt, false); };
+  oracle.run_started(kFirst, subtask(0), Attempt{7});
+  oracle.run_ended(kFirst, subtask(0), true);
+  oracle.success_reported(kFirst, subtask(0), Attempt{7});
+  oracle.supervisor_began({kFirst, kSecond});
+  again(Attempt{3});
+  EXPECT_EQ(oracle.failure(), "");
+  oracle.run_ended(kSecond, subtask(0), true);
+  oracle.life_returned(kFirst, [](SubtaskId, Attempt) { return true; });
+  again(Attempt{4});
+  EXPECT_TRUE(says("was to be known")) << oracle.failure();
+}
+
 class PutBackTest : public OracleTest {
  protected:
   static constexpr JobId kLater{2};

@@ -75,8 +75,12 @@ void SupervisorHost::come_back() {
   next_worker_ = std::max(next_worker_, state.next_worker.value());
   for (const record::WorkerJoined& worker : state.workers) known_[worker.incarnation.value()] = worker.worker;
   // Those of which nothing is written begin anew when they hear of this life.
-  for (const auto& host : world_.workers())
+  std::vector<Oracle::Life> unclaimed;
+  for (const auto& host : world_.workers()) {
     if (!known_.contains(host->life())) world_.oracle().life_lost(host->life());
+    unclaimed.push_back(host->life());
+  }
+  world_.oracle().supervisor_began(unclaimed);
   reclaiming_ = true;
   handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, ++term_});
 }

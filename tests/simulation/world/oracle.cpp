@@ -42,9 +42,12 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
       breach(" starts, though its cancel was answered");
     for (const auto& [other, run] : lives)
       if (!run.fenced) breach(" runs while attempt " + to_string(run.attempt) + " runs, too");
-    for (const Life other : succeeded_on_[subtask])
-      if (!known && !lost_.contains(other))
+    for (const auto& [other, succeeded] : succeeded_on_[subtask]) {
+      // An earlier attempt that waited here starts by itself until the other worker has told the new supervisor.
+      const bool untold = unclaimed_.contains(other) && attempt < succeeded;
+      if (!known && !lost_.contains(other) && !untold)
         breach(" runs, though its success on a living worker was to be known");
+    }
     // What the client has been told stands: it runs again only to make lost data anew, and then it had succeeded.
     const Told told = job->second.told[subtask.index.value()];
     if (told == Told::Failed || told == Told::Cancelled) breach(" starts after its end was told");
@@ -89,6 +92,10 @@ void Oracle::life_ended(Life life) {
   life_lost(life);
 }
 
+void Oracle::supervisor_began(const std::vector<Life>& unclaimed) {
+  unclaimed_ = std::set<Life>{unclaimed.begin(), unclaimed.end()};
+}
+
 void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
   jobs_ = then.jobs_;
   charges_ = then.charges_;
@@ -109,6 +116,7 @@ void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
   if (others_.contains(life)) breach("life " + std::to_string(life) + " goes on in another branch");
   if (!ended_.contains(life)) lost_.erase(life);
+  unclaimed_.erase(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = !keeps(subtask, run->second.attempt);
@@ -121,7 +129,7 @@ void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attemp
 
 void Oracle::success_reported(Life life, SubtaskId subtask, Attempt attempt) {
   if (!lost_.contains(life) && !others_.contains(life) && !fenced_.contains({life, subtask, attempt}))
-    succeeded_on_[subtask].insert(life);
+    succeeded_on_[subtask].insert_or_assign(life, attempt);
 }
 
 // Each life of a supervisor goes on counting where the one before has stopped. A failure that was nobody's fault may

@@ -48,6 +48,8 @@ class Oracle {
   void life_lost(Life life);
   /// Its process is gone. What it has said and is still on its way brings it no more back.
   void life_ended(Life life);
+  /// A new life of the supervisor waits for what these claim.
+  void supervisor_began(const std::vector<Life>& unclaimed);
   /// A supervisor has not taken over what this life claims: it is fenced, whether it runs already or starts yet.
   void claim_refused(Life life, SubtaskId subtask, Attempt attempt);
   /// A supervisor goes on with this life; of its runs, those that `keeps` says no to are fenced.
@@ -106,10 +108,11 @@ class Oracle {
     bool fenced = false;
   };
   std::map<SubtaskId, std::map<Life, Run>> live_;
-  std::map<SubtaskId, std::set<Life>> succeeded_on_;
+  std::map<SubtaskId, std::map<Life, Attempt>> succeeded_on_;
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
   std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
   std::set<Life> lost_;
+  std::set<Life> unclaimed_;  ///< Of before the present life of the supervisor, which has not heard what they hold.
   std::set<Life> ended_;  ///< Their processes are gone: what of them is still on its way brings none of them back.
   std::set<Life> stood_still_;
   std::set<Life> others_;  ///< Of another branch.
