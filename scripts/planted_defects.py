@@ -506,7 +506,7 @@ LINK = {
     "no-resend": Defect(
         "frames whose acknowledgement is lost are not sent again",
         [("common/link/link_core.cpp",
-          "    transmitted_through_ = acknowledged_through_;\n    resend_after_ = std::min",
+          "    transmitted_through_ = acknowledged_through_;\n    resend_at_ = kNever;\n    resend_after_ = std::min",
           "    resend_at_ = later(now, config_.resend_after_max);\n    resend_after_ = std::min")]),
     "gap-accepted": Defect(
         "a frame that comes before one that is missing is delivered in its place",
