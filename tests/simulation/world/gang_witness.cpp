@@ -6,6 +6,15 @@
 #include "tests/simulation/world/limit_witness.hpp"
 
 namespace penstock::simulation {
+namespace {
+
+/// What so many runs on one band are given: half a slot is counted as a whole one, but where portions are smaller.
+std::uint64_t whole_slots(std::uint64_t runs, const supervisor::Portion& portion) {
+  const std::uint64_t step = std::clamp<std::uint64_t>(portion.milli, 1, 1000);
+  return (runs * portion.run_milli + step - 1) / step * step;
+}
+
+}  // namespace
 
 void GangWitness::pass_begins(Instant now, Duration wait, Duration grace, const std::vector<GangView>& gangs,
                               const std::map<JobId, std::vector<policy::Place>>& promised) {
@@ -75,7 +84,7 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
             band.alive && band.kind == kind) {
           seen.given += given_to(*job, supervisor::BandSlot{i}, kind);
           if (!job->spec.policy.may_be_preempted() || share.all_stay)
-            seen.stays += std::uint64_t{job->shares->of(supervisor::BandSlot{i}).started} * share.portion.run_milli;
+            seen.stays += whole_slots(job->shares->of(supervisor::BandSlot{i}).started, share.portion);
         }
       // What consolidation moves has its next place already.
       for (const std::vector<supervisor::PromisedPlace>& places : share.promised)
