@@ -36,6 +36,22 @@ TEST(LimitWitness, MoreSlotsThanALimitAreABreachOfEitherKind) {
   EXPECT_NE(witness.plan_applied({on_devices}), "");
 }
 
+TEST(LimitWitness, AllThatALimitedJobWantsIsABreachOnceAPassHasSeenTheLimit) {
+  LimitWitness witness;
+  LimitedJob unlimited{.id = JobId{1}, .unlimited = true};
+  LimitedJob limited = of_ann(1, 0, {.slots_max = 3});
+  LimitedJob on_hold{.id = JobId{1}, .on_hold = true, .unlimited = true};
+  limited.unlimited = true;
+  // Ordered while the pass was under way: the next one sees it.
+  witness.pass_begins({unlimited});
+  EXPECT_EQ(witness.plan_applied({limited}), "");
+  EXPECT_EQ(witness.plan_applied({on_hold}), "");
+  witness.pass_begins({limited});
+  EXPECT_EQ(witness.plan_applied({limited}), "job-1 may have all that it wants, though it is limited");
+  witness.pass_begins({on_hold});
+  EXPECT_EQ(witness.plan_applied({on_hold}), "job-1 may have all that it wants, though it is limited");
+}
+
 TEST(LimitWitness, WhatRunsMayStayWhenALimitIsLowered) {
   LimitWitness witness;
   const JobLimits lowered{.running_jobs_max = 1, .slots_max = 3};

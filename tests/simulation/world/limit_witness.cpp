@@ -45,7 +45,7 @@ std::string LimitWitness::plan_applied(const std::vector<LimitedJob>& jobs) cons
     const LimitedJob& before = known == before_.end() ? LimitedJob{after.id} : known->second;
     if (before.on_hold && after.on_hold && after.has_any())
       return to_string(after.id) + " is on hold, and a plan gives it slots";
-    if (after.unlimited && (after.on_hold || !after.limits.empty()))
+    if (after.unlimited && ((before.on_hold && after.on_hold) || !before.limits.empty()))
       return to_string(after.id) + " may have all that it wants, though it is limited";
     for (const LimitedBy& by : before.limits) {
       Limit& limit = limits[by.whom];

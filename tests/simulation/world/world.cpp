@@ -52,7 +52,6 @@ void World::draw_configuration() {
   worker_config_.store_bytes_max = r.chance(1, 3) ? Bytes{r.between(300'000, 900'000)} : Bytes{0};
   worker_config_.spill_from_percent = static_cast<std::uint32_t>(r.between(1, 100));
   worker_config_.spill_to_percent = static_cast<std::uint32_t>(r.between(0, 100));
-  worker_config_.store_wait_max = seconds{30};  // Nobody fails for it: the disk always takes something in the end.
   worker_config_.relieve_every = milliseconds{r.between(1, 1000)};
   // Not from the stream of the others: seeds that once found something go on finding it.
   Rng peaks{mix_bits(options_.seed) ^ 0x9ea5};
@@ -104,6 +103,9 @@ void World::draw_policy_parts() {
       milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
   worker_config_.cut_off_after = link_config_.silence_max;
   supervisor_config_.worker_lost_after = link_config_.silence_max + link_config_.reconnect_grace;
+  // Nobody fails for it: the disk always takes something in the end, but not what a run reads, and the longest run lasts
+  // for four times as long as workers may be silent.
+  worker_config_.store_wait_max = seconds{30} + 4 * supervisor_config_.worker_lost_after;
   Rng rules{mix_bits(options_.seed) ^ 0x4175};
   has_rules_ = options_.policy && rules.chance(1, 2);
   if (has_rules_) add_rules(rules, supervisor_config_.policy);
