@@ -103,5 +103,18 @@ TEST(LimitWitness, WhoIsLimitedAndMayHaveAllIsABreach) {
   EXPECT_NE(witness.plan_applied({job}), "");
 }
 
+TEST(LimitWitness, ALimitThatAnOrderChangesDuringThePassBindsTheNextPlan) {
+  LimitedJob limited = of_ann(1, 0, {.slots_max = 3});
+  limited.unlimited = true;
+  LimitedJob free = limited;
+  free.limits.clear();
+  LimitWitness lifted;
+  lifted.pass_begins({limited});
+  EXPECT_EQ(lifted.plan_applied({free}), "");
+  LimitWitness imposed;
+  imposed.pass_begins({free});
+  EXPECT_EQ(imposed.plan_applied({limited}), "");
+}
+
 }  // namespace
 }  // namespace penstock::simulation

@@ -45,7 +45,9 @@ std::string LimitWitness::plan_applied(const std::vector<LimitedJob>& jobs) cons
     const LimitedJob& before = known == before_.end() ? LimitedJob{after.id} : known->second;
     if (before.on_hold && after.on_hold && after.has_any())
       return to_string(after.id) + " is on hold, and a plan gives it slots";
-    if (after.unlimited && ((before.on_hold && after.on_hold) || !before.limits.empty()))
+    // An order that comes while the pass is under way may lift what its plan was made under.
+    const bool stays_limited = !before.limits.empty() && !after.limits.empty();
+    if (after.unlimited && ((before.on_hold && after.on_hold) || stays_limited))
       return to_string(after.id) + " may have all that it wants, though it is limited";
     for (const LimitedBy& by : before.limits) {
       Limit& limit = limits[by.whom];
