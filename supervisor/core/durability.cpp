@@ -200,7 +200,7 @@ void SupervisorCore::withdraw(JobId id) {
     return progress != nullptr && progress->job == id;
   });
   active_.erase(id, job.spec.priority);
-  policy_.agenda.leave(id);
+  leave_policy(job);
   if (active_.empty()) watch_at_ = kNever;
   forget_name(job);
   return_loans(job);

@@ -238,8 +238,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   charge(job);
   keep_usage();
   leave_barriers(job);
-  policy_.agenda.leave(job.id);
-  job.shares.reset();
+  leave_policy(job);
   policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.news = {};

@@ -79,12 +79,7 @@ Result<void> SupervisorCore::check_active_jobs(const JobSpec& spec, const Job* c
   };
   for (const LimitedBy& by : limits_of(policy_.config, spec.owner, spec.policy)) {
     if (by.limits.active_jobs_max == kUnbounded || has_it(by)) continue;
-    std::int64_t active = 0;
-    for (const JobId id : active_) {
-      const Job& job = *jobs_[id.value()];
-      if (job.shares == nullptr) continue;
-      for (const LimitedBy& each : job.shares->rules.limits) active += each.whom == by.whom ? 1 : 0;
-    }
+    const std::int64_t active = policy_.limited.count(by.whom);
     if (active >= by.limits.active_jobs_max)
       return Error{ErrorCode::LimitExceeded, by.whom,
                    "has " + std::to_string(active) + " jobs that have not ended, and active_jobs_max is " +
@@ -113,7 +108,7 @@ Result<void> SupervisorCore::check_limits(const JobSpec& spec, const GraphShape&
 }
 
 /// As the policy in force has it now. REQUIRES: the job has shares.
-void SupervisorCore::open_rules(Job& job) const {
+void SupervisorCore::open_rules(Job& job) {
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = job.spec.policy;
   const QosConfig& level = qos_of(config, job.spec.owner, wishes);
@@ -123,7 +118,9 @@ void SupervisorCore::open_rules(Job& job) const {
   rules.user_factor = static_cast<double>(std::min(wishes.user_factor, kUserFactorMax)) / kUserFactorMax;
   rules.usage_factor = level.usage_factor;
   rules.exempt = level.exempt;
+  policy_.limited.remove(rules.limits);
   rules.limits = limits_of(config, job.spec.owner, wishes);
+  policy_.limited.add(rules.limits);
 }
 
 /// Larger sums first, then more important ones, then earlier ones; as the last pass has left it.

@@ -182,7 +182,14 @@ void SupervisorCore::close_shares(Job& job) {
     }
     if (i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0) send_entitlements(job, WorkerSlot{i});
   }
+  leave_policy(job);
+}
+
+/// The job ends, or no policy is in force any more.
+void SupervisorCore::leave_policy(Job& job) {
+  if (job.shares == nullptr) return;
   policy_.agenda.leave(job.id);
+  policy_.limited.remove(job.shares->rules.limits);
   job.shares.reset();
 }
 

@@ -345,7 +345,9 @@ void SupervisorCore::validate() const {
   std::vector<std::uint64_t> ready(workers_.band_slots());
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
   std::vector<std::uint32_t> runnable(workers_.band_slots());
+  LimitedJobs limited;
   for (const auto& job : jobs_) {
+    if (job != nullptr && job->shares != nullptr) limited.add(job->shares->rules.limits);
     if (job == nullptr || job->shape == nullptr || job->state != JobState::Running) continue;
     std::uint32_t open = 0;
     std::uint32_t assigned = 0;
@@ -387,6 +389,7 @@ void SupervisorCore::validate() const {
     check_waiting(*job, ready);
     check_held(*job);
   }
+  PENSTOCK_CHECK(limited == policy_.limited);
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive) continue;

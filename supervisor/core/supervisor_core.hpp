@@ -24,7 +24,6 @@ namespace penstock::supervisor {
 enum class Durability : std::uint8_t { None, Journal };
 
 /// Every scheduling decision of the supervisor: jobs, placement, lookahead, leases, stealing, retries, lost workers.
-///
 /// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
 /// Always true: every subtask of an accepted job ends in exactly one final state, told to its followers once; no subtask
 /// has two live attempts; a successor's ownership lease is at one worker at a time, because a subtask is `Assigned` to one
@@ -385,6 +384,7 @@ class SupervisorCore {
   static std::int64_t first_position(JobId job);
   void open_shares(Job& job);
   void close_shares(Job& job);
+  void leave_policy(Job& job);
   void note_pools_of(WorkerSlot slot);
   void set_policy(PolicyConfig config);
 
@@ -414,7 +414,7 @@ class SupervisorCore {
   Result<void> check_rules_of(const JobSpec& spec) const;
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
-  void open_rules(Job& job) const;
+  void open_rules(Job& job);
   void leave_turn(Job& job) const;
   void take_limit_turns();
   void note_limit_holds(Job& job) const;
