@@ -318,8 +318,16 @@ typedef struct penstock_run {
   uint32_t large_inputs; /* So many of them are memory segments; see penstock_runner_take_inputs. */
   uint32_t job;
   uint32_t subtask;
-  uint32_t attempt; /* From 1 in each life of the supervisor. */
+  uint32_t attempt; /* The low 32 bits of attempt_number: from 1 in each life of the supervisor, and so used again after
+                       a restart. Fence by attempt_number. */
   uint32_t output_count;
+  /* Of a subtask it only grows, and is never used again, also over restarts of the supervisor: a fencing token, equal
+     to PENSTOCK_ATTEMPT of a command. 0: the library that is loaded is older and does not say it. */
+  uint64_t attempt_number;
+  /* Names this attempt among those of all jobs of all clusters; nobody can guess it before. Equal to
+     PENSTOCK_ATTEMPT_ID of a command. Under a worker or supervisor before 0.2.0, which do not say the job's identity,
+     its first 32 digits are 0. */
+  const char* attempt_id;
 } penstock_run;
 
 PENSTOCK_API penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, const char* version);
