@@ -12,6 +12,8 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("penstock::schema");
 
+using Control = import "control.capnp";
+
 struct RunnerDatum {
   union {
     bytes @0 :Data;
@@ -37,6 +39,7 @@ struct RunnerRun {
   payload @6 :Data;
   inputs @7 :List(RunnerDatum);
   attemptRest @8 :UInt64;            # as in control.capnp
+  identity @9 :Control.JobIdentity;  # of the job
 }
 
 struct ToRunner {

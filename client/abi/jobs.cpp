@@ -192,6 +192,18 @@ int64_t penstock_attach(penstock_client* client, const char* name) try {
 }
 PENSTOCK_NOTHING_THROWN(fail)
 
+int32_t penstock_job_identity(penstock_client* client, int64_t number, penstock_identity* identity) try {
+  if (identity == nullptr) return fail(is_null("identity"));
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  const Result<JobState> state = client->session().wait(*job, Duration{0});
+  if (!state && state.error().code == ErrorCode::NotFound) return fail(state.error());
+  const penstock::JobIdentity known = client->session().identity_of(*job);
+  *identity = {known.high, known.low};
+  return 0;
+}
+PENSTOCK_NOTHING_THROWN(fail)
+
 int32_t penstock_wait(penstock_client* client, int64_t number, int64_t timeout_ns) try {
   const Result<JobId> job = job_of(client, number);
   if (!job) return fail(job.error());

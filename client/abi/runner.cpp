@@ -12,6 +12,7 @@
 #include "client/abi/data.hpp"
 #include "client/abi/last_error.hpp"
 #include "client/abi/memory_peak.hpp"
+#include "common/base/attempt_id.hpp"
 #include "common/base/error_code_of.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/runner_channel.hpp"
@@ -67,6 +68,7 @@ struct penstock_runner {
   RunnerEnd end;
   std::vector<penstock_bytes> inputs;
   std::unique_ptr<penstock_data> large;
+  std::string attempt_text;
   penstock::abi::MemoryPeak peak;
 
   // What is not told yet, with the memory that it shows.
@@ -137,6 +139,9 @@ Result<void> penstock_runner::open_run(penstock_run& run) {
   run.subtask = said.id.index.value();
   run.attempt = static_cast<std::uint32_t>(said.attempt.value());
   run.output_count = said.output_count;
+  run.attempt_number = said.attempt.value();
+  attempt_text = penstock::attempt_id_of(said.identity, said.id.index, said.attempt);
+  run.attempt_id = attempt_text.c_str();
   end = RunnerEnd{};
   end.ticket = said.ticket;
   running = true;

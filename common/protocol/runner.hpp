@@ -16,7 +16,7 @@ namespace penstock {
 
 /// Raised with `schema/runner.capnp`; a runner of another major version is refused by name.
 inline constexpr std::uint16_t kRunnerMajor = 1;
-inline constexpr std::uint16_t kRunnerMinor = 1;
+inline constexpr std::uint16_t kRunnerMinor = 2;
 
 /// The bytes of an input or output: in the message, or a memory segment that travels beside it. Views are borrowed from
 /// whoever made the message: the sender's data, or the bytes that were received.
@@ -43,6 +43,7 @@ struct RunnerRun {
   std::uint16_t output_count = 1;
   std::string_view payload;
   std::vector<RunnerDatum> inputs;
+  JobIdentity identity{};  ///< Of the job; none: not known.
   friend bool operator==(const RunnerRun&, const RunnerRun&) = default;
 };
 

@@ -45,7 +45,7 @@ std::size_t size_of(const ToRunner& message) {
   std::size_t size = 64 + message.forgotten.size() * 8;
   for (const RunnerProgram& program : message.programs) size += 48 + program.content.size();
   for (const RunnerRun& run : message.runs) {
-    size += 96 + run.payload.size();
+    size += 120 + run.payload.size();
     for (const RunnerDatum& input : run.inputs) size += size_of(input);
   }
   return size;
@@ -62,6 +62,7 @@ void write_run(const RunnerRun& run, schema::RunnerRun::Builder out) {
   out.setPayload(bytes_of(run.payload));
   auto inputs = out.initInputs(static_cast<unsigned>(run.inputs.size()));
   for (unsigned i = 0; i < inputs.size(); ++i) write_datum(run.inputs[i], inputs[i]);
+  if (run.identity.valid()) wire::write_identity(run.identity, out.initIdentity());
 }
 
 RunnerRun read_run(schema::RunnerRun::Reader in, std::size_t descriptors) {
@@ -73,6 +74,7 @@ RunnerRun read_run(schema::RunnerRun::Reader in, std::size_t descriptors) {
   run.output_count = in.getOutputCount();
   run.payload = view(in.getPayload());
   for (const schema::RunnerDatum::Reader input : in.getInputs()) run.inputs.push_back(read_datum(input, descriptors));
+  run.identity = wire::read_identity(in.getIdentity());
   return run;
 }
 

@@ -88,14 +88,19 @@ class News(ctypes.Structure):
 
 
 class Submitted(Sized):
+    identity = b""  # As `Library.identity_of` has it.
     _fields_ = [("size", c_uint64), ("job", c_int64), ("existed", c_uint32), ("ours", c_uint32)]
+
+
+class Identity(ctypes.Structure):
+    _fields_ = [("high", c_uint64), ("low", c_uint64)]
 
 
 class Run(Sized):
     _fields_ = [("size", c_uint64), ("program", c_uint64), ("programs_generation", c_uint64),
                 ("program_content", Bytes), ("payload", Bytes), ("inputs", POINTER(Bytes)), ("input_count", c_uint32),
                 ("large_inputs", c_uint32), ("job", c_uint32), ("subtask", c_uint32), ("attempt", c_uint32),
-                ("output_count", c_uint32)]
+                ("output_count", c_uint32), ("attempt_number", c_uint64), ("attempt_id", c_char_p)]
 
 
 # Name: result, arguments.
@@ -116,6 +121,7 @@ FUNCTIONS = {
     "submit_told": (c_int64, [c_void_p, c_void_p, POINTER(JobOptions), POINTER(Submitted)]),
     "attach": (c_int64, [c_void_p, c_char_p]),
     "detach": (None, [c_void_p, c_int64]),
+    "job_identity": (c_int32, [c_void_p, c_int64, POINTER(Identity)]),
     "wait": (c_int32, [c_void_p, c_int64, c_int64]),
     "job_counts": (c_int32, [c_void_p, c_int64, POINTER(Counts)]),
     "job_error": (c_int32, [c_void_p, c_int64]),
@@ -189,6 +195,12 @@ class Library:
         error = self.last_error()
         return error_of(error.name.decode(), error.subject.decode(errors="replace"),
                         error.message.decode(errors="replace"), error.remedy.decode(errors="replace"))
+
+    def identity_of(self, client, job):
+        """The end of the payload of what borrows from a job that was just given: which one its number means. b"": it has none."""
+        identity = Identity()
+        self.job_identity(client, job, identity)  # The job is accepted: what cannot be known is not said.
+        return struct.pack("<QQ", identity.high, identity.low) if identity.high | identity.low else b""
 
     def check(self, number):
         """`number`, or the exception that it stands for."""

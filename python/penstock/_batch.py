@@ -15,7 +15,11 @@ class Batch:
         self.lost: Dict[int, Any] = {}      # Why an input could not be had there, by its id.
         self.edges: Any = None              # Of a whole graph: offsets and predecessors of its subtasks.
         self.failed: Dict[int, Any] = {}    # Its subtasks without a future that have failed, and why.
-        self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
+        self.job, self.identity = -1, b""
+        self.live, self.ended = sum(future is not None for future in futures), False
+
+    def become(self, submitted):
+        self.job, self.identity = submitted.job, submitted.identity
 
     def drop(self):
         # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.

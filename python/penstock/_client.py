@@ -436,7 +436,7 @@ class Client:
 
     def _submit_batch(self, graph, batch, owners):
         try:
-            batch.job = graph.submit(self._handle).job
+            batch.become(graph.submit(self._handle))
         except Exception as error:
             if self._connection.was_interrupted(error):
                 for future in owners.values():

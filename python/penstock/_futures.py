@@ -161,7 +161,7 @@ class Future(concurrent.futures.Future):
             return columns.literal(self._datum)
         loaded, value, batch, index = self._seen()
         if batch is not None:
-            number = columns.borrow(batch.job, index)
+            number = columns.borrow(batch.job, batch.identity, index)
             columns.borrowed[number] = self, batch
             return number
         if not loaded:

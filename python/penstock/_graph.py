@@ -328,9 +328,10 @@ class GraphColumns:
     def put_together(self, pieces):
         return self.add(self.native("concatenate"), b"", pieces, 0)
 
-    def borrow(self, job, subtask):
-        """A subtask whose output is that of another job, without a copy: it runs where that is."""
-        return self.add(self.native("alias"), struct.pack("<III", job, subtask, 0), (), 0)
+    def borrow(self, job, identity, subtask):
+        """A subtask whose output is that of another job, without a copy: it runs where that is. `identity` says which job
+        the number means, as `submit` gave it; without one any that has it."""
+        return self.add(self.native("alias"), struct.pack("<III", job, subtask, 0) + identity, (), 0)
 
     def native(self, program):
         """The template of one of the operators that every worker has."""
@@ -361,7 +362,7 @@ class GraphColumns:
         self.library.check(self.library.graph_want(self.handle, numbers.buffer_info()[0], len(numbers)))
 
     def submit(self, client, **options):
-        """What became of it: `job`, `existed`, `ours`. The columns are gone afterwards."""
+        """What became of it: `job`, `identity`, `existed`, `ours`. The columns are gone afterwards."""
         text("name", options.get("name"))
         members = {name: _abi.text(value) if isinstance(value, str) else value for name, value in options.items() if value}
         payload_offsets = array("Q", accumulate(map(len, self.payloads), initial=0))
@@ -381,6 +382,7 @@ class GraphColumns:
         submitted = _abi.Submitted()
         if self.library.submit_told(client, handle, _abi.JobOptions(**members), submitted) < 0:
             raise of_submitting(self.library.failure())
+        submitted.identity = self.library.identity_of(client, submitted.job)
         return submitted
 
 

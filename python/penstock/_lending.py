@@ -13,10 +13,10 @@ SEEN_MAX = 4096             # So many that were sent once are remembered, by a n
 
 
 class Lent:
-    __slots__ = ("job", "subtask", "used")
+    __slots__ = ("job", "identity", "subtask", "used")
 
-    def __init__(self, job, subtask):
-        self.job, self.subtask, self.used = job, subtask, 0.0
+    def __init__(self, job, identity, subtask):
+        self.job, self.identity, self.subtask, self.used = job, identity, subtask, 0.0
 
 
 def _note(numbers, one):
@@ -43,7 +43,7 @@ class Lending:
             return graph.literal(shared.datum)
         lent.used = time.monotonic()
         self._lent.move_to_end(shared.datum)
-        number = graph.borrow(lent.job, lent.subtask)
+        number = graph.borrow(lent.job, lent.identity, lent.subtask)
         graph.borrowed[number] = (shared, None)
         return number
 
@@ -57,10 +57,10 @@ class Lending:
         subtask = graph.literal(shared.datum)
         graph.want([subtask])
         try:
-            job = client._submit_columns(graph).job
+            made = client._submit_columns(graph)
         except PenstockError:  # It is told to those calls that have them.
             return None
-        lent = self._lent[shared.datum] = Lent(job, subtask)
+        lent = self._lent[shared.datum] = Lent(made.job, made.identity, subtask)
         self._bytes += len(shared.datum)
         while len(self._lent) > LENT_MAX or (self._bytes > LENT_BYTES_MAX and len(self._lent) > 1):
             self._end(next(iter(self._lent)))

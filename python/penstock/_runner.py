@@ -8,12 +8,14 @@ import pickle
 import signal
 import sys
 import traceback
+from _thread import get_ident
 from types import CoroutineType
 
 from penstock import _abi, _wire
 from penstock.errors import MissingModule, NotSerializable, VersionMismatch
 
 
+serving = None  # The `Runner` of this process; `_attempt` asks it.
 RETURN = "return what it is made of, and make it where it is needed"
 # What repeating would not mend, and how the worker calls it: penstock_runner_fail_as.
 NOT_MENDED = ((NotSerializable, b"InvalidArgument"), (MissingModule, b"ProgramNotFound"),
@@ -59,7 +61,7 @@ class Runner:
         self.run = _abi.Run()
         self.inputs = Inputs(self.library, self.handle, self.run)
         self.programs, self.generation = {}, 0
-        self.in_user_code = False
+        self.in_user_code, self.thread = False, get_ident()
         _wire.set_inputs(self.inputs)
         self.handler = self.interrupt  # One object, to be known again.
         signal.signal(signal.SIGINT, self.handler)
@@ -176,7 +178,9 @@ def main():
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    status = Runner(descriptor).serve()
+    global serving
+    serving = Runner(descriptor)
+    status = serving.serve()
     end_orderly()
     os._exit(status)  # Threads that the user's code has left behind do not keep the slot.
 

@@ -343,6 +343,58 @@ def getter(lock):
     return lock.acquire(), lock.release()
 
 
+def attempt(_=None):
+    import penstock
+    return penstock.current_attempt()
+
+
+async def attempt_later():
+    return attempt()
+
+
+def attempt_in_a_thread():
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(attempt()))
+    thread.start()
+    thread.join()
+    return seen[0]
+
+
+def attempt_of_a_program():
+    """What a program finds that a function has told."""
+    import subprocess
+    variables = {**os.environ, **attempt().environment}
+    return subprocess.check_output(["sh", "-c", "echo $PENSTOCK_ATTEMPT $PENSTOCK_ATTEMPT_ID"], env=variables, text=True).split()
+
+
+def fail_once_noting_attempt(path):
+    if os.path.exists(path):
+        return attempt()
+    with open(path, "w") as file:
+        file.write(str(attempt().number))
+    raise RuntimeError("the first time")
+
+
+def note_attempt_and_wait_for(directory, go):
+    """Leaves its number and name in a file of its own."""
+    mine = attempt()
+    with open(os.path.join(directory, f"part-{mine.number}"), "w") as file:
+        file.write(f"{mine.number} {mine.id}")
+    os.rename(file.name, os.path.join(directory, f"attempt-{mine.number}"))
+    return wait_for(go)
+
+
+def stay_once(path):
+    """Whether the first attempt, which stays until it is killed, is gone when the next one begins."""
+    if os.path.exists(path):
+        with open(path) as file:
+            return not os.path.exists(f"/proc/{file.read()}")
+    with open(path + ".part", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(file.name, path)
+    wait_for("/no/such/file")
+
+
 def variable(name):
     return os.environ.get(name, "")
 

@@ -8,7 +8,8 @@ import time
 import functions
 import penstock
 import pytest
-from penstock import Client, ConnectionFailed, MissingModule, NotSerializable, OutOfMemory, ResultLost, TimedOut, errors
+from penstock import (Client, ConnectionFailed, MissingModule, NotSerializable, Options, OutOfMemory, ResultLost, TimedOut,
+                      _abi, errors)
 
 
 @pytest.fixture(autouse=True)
@@ -489,6 +490,25 @@ def test_overlap_is_allowed_or_never(client):
     assert client.submit(functions.eat, 1, overlap="never").result(60) == 1 << 20
     with pytest.raises(ValueError, match="overlap"):
         client.submit(functions.eat, 1, overlap="perhaps")
+
+
+def test_every_way_to_submit_says_that_attempts_never_overlap(client, monkeypatch):
+    told, add = [], client._library.graph_add_template
+
+    def tells(handle, content):
+        told.extend([content.never_overlaps] if content.runner == _abi.PROCESS else [])
+        return add(handle, content)
+    monkeypatch.setattr(client._library, "graph_add_template", tells)
+    for overlap, said in (("never", 1), ("allow", 0)):
+        client.submit(functions.increment, 1, overlap=overlap).result(60)
+        client.gather(client.map(functions.increment, [1], overlap=overlap))
+        client.get_executor(overlap=overlap).submit(functions.increment, 1).result(60)
+        graph = client.graph()
+        graph.add(functions.increment, 1, overlap=overlap)
+        graph.add_with(functions.increment, (2,), {}, Options(overlap=overlap))
+        graph.submit().result(60)
+        assert told == [said] * 4, "one template for the two of the graph"
+        told.clear()
 
 
 def test_a_call_that_needs_more_memory_gets_twice_as_much_up_to_its_most(client):

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,10 +26,11 @@ def until(condition, seconds=30):
 
 
 class Cluster:
-    def __init__(self, directory, workers=("w1", "w2")):
+    def __init__(self, directory, workers=("w1", "w2"), settings=()):
         if not BINARY.exists():
             pytest.skip(f"{BINARY} is not built")
         self.directory, self.processes = directory, []
+        self.settings = settings
         self.supervise("127.0.0.1:0")
         until(lambda: (directory / "address").exists() and (directory / "address").read_text().strip())
         self.address = (directory / "address").read_text().strip()
@@ -39,18 +41,26 @@ class Cluster:
         self.processes.append(process)
         return process
 
+    def set(self, *sections):
+        """Arguments for a process that reads these sections."""
+        return [word for setting in self.settings if setting.split(".")[0] in sections for word in ("--set", setting)]
+
     def supervise(self, address):
         self.supervisor = self.start("supervisor", "--state", str(self.directory / "state"), "--listen", address,
-                                     "--address-file", str(self.directory / "address"))
+                                     "--address-file", str(self.directory / "address"), *self.set("link", "supervisor"))
 
     def restart_supervisor(self):
         """As after a crash."""
-        self.supervisor.kill()
-        self.supervisor.wait(20)
+        self.kill_supervisor()
         self.supervise(self.address)
 
-    def worker(self, name):
-        return self.start("worker", "--supervisor", self.address, "--name", name, "--slots", "1", "--memory", "1GiB", "--no-gpus")
+    def kill_supervisor(self):
+        self.supervisor.kill()
+        self.supervisor.wait(20)
+
+    def worker(self, name, slots=1):
+        return self.start("worker", "--supervisor", self.address, "--name", name, "--slots", str(slots), "--memory", "1GiB", "--no-gpus",
+                          *self.set("link"))
 
     def end(self):
         for process in self.processes:
@@ -218,6 +228,81 @@ def test_nothing_of_a_worker_is_left_two_seconds_after_it_ended_in_order(cluster
         del futures
 
 
+# The state is put back by hand: nothing but the identity in the loan tells the two jobs apart.
+def test_a_job_that_was_given_the_number_since_does_not_lend(tmp_path):
+    cluster = Cluster(tmp_path, workers=("w1",))
+    try:
+        with Client(cluster.address) as client:
+            assert named(client, "first", functions.increment, 1).results(60) == [2]
+            cluster.supervisor.send_signal(signal.SIGSTOP)  # No file changes while it is copied.
+            shutil.copytree(tmp_path / "state", tmp_path / "backup")
+            cluster.supervisor.send_signal(signal.SIGCONT)
+            old = client.submit(functions.itself, "old")
+            assert old.exception(60) is None  # Its value has not been brought here.
+            cluster.kill_supervisor()
+            shutil.rmtree(tmp_path / "state")
+            (tmp_path / "backup").rename(tmp_path / "state")
+            cluster.supervise(cluster.address)
+            with Client(cluster.address) as other:
+                new = other.submit(functions.itself, "new")
+                assert new.exception(60) is None
+                assert new._batch.job == old._batch.job and new._batch.identity != old._batch.identity
+                assert client.attach("first").wait(60) == "succeeded"  # So this client has found the next life.
+                assert client.submit(functions.add, old, "!").result(60) == "old!", "it is made again"
+    finally:
+        cluster.end()
+
+
+def attempts_in(directory):
+    return {int(path.name.split("-")[1]): path.read_text().split() for path in directory.glob("attempt-*")}
+
+
+# Two that ran at once had the number 1.
+def test_the_number_of_an_attempt_is_not_used_again_by_the_next_supervisor(tmp_path):
+    cluster = Cluster(tmp_path, workers=("w1",))
+    try:
+        with Client(cluster.address) as client:
+            future = client.submit(functions.note_attempt_and_wait_for, str(tmp_path), str(tmp_path / "go"))
+            client._flush()
+            until(lambda: attempts_in(tmp_path))
+            cluster.workers[0].send_signal(signal.SIGSTOP)  # What it runs goes on.
+            cluster.restart_supervisor()
+            cluster.worker("w2")
+            until(lambda: len(attempts_in(tmp_path)) == 2)
+            first, second = sorted(attempts_in(tmp_path))
+            assert first == 1 and second == (1 << 32) + 1, "the first of the second term"
+            names = {name for _, name in attempts_in(tmp_path).values()}
+            assert len(names) == 2 and len({name.split("-")[0] for name in names}) == 1, "of one job"
+            (tmp_path / "go").touch()
+            assert future.exception(60) is None
+    finally:
+        cluster.workers[0].send_signal(signal.SIGCONT)
+        cluster.end()
+
+
+def test_a_worker_that_is_cut_off_kills_what_must_not_overlap_and_lets_the_rest_go_on(tmp_path):
+    settings = "link.heartbeat=100ms", "link.silence_max=1s", "supervisor.overlap_margin=500ms"
+    cluster = Cluster(tmp_path, workers=(), settings=settings)
+    try:
+        cluster.worker("w1", slots=2)
+        with Client(cluster.address) as client:
+            paths = {overlap: tmp_path / overlap for overlap in ("never", "allow")}
+            futures = {overlap: client.submit(functions.stay_once, str(path), overlap=overlap) for overlap, path in paths.items()}
+            client._flush()
+            until(lambda: all(path.exists() for path in paths.values()))
+            pids = {overlap: int(path.read_text()) for overlap, path in paths.items()}
+            cluster.supervisor.send_signal(signal.SIGSTOP)
+            until(lambda: not lives(pids["never"]))
+            assert lives(pids["allow"])
+            cluster.supervisor.send_signal(signal.SIGCONT)
+            assert futures["never"].result(60) is True, "the first attempt was gone"
+            assert lives(pids["allow"])
+            futures["allow"].cancel()
+    finally:
+        cluster.supervisor.send_signal(signal.SIGCONT)
+        cluster.end()
+
+
 def test_a_supervisor_that_is_gone_is_an_error(cluster):
     with Client(cluster.address, timeout=1) as client:
         assert client.submit(functions.increment, 1).result(30) == 2
@@ -226,10 +311,15 @@ def test_a_supervisor_that_is_gone_is_an_error(cluster):
         Client(cluster.address, timeout=0.3)
 
 
-def test_a_result_or_an_argument_that_is_larger_than_the_store_is_refused(cluster):
-    for worker in cluster.workers:
-        worker.terminate()
-        worker.wait(20)
+@pytest.fixture
+def cluster_without_workers(tmp_path):
+    made = Cluster(tmp_path, workers=())
+    yield made
+    made.end()
+
+
+def test_a_result_or_an_argument_that_is_larger_than_the_store_is_refused(cluster_without_workers):
+    cluster = cluster_without_workers
     cluster.start("worker", "--supervisor", cluster.address, "--name", "small", "--slots", "1", "--memory", "1GiB",
                   "--store-memory", "8MiB", "--spill", str(cluster.directory / "spill"), "--no-gpus")
     with Client(cluster.address) as client:
@@ -250,6 +340,8 @@ exec {sys.executable} -u -c "import sys; sys.version_info = (3, 99, 1)
 $3"
 """)
     python.chmod(0o755)
+    with Client(cluster.address) as client:
+        await_workers(client, "w1", "w2")
     with Client(cluster.address, python=str(python)) as client:
         with pytest.raises(errors.VersionMismatch, match=r"client runs Python 3\.\d+, this runner 3\.99") as found:
             client.submit(functions.touch, str(tmp_path / "ran"), retries=3).result(60)

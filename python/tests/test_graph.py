@@ -1,5 +1,6 @@
 """Graphs for engine authors."""
 import gc
+import struct
 
 import functions
 import pytest
@@ -154,7 +155,7 @@ def test_a_result_of_an_earlier_job_is_given_to_a_later_one_without_a_copy(clien
     first = client.submit(functions.make_array, 200000)
     assert first.exception() is None
     columns = _graph.GraphColumns(client._command)
-    columns.want([columns.borrow(first._batch.job, first._index)])
+    columns.want([columns.borrow(first._batch.job, first._batch.identity, first._index)])
     with client._lock:
         number = columns.submit(client._handle).job
     job = Job(client, number, "alias", [0], 1)
@@ -168,9 +169,31 @@ def test_a_result_of_an_earlier_job_is_given_to_a_later_one_without_a_copy(clien
 def test_what_is_borrowed_from_no_job_is_refused(client):
     from penstock import ResultLost, _graph
     columns = _graph.GraphColumns(client._command)
-    columns.want([columns.borrow(1 << 20, 0)])
+    columns.want([columns.borrow(1 << 20, b"", 0)])
     with pytest.raises(ResultLost, match="borrows output 0 of subtask 0 of job-1048576, and there is no such job"):
         columns.submit(client._handle)
+
+
+# The number alone would lend what another job has made that was given it after a state was restored.
+def test_a_loan_names_the_very_job(client):
+    from penstock import _graph
+    first, second = (client.submit(functions.attempt, number) for number in range(2))
+    assert first.exception(30) is None and second.exception(30) is None
+    columns = _graph.GraphColumns(client._command)
+    first._give_to(columns)
+    job, subtask, output, high, low = struct.unpack("<IIIQQ", columns.payloads[-1])
+    assert (job, subtask, output) == (first._batch.job, first._index, 0)
+    assert first.result().id.startswith(f"{high:016x}{low:016x}-") and high | low
+    other = client.graph()
+    other.add(functions.increment, 1)
+    other = other.submit()
+    columns = _graph.GraphColumns(client._command)
+    identity = client._library.identity_of(client._handle, other.number)
+    assert identity != first._batch.identity
+    columns.want([columns.borrow(first._batch.job, identity, first._index)])
+    with pytest.raises(errors.ResultLost, match=f"of job-{first._batch.job}, which is another job now") as refused:
+        columns.submit(client._handle)
+    assert refused.value.code == "NotFound"
 
 
 def test_labels_and_pools_reach_the_supervisor(client):

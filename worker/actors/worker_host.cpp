@@ -438,10 +438,9 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
     case RunnerKind::Native:
     case RunnerKind::Process: return start_on_lane(action);
     case RunnerKind::Command:
-      ports.start_command(
-          {action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt, action.lane,
-                                   *action.program, std::string{action.payload}, all_inputs_of(action),
-                                   core.identity_of(action.id.job)}});
+      ports.start_command({action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt,
+                                                   action.lane, *action.program, std::string{action.payload},
+                                                   all_inputs_of(action), action.identity}});
       return;
   }
 }
@@ -464,6 +463,7 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
   run.attempt = action.attempt;
+  run.identity = action.identity;
   run.milli_slots = static_cast<std::uint32_t>(action.program->request.slots.value());
   run.memory_bytes = static_cast<std::uint64_t>(action.program->request.memory.value());
   run.device_bytes = action.program->request.device_memory;

@@ -37,6 +37,7 @@ struct StartSubtask {
   std::string_view payload;
   std::span<const RunInput> inputs;
   std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
+  JobIdentity identity{};            ///< Of its job; none: the supervisor does not say it.
   /// Not yet: a lane of the band that ends a run may take it over, in the order of these actions. It has no lane then.
   bool offered = false;
   bool within_job = false;  ///< The same, but only after a run of the same job.

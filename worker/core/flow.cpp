@@ -403,6 +403,7 @@ worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
   action.payload = record.payload;
   action.inputs = record.inputs;
   action.omitted_inputs = record.omitted_inputs;
+  action.identity = jobs_[record.job].identity;
   return action;
 }
 

@@ -26,51 +26,12 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "penstock.h"  // tidy: allow arrows: engines have these headers without the root
+#include "expected.hpp"  // tidy: allow arrows: engines have these headers without the root
+#include "penstock.h"    // tidy: allow arrows: the same
 
 namespace penstock::engine {
-
-/// Why something was refused or failed.
-struct Failure {
-  std::string code;  ///< `NotFound`, ...
-  std::string subject;
-  std::string message;
-  std::string remedy;
-
-  std::string text() const {
-    std::string all = subject.empty() ? message : subject + ": " + message;
-    return remedy.empty() ? all : all + " (" + remedy + ")";
-  }
-};
-
-/// A value, or why there is none.
-template <class T>
-class [[nodiscard]] Expected {
- public:
-  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}            // NOLINT: implicit by design
-  Expected(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: implicit by design
-  explicit operator bool() const { return state_.index() == 0; }
-  /// REQUIRES: it has one.
-  T& value() & { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
-  const T& value() const& { return std::get<0>(state_); }
-  T* operator->() { return &value(); }
-  T& operator*() & { return value(); }
-  /// REQUIRES: it has none.
-  const Failure& failure() const { return std::get<1>(state_); }
-
- private:
-  std::variant<T, Failure> state_;
-};
-
-/// The failure of this thread's last call.
-inline Failure last_failure() {
-  const penstock_error error = penstock_last_error();
-  return {error.name, error.subject, error.message, error.remedy};
-}
 
 /// What subtasks share. Made by a `GraphBuilder`; `T` is what they make: a trivial type, or std::string for bytes.
 template <class T>
@@ -163,7 +124,8 @@ class GraphBuilder {
   }
   /// What an earlier job has made, as an input of this graph's: without a copy, wherever in the cluster it is held.
   /// That job must keep it (see `want`), and must not be released before this graph is submitted. What is lost since
-  /// fails as `InputLost`, and so does what is empty: use `value` for that.
+  /// fails as `InputLost`, and so does what is empty: use `value` for that. The loan names the job's identity: if its
+  /// number belongs to another job by then, `Client::submit` fails as `NotFound`.
   template <class T>
   Handle<T> borrow(const Job& lender, Handle<T> lent);
   /// A subtask with these inputs, in this order. A mistake is told by `Client::submit`.
@@ -401,7 +363,11 @@ struct SubtaskFailure {
 class Job {
  public:
   Job(Job&& other) noexcept
-      : client_(std::exchange(other.client_, nullptr)), number_(other.number_), ours_(other.ours_), graph_(other.graph_) {}
+      : client_(std::exchange(other.client_, nullptr)),
+        number_(other.number_),
+        ours_(other.ours_),
+        graph_(other.graph_),
+        identity_(other.identity_) {}
   Job& operator=(Job&& other) noexcept {
     if (this == &other) return *this;
     close();
@@ -409,11 +375,14 @@ class Job {
     number_ = other.number_;
     ours_ = other.ours_;
     graph_ = other.graph_;
+    identity_ = other.identity_;
     return *this;
   }
   ~Job() { close(); }
 
   std::int64_t number() const { return number_; }
+  /// Which job it is, also where its number was given to another one since; both 0: a supervisor before 0.2.0 has it.
+  const penstock_identity& identity() const { return identity_; }
   /// False: it is another's.
   bool ours() const { return ours_; }
   /// How it stands when it has ended or the time is over; without one: when it has ended. WrongState, as all that asks
@@ -566,11 +535,14 @@ class Job {
   }
   void close() { ours_ ? release() : detach(); }
   Job(penstock_client* client, std::int64_t number, bool ours, std::uint64_t graph)
-      : client_(client), number_(number), ours_(ours), graph_(graph) {}
+      : client_(client), number_(number), ours_(ours), graph_(graph) {
+    static_cast<void>(penstock_job_identity(client, number, &identity_));  // Else it has none.
+  }
   penstock_client* client_;
   std::int64_t number_;
   bool ours_;
   std::uint64_t graph_;  ///< That of its handles; 0: it was submitted elsewhere.
+  penstock_identity identity_{};
 };
 
 template <class T>
@@ -582,6 +554,10 @@ Handle<T> GraphBuilder::borrow(const Job& lender, Handle<T> lent) {
   std::string payload;
   for (const std::uint32_t number : numbers)
     for (std::uint32_t shift = 0; shift < 32; shift += 8) payload += static_cast<char>(number >> shift & 0xffU);
+  const penstock_identity& identity = lender.identity();
+  if ((identity.high | identity.low) != 0)
+    for (const std::uint64_t half : {identity.high, identity.low})
+      for (std::uint32_t shift = 0; shift < 64; shift += 8) payload += static_cast<char>(half >> shift & 0xffU);
   return {add_one(*alias_, payload), number_};
 }
 

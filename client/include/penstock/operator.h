@@ -29,7 +29,7 @@ extern "C" {
 
 /* Raised when members are added, which is at the end only: a worker runs what was built for an earlier number, and refuses
  * what was built for a later one. */
-#define PENSTOCK_OPERATOR_ABI 2u
+#define PENSTOCK_OPERATOR_ABI 3u
 
 typedef struct penstock_view {
   const void* data; /* NULL if there are no bytes. */
@@ -43,7 +43,8 @@ struct penstock_call {
   uint32_t abi;
   uint32_t slot;                  /* Which runner of the band this is, from 0. */
   uint32_t milli_slots;           /* What the subtask holds; 1000 is one slot. */
-  uint32_t attempt;               /* From 1 in each life of the supervisor. */
+  uint32_t attempt;               /* The low 32 bits of attempt_number: from 1 in each life of the supervisor, and
+                                     so used again after a restart. Fence by attempt_number. */
   const char* device;             /* UUID of the GPU of the band, or "". */
   uint64_t memory_bytes;          /* What the subtask may use; 0: not limited. */
   penstock_view template_payload; /* The same for all subtasks of a template. */
@@ -70,6 +71,15 @@ struct penstock_call {
   /* Memory of the device for output number `index`, to be filled before returning, all work of streams included. It stays
    * there for those who run beside it, and is brought to whoever reads it elsewhere. */
   uint64_t (*device_output)(penstock_call* call, uint32_t index, uint64_t bytes);
+
+  /* Since ABI 3. */
+
+  /* Of a subtask it only grows, and is never used again, also over restarts of the supervisor: a fencing token, equal
+   * to PENSTOCK_ATTEMPT of a command. */
+  uint64_t attempt_number;
+  /* A text that names this attempt among those of all jobs of all clusters, and that nobody can guess before; equal to
+   * PENSTOCK_ATTEMPT_ID of a command. From any thread of the operator. */
+  const char* (*attempt_id)(penstock_call* call);
 };
 
 /* Returns 0 for success. Anything else, or a C++ exception, fails the attempt. */

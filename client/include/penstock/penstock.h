@@ -4,7 +4,7 @@
  * thread. Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a
  * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, or they
  * are refused, and what an older caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those
- * that came later PENSTOCK_1_1 to PENSTOCK_1_4.
+ * that came later PENSTOCK_1_1 to PENSTOCK_1_5.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -72,9 +72,11 @@ typedef struct penstock_amount {
    - `literal` makes its payload.
    - `concatenate` makes its inputs, one behind the other: a literal that is larger than a payload may be.
    - `alias` borrows an output of an earlier job, without a copy, wherever in the cluster it is held. Its payload:
-     job, subtask and output, three little-endian numbers of 32 bits. That job must keep the output and must not be
-     released before this graph is submitted; from then on it stays until this one has ended. What is lost all the
-     same fails with failure class 5; then run that job again. */
+     job, subtask and output, three little-endian numbers of 32 bits, and then `high` and `low` of that job's
+     penstock_job_identity, two of 64 bits. With these, no job lends but that one: a graph that names a job whose number
+     belongs to another now, as after a state was restored, is refused as NotFound. Leave out both where they are 0.
+     That job must keep the output and must not be released before this graph is submitted; from then on it stays until
+     this one has ended. What is lost all the same fails with failure class 5; then run that job again. */
 
 /* What many subtasks share. Members that are 0 or NULL have the default that is named, or none. */
 typedef struct penstock_template {
@@ -203,6 +205,14 @@ PENSTOCK_API int64_t penstock_submit_told(penstock_client* client, penstock_grap
                                           const penstock_job_options* options, penstock_submitted* submitted);
 /* Follows a job by its name or number that this client, or another one, has submitted. */
 PENSTOCK_API int64_t penstock_attach(penstock_client* client, const char* name);
+/* Which job it is among all that any supervisor has ever accepted. Its number is a name for people, and may be given to
+ * another job in a state that was restored. */
+typedef struct penstock_identity {
+  uint64_t high, low; /* Both 0: it has none, as under a supervisor before 0.2.0. */
+} penstock_identity;
+/* That of a job that was submitted or attached to here. Ask when it was given: a later attachment by the number may
+ * give another job. Error: NotFound, if this client does not follow it. */
+PENSTOCK_API int32_t penstock_job_identity(penstock_client* client, int64_t job, penstock_identity* identity);
 /* Follows it no longer: nothing more is told or can be asked about it here. It goes on, and its results are kept as of
  * a job that nobody follows (`supervisor.results_keep`). Call it once for each time that submitting or attaching has
  * given the job; the last one counts. In place of `penstock_release`. Does not wait. */
@@ -318,8 +328,16 @@ typedef struct penstock_run {
   uint32_t large_inputs; /* So many of them are memory segments; see penstock_runner_take_inputs. */
   uint32_t job;
   uint32_t subtask;
-  uint32_t attempt; /* From 1 in each life of the supervisor. */
+  uint32_t attempt; /* The low 32 bits of attempt_number: from 1 in each life of the supervisor, and so used again after
+                       a restart. Fence by attempt_number. */
   uint32_t output_count;
+  /* Of a subtask it only grows, and is never used again, also over restarts of the supervisor: a fencing token, equal
+     to PENSTOCK_ATTEMPT of a command. 0: the library that is loaded is older and does not say it. */
+  uint64_t attempt_number;
+  /* Names this attempt among those of all jobs of all clusters; nobody can guess it before. Equal to
+     PENSTOCK_ATTEMPT_ID of a command. Under a worker or supervisor before 0.2.0, which do not say the job's identity,
+     its first 32 digits are 0. */
+  const char* attempt_id;
 } penstock_run;
 
 PENSTOCK_API penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, const char* version);

@@ -5,9 +5,13 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "client/include/penstock/client.hpp"
+#include "common/base/ids.hpp"
+#include "common/runtime/runner_channel.hpp"
+#include "common/wire/codec_runner.hpp"
 #include "tests/integration/abi/one_literal.hpp"
 
 namespace penstock::engine {
@@ -117,6 +121,55 @@ TEST(Arguments, ARunOfALaterVersionIsTaken) {
   ::close(ends[1]);
   EXPECT_EQ(penstock_runner_next(runner, &later.run), 0) << "nobody needs it";
   penstock_runner_close(runner);
+}
+
+/// A runner to whose worker, the test, it speaks.
+class RunnerArgumentsTest : public ::testing::Test {
+ protected:
+  RunnerArgumentsTest() {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    runner = penstock_runner_open(ends[0], "c++", "20");
+    worker.emplace(Descriptor{ends[1]}, UINT32_MAX);
+  }
+  ~RunnerArgumentsTest() override { penstock_runner_close(runner); }
+  void send(Attempt attempt) {
+    ToRunner message;
+    message.programs = {{7, "program"}};
+    message.runs = {{1, 7, {JobId{2}, SubtaskIndex{3}}, attempt, 1, "payload", {}, {0xa, 0xb}}};
+    ASSERT_TRUE(worker->send(encode_runner(message)));
+  }
+
+  penstock_runner* runner = nullptr;
+  std::optional<RunnerChannel> worker;
+};
+
+TEST_F(RunnerArgumentsTest, AttemptsOfTwoLivesOfASupervisorShareNoNumber) {
+  penstock_run run{};
+  run.size = sizeof run;
+  send(Attempt{1});
+  ASSERT_EQ(penstock_runner_next(runner, &run), 1);
+  EXPECT_EQ(run.attempt, 1U);
+  EXPECT_EQ(run.attempt_number, 1U);
+  const std::string first = run.attempt_id;
+  EXPECT_EQ(first, "000000000000000a000000000000000b-3-1");
+  penstock_runner_succeed(runner);
+  send(Attempt{attempts_begin(2).value() + 1});
+  ASSERT_EQ(penstock_runner_next(runner, &run), 1);
+  EXPECT_EQ(run.attempt, 1U) << "the low half, as it always was";
+  EXPECT_EQ(run.attempt_number, 4294967297U);
+  EXPECT_NE(run.attempt_id, first);
+}
+
+TEST_F(RunnerArgumentsTest, ARunOfTheFirstVersionIsTaken) {
+  penstock_run old{};
+  old.size = offsetof(penstock_run, attempt_number);
+  old.attempt_number = 77;  // What it does not know may be anything of its own.
+  send(Attempt{attempts_begin(2).value() + 5});
+  ASSERT_EQ(penstock_runner_next(runner, &old), 1);
+  EXPECT_EQ(old.attempt, 5U);
+  EXPECT_EQ(old.subtask, 3U);
+  EXPECT_EQ(old.attempt_number, 77U) << "it was written to";
 }
 
 class ArgumentsTest : public ::testing::Test {

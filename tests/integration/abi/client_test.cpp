@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -89,6 +90,53 @@ TEST_F(ClientTest, ALaterGraphBorrowsWhatAnEarlierJobHasMade) {
   const Expected<Datum> there = job.datum(borrowed);
   ASSERT_TRUE(here && there);
   EXPECT_EQ(here.value().bytes().data(), there.value().bytes().data()) << "without a copy";
+}
+
+TEST_F(ClientTest, AJobHasAnIdentityThatStaysWithIt) {
+  GraphBuilder graph;
+  const auto attempt = graph.add_with(graph.runner<std::string>(runner()), "attempt");
+  Job job = submit(std::move(graph), {.name = "known"});
+  const std::string told = job.result(attempt).value();
+  std::array<char, 40> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx%016llx", static_cast<unsigned long long>(job.identity().high),
+                static_cast<unsigned long long>(job.identity().low));
+  EXPECT_EQ(told, "1 1 " + std::string{digits.data()} + "-0-1") << "as its runners see it";
+  const Expected<Job> found = client.attach("known");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found.value().identity().low, job.identity().low);
+  penstock_identity identity{};
+  EXPECT_EQ(penstock_job_identity(client.native(), job.number(), &identity), 0);
+  EXPECT_EQ(identity.high, job.identity().high);
+  EXPECT_LT(penstock_job_identity(client.native(), job.number(), nullptr), 0);
+  EXPECT_LT(penstock_job_identity(client.native(), job.number() + 1, &identity), 0);
+  EXPECT_STREQ(penstock_last_error().name, "NotFound");
+  job.detach();
+  EXPECT_EQ(identity.low, job.identity().low);
+}
+
+// The number alone would lend what another job has made that was given it after a state was restored.
+TEST_F(ClientTest, AJobThatWasGivenTheNumberSinceDoesNotLend) {
+  GraphBuilder first;
+  first.value(std::string{"x"});  // Subtask 0.
+  const Job lender = submit(std::move(first));
+  ASSERT_TRUE(lender.wait());
+  const auto borrow_from = [&](const penstock_identity& identity) {
+    std::string payload(28, '\0');
+    const auto number = static_cast<std::uint32_t>(lender.number());
+    std::memcpy(payload.data(), &number, sizeof number);
+    std::memcpy(payload.data() + 12, &identity, sizeof identity);
+    GraphBuilder second;
+    const auto lent = second.add_with(second.operation<std::string>("alias"), payload);
+    Expected<Job> job = client.submit(std::move(second));
+    return job ? job->result(lent) : Expected<std::string>{job.failure()};
+  };
+  EXPECT_EQ(borrow_from(lender.identity()).value(), "x");
+  penstock_identity other = lender.identity();
+  other.low ^= 1;
+  const Expected<std::string> refused = borrow_from(other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.failure().code, "NotFound");
+  EXPECT_NE(refused.failure().message.find("which is another job now"), std::string::npos) << refused.failure().text();
 }
 
 TEST_F(ClientTest, NothingIsBorrowedFromAJobThatIsReleased) {

@@ -8,9 +8,14 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
+#include <cstring>
 #include <mutex>
+#include <string>
 #include <thread>
 
+#include "common/protocol/loan.hpp"
+#include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
@@ -40,6 +45,22 @@ class NativeLanesTest : public ::testing::Test {
     std::unique_lock lock{mutex};
     ASSERT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return idle > 0; }));
     idle = 0;
+  }
+  /// Runs it, and tells how it ended.
+  NativeEnd end_of(const NativeRun& run) {
+    lanes.start(SlotIndex{0}, run, {});
+    wait_for_idle();
+    std::vector<NativeEnd> ends;
+    lanes.withdraw(ends);
+    EXPECT_EQ(ends.size(), 1U);
+    return ends.empty() ? NativeEnd{} : std::move(ends.front());
+  }
+  std::string output_of(const NativeRun& run) {
+    const NativeEnd end = end_of(run);
+    if (!end.succeeded) return "failed: " + end.failure->message;
+    const BlobPtr blob = store.find(DataKey{run.id, 0});
+    if (blob == nullptr) return {};
+    return {reinterpret_cast<const char*>(blob->bytes().data()), blob->bytes().size()};
   }
 
   ObjectStore store;
@@ -164,6 +185,83 @@ TEST_F(NativeLanesTest, ARunWhoseInputsAreAllEmptyHasAsManyAsItAsksFor) {
     ASSERT_EQ(ends.size(), 1U);
     EXPECT_TRUE(ends[0].succeeded) << count << ": " << (ends[0].failure ? ends[0].failure->message : "");
   }
+}
+
+int write_output(penstock_call* call, const std::string& said) {
+  void* out = call->output(call, 0, said.size());
+  if (out == nullptr) return call->fail(call, "no memory");
+  std::memcpy(out, said.data(), said.size());
+  return 0;
+}
+int say_attempt(penstock_call* call) {
+  const std::string name = call->attempt_id(call);
+  if (name != call->attempt_id(call)) return call->fail(call, "it has two names");
+  return write_output(call, std::to_string(call->attempt) + " " + std::to_string(call->attempt_number) + " " + name);
+}
+
+// Its low half begins anew with each life of the supervisor.
+TEST_F(NativeLanesTest, AnOperatorSeesTheWholeAttemptAndItsName) {
+  NativeRun run = run_of(3, say_attempt);
+  run.identity = {0xa, 0xb};
+  const std::string identity = "000000000000000a000000000000000b";
+  EXPECT_EQ(output_of(run), "1 1 " + identity + "-3-1");
+  run.attempt = Attempt{attempts_begin(2).value() + 1};
+  EXPECT_EQ(output_of(run), "1 4294967297 " + identity + "-3-4294967297");
+}
+
+// `penstock_call` as it is in operator.h of ABI 2: what was built then finds each member where it was.
+extern "C" struct EarlierCall {
+  std::uint32_t abi, slot, milli_slots, attempt;
+  const char* device;
+  std::uint64_t memory_bytes;
+  penstock_view template_payload, payload;
+  const penstock_view* inputs;
+  std::uint64_t input_count;
+  void* (*output)(EarlierCall*, std::uint32_t, std::uint64_t);
+  int (*cancelled)(EarlierCall*);
+  int (*fail)(EarlierCall*, const char*);
+  std::uint64_t (*device_input)(EarlierCall*, std::uint64_t);
+  const void* (*host_input)(EarlierCall*, std::uint64_t);
+  std::uint64_t (*device_output)(EarlierCall*, std::uint32_t, std::uint64_t);
+};
+static_assert(sizeof(EarlierCall) == offsetof(penstock_call, attempt_number), "members are added at the end");
+
+int run_as_built_earlier(penstock_call* given) {
+  auto* call = reinterpret_cast<EarlierCall*>(given);
+  if (call->abi < 2 || call->cancelled(call) != 0) return call->fail(call, "it is not as it was");
+  const std::string said = std::to_string(call->attempt) + " " + std::to_string(call->input_count);
+  void* out = call->output(call, 0, said.size());
+  if (out == nullptr) return call->fail(call, "no memory");
+  std::memcpy(out, said.data(), said.size());
+  return 0;
+}
+
+TEST_F(NativeLanesTest, AnOperatorOfAnEarlierAbiRunsAndOneOfALaterAbiIsRefused) {
+  OperatorRegistry registry;
+  const penstock_operator old{"old", run_as_built_earlier};
+  ASSERT_TRUE(registry.add({2, 1, &old}, "libold.so"));
+  NativeRun run = run_of(4, registry.find("old").run);
+  run.attempt = Attempt{attempts_begin(7).value() + 5};
+  EXPECT_EQ(output_of(run), "5 2") << "the low half";
+  const penstock_operator later{"later", do_nothing};
+  const Result<void> added = registry.add({PENSTOCK_OPERATOR_ABI + 1, 1, &later}, "liblater.so");
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code, ErrorCode::VersionMismatch);
+}
+
+// The store may still have what another job made that has this number now.
+TEST_F(NativeLanesTest, WhatAnotherJobHasMadeIsNotLent) {
+  const LentDatum lent{{JobId{9}, SubtaskIndex{0}}, 0, {1, 2}};
+  const std::string payload = loan_payload(lent);
+  store.put(DataKey{lent.producer, 0}, Blob::allocate(8));
+  NativeRun run = run_of(5, alias_operator);
+  run.payload = payload;
+  store.name_job(JobId{9}, {1, 3});
+  const NativeEnd refused = end_of(run);
+  ASSERT_FALSE(refused.succeeded);
+  EXPECT_EQ(refused.failure->failure, FailureClass::InputLost);
+  store.name_job(JobId{9}, {1, 2});
+  EXPECT_TRUE(end_of(run).succeeded);
 }
 
 TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {

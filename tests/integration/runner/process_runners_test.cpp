@@ -43,7 +43,8 @@ class ProcessRunnersTest : public ::testing::Test {
     wanted.lane = SlotIndex{lane};
     wanted.ticket = ++ticket;
     wanted.id = SubtaskId{JobId{1}, SubtaskIndex{2}};
-    wanted.attempt = Attempt{1};
+    wanted.attempt = attempt;
+    wanted.identity = {0xa, 0xb};
     wanted.program = &program;
     wanted.payload = payload;
     wanted.inputs = inputs;
@@ -88,6 +89,7 @@ class ProcessRunnersTest : public ::testing::Test {
   ProcessRunnersConfig config;
   Template program;
   std::uint64_t ticket = 0;
+  Attempt attempt{1};
   std::atomic<std::uint64_t> cancelled{0};
   std::unique_ptr<ProcessRunners> runners;
 };
@@ -98,6 +100,14 @@ TEST_F(ProcessRunnersTest, OneChildServesOneRunAfterTheOther) {
   EXPECT_EQ(pid_of(), first);
   EXPECT_NE(pid_of(1), first) << "each lane has a child of its own";
   EXPECT_EQ(open().children(), 2U);
+}
+
+// Its low half begins anew with each life of the supervisor.
+TEST_F(ProcessRunnersTest, AChildIsToldTheWholeAttemptAndItsName) {
+  const std::string identity = "000000000000000a000000000000000b";
+  EXPECT_EQ(text(run("attempt")), "1 1 " + identity + "-2-1");
+  attempt = Attempt{attempts_begin(2).value() + 1};
+  EXPECT_EQ(text(run("attempt")), "1 4294967297 " + identity + "-2-4294967297");
 }
 
 TEST_F(ProcessRunnersTest, AnotherEnvironmentIsAnotherChild) {

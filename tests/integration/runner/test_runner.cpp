@@ -54,6 +54,12 @@ int say_where(penstock_runner* runner) {
   return penstock_runner_succeed_with(runner, said.data(), said.size());
 }
 
+int say_attempt(penstock_runner* runner, const penstock_run& run) {
+  const std::string said =
+      std::to_string(run.attempt) + " " + std::to_string(run.attempt_number) + " " + run.attempt_id;
+  return penstock_runner_succeed_with(runner, said.data(), said.size());
+}
+
 int come_back_twice(penstock_runner* runner) {
   const bool child = ::fork() == 0;  // tidy: allow call: as a library of the user does
   const int told = penstock_runner_succeed_with(runner, "forked", 6);
@@ -102,6 +108,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
   if (what == "chatter") return chatter(runner, text_of(run.payload).substr(8));
   if (what == "babble" || what == "stammer") return babble(runner, what, text_of(run.payload).substr(what.size() + 1));
   if (what == "where") return say_where(runner);
+  if (what == "attempt") return say_attempt(runner, run);
   if (what == "join") {
     std::string all;
     for (std::uint32_t i = 0; i < run.input_count; ++i) all += text_of(run.inputs[i]) + ";";

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 
+#include "common/base/attempt_id.hpp"
 #include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/process.hpp"
@@ -34,12 +35,6 @@ constexpr Duration kLookAgain = std::chrono::milliseconds{10};
 constexpr const char* kMark = "PENSTOCK_RUNNER=";
 constexpr const char* kSubtask = "PENSTOCK_SUBTASK=";
 constexpr const char* kAttempt = "PENSTOCK_ATTEMPT=";
-
-/// Names this attempt of this job among all that any supervisor has ever given out.
-std::string attempt_id_of(const CommandRun& run) {
-  return to_string(run.identity) + "-" + std::to_string(run.id.index.value()) + "-" +
-         std::to_string(run.attempt.value());
-}
 constexpr int kReadsInARow = 4;            ///< Then others have their turn.
 constexpr std::size_t kProgramsMax = 256;  ///< Remembered places of programs; at the limit all are forgotten.
 
@@ -416,7 +411,8 @@ std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& 
   set_variables(environment, run.program.environment);
   set_variables(environment,
                 {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
-                 kAttempt + std::to_string(run.attempt.value()), "PENSTOCK_ATTEMPT_ID=" + attempt_id_of(run),
+                 kAttempt + std::to_string(run.attempt.value()),
+                 "PENSTOCK_ATTEMPT_ID=" + attempt_id_of(run.identity, run.id.index, run.attempt),
                  "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
   return environment;
 }

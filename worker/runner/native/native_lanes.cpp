@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "common/base/attempt_id.hpp"
 #include "common/protocol/loan.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
@@ -72,6 +73,9 @@ struct Call : penstock_call {
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
   const std::atomic<bool>* ending = nullptr;
   std::uint64_t ticket = 0;
+  const NativeRun* run = nullptr;
+  std::once_flag named;  // Threads of an operator may ask at once.
+  std::string attempt_text;
   std::string failure;
   bool exhausted = false;  ///< What it wanted last found no room on the device, for now.
 
@@ -141,6 +145,15 @@ int record_failure(penstock_call* call, const char* message) {
   self->failure = message == nullptr ? "failed without a message" : message;
   self->exhausted = false;
   return 1;
+}
+
+// Made when it is asked for: a run may be shorter than that takes.
+const char* name_attempt(penstock_call* call) {
+  auto* self = static_cast<Call*>(call);
+  std::call_once(self->named, [self] {
+    self->attempt_text = attempt_id_of(self->run->identity, self->run->id.index, self->run->attempt);
+  });
+  return self->attempt_text.c_str();
 }
 
 penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr : bytes.data(), bytes.size()}; }
@@ -502,6 +515,9 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.device_input = find_input_on_device;
   call.host_input = find_input_on_host;
   call.device_output = make_output_on_device;
+  call.attempt_number = run.attempt.value();
+  call.attempt_id = name_attempt;
+  call.run = &run;
   call.on_device = &on_device;
   if (run.function == alias_operator)
     make_alias(call, end);
@@ -518,7 +534,9 @@ void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
   BlobPtr blob;
   const std::optional<LentDatum> lent =
       read_loan({static_cast<const char*>(call.payload.data), static_cast<std::size_t>(call.payload.bytes)});
-  if (lent) blob = store.load_now(DataKey{lent->producer, lent->output});
+  // The number may be another job's by now, whose bytes nobody has asked for.
+  if (lent && !store.is_another(lent->producer.job, lent->identity))
+    blob = store.load_now(DataKey{lent->producer, lent->output});
   if (blob != nullptr) {
     call.made.emplace_back(0, std::const_pointer_cast<Blob>(blob));  // Sealed long ago: `put` does not touch it.
     return;
@@ -545,7 +563,8 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
                     run.process,
                     run.payload,
                     {},
-                    &lane.cancelled_ticket};
+                    &lane.cancelled_ticket,
+                    run.identity};
   // An empty input has no blob, wherever it stands.
   std::vector<BlobPtr> inputs;
   inputs.reserve(lane.views.size() + run.empty_inputs);

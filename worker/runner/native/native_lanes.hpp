@@ -27,6 +27,7 @@ struct NativeRun {
   std::uint64_t ticket = 0;  ///< Given back with the end.
   SubtaskId id;
   Attempt attempt;
+  JobIdentity identity{};  ///< Of its job; none: not known.
   penstock_operator_function function = nullptr;
   bool on_devices = false;            ///< Inputs need not be on the host.
   std::string_view name;              ///< Of the operator.

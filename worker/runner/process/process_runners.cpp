@@ -517,6 +517,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
   said.program = hash_of_program(run.program->payload);
   said.id = run.id;
   said.attempt = run.attempt;
+  said.identity = run.identity;
   said.output_count = run.program->output_count;
   said.payload = run.payload;
   std::vector<Descriptor> copies;

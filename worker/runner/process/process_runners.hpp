@@ -31,6 +31,7 @@ struct ProcessRun {
   std::span<const BlobPtr> inputs;  ///< In their order in the graph; null: an empty one.
   /// Holds this run's ticket once it is cancelled: set before `stop` is called, which may come too early to be heard.
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
+  JobIdentity identity{};  ///< Of its job; none: not known.
 };
 
 /// How it ended.

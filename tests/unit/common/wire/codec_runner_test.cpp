@@ -19,7 +19,8 @@ ToRunner full_orders() {
   message.programs = {{7, "function"}, {8, ""}};
   message.runs = {
       {1, 7, {JobId{2}, SubtaskIndex{3}}, Attempt{4}, 5, "payload", {{"inline"}, segment(0, 1U << 20U), {}}},
-      {2, 8, {JobId{2}, SubtaskIndex{9}}, Attempt{1}, 1, "", {}}};
+      {2, 8, {JobId{2}, SubtaskIndex{9}}, Attempt{1}, 1, "", {}},
+      {3, 8, {JobId{2}, SubtaskIndex{3}}, Attempt{attempts_begin(1U << 20U).value() + 4}, 1, "", {}, {5, 6}}};
   message.forgotten = {1, ~std::uint64_t{0}};
   return message;
 }

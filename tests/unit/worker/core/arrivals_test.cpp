@@ -84,7 +84,9 @@ TEST(Arrivals, AnotherJobOfAKnownNumberIsGivenBackUntilThatOneIsForgotten) {
   batch.assignments = {only};
   worker.receive(batch);
   EXPECT_EQ(worker.core().identity_of(JobId{1}), (JobIdentity{1, 2}));
-  EXPECT_EQ(worker.started(), List{0});
+  const auto started = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].identity, (JobIdentity{1, 2})) << "the runner names the attempt by it";
   batch.identity = {3, 4};
   PENSTOCK_EXPECT_COVERAGE_MARK("a supervisor means another job of that number", worker.receive(batch));
   EXPECT_EQ(worker.started(), List{});

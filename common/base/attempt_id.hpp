@@ -1,0 +1,14 @@
+// What an attempt is called by whoever compares it with all others there are.
+#pragma once
+
+#include <string>
+
+#include "common/base/ids.hpp"
+
+namespace penstock {
+
+/// `<identity>-42-2`: names this attempt of this job among all that any supervisor has ever given out. Of a job without
+/// an identity, as of a supervisor before 0.2.0, the digits are 0 and it names nothing beyond the job's number.
+std::string attempt_id_of(const JobIdentity& identity, SubtaskIndex subtask, Attempt attempt);
+
+}  // namespace penstock
