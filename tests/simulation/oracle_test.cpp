@@ -121,10 +121,10 @@ TEST_F(OracleTest, OneFailureThatIsChargedTwiceIsABreach) {
 }
 
 TEST_F(OracleTest, WhatAnOperatorHasCancelledIsNotGivenOut) {
-  oracle.assigned(subtask(0));
+  oracle.assigned(subtask(0), Attempt{2});
   oracle.cancel_answered(subtask(0), false);
   EXPECT_EQ(oracle.failure(), "");
-  oracle.assigned(subtask(0));
+  oracle.assigned(subtask(0), Attempt{2});
   EXPECT_TRUE(says("told that it is cancelled")) << oracle.failure();
 }
 
@@ -140,7 +140,7 @@ TEST_F(OracleTest, WhatStartsAfterItsCancelWasAnsweredIsABreachUnlessItsWorkerIs
 TEST_F(OracleTest, WhatHadSucceededBeforeItWasCancelledMayRunAgain) {
   run(0);
   oracle.cancel_answered(subtask(0), true);
-  oracle.assigned(subtask(0));
+  oracle.assigned(subtask(0), Attempt{2});
   EXPECT_EQ(oracle.failure(), "");
 }
 
@@ -253,6 +253,46 @@ TEST_F(OracleTest, AnEarlierAttemptMayStartUntilTheSuccessIsToldAnew) {
   oracle.run_ended(kSecond, subtask(0), true);
   oracle.life_returned(kFirst, [](SubtaskId, Attempt) { return true; });
   again(Attempt{4});
+  EXPECT_TRUE(says("was to be known")) << oracle.failure();
+}
+
+// Seed 400036169: a worker that came too late brought a success, and the supervisor ended before the worker that had
+// got the subtask meanwhile heard of it.
+class InPlaceTest : public OracleTest {
+ protected:
+  InPlaceTest() {
+    run(0);
+    oracle.success_reported(kFirst, subtask(0), Attempt{1});
+  }
+  void give_out() { oracle.assigned(subtask(0), Attempt{9}); }
+  void take_back() {
+    oracle.life_returned(kFirst, [](SubtaskId, Attempt) { return true; });
+  }
+  void start() { oracle.run_started(kSecond, subtask(0), Attempt{9}, false); }
+};
+
+TEST_F(InPlaceTest, WhatWasGivenOutForALostWorkerMayStartUntilItsSuccessIsToldAnew) {
+  oracle.life_lost(kFirst);
+  give_out();
+  take_back();
+  oracle.supervisor_began({kFirst, kSecond});
+  start();
+  EXPECT_EQ(oracle.failure(), "");
+}
+
+TEST_F(InPlaceTest, WhatWasGivenOutForALostWorkerStartsNoMoreWhenItsSuccessIsToldAnew) {
+  oracle.life_lost(kFirst);
+  give_out();
+  oracle.supervisor_began({kFirst, kSecond});
+  take_back();
+  start();
+  EXPECT_TRUE(says("was to be known")) << oracle.failure();
+}
+
+TEST_F(InPlaceTest, WhatWasGivenOutBesideALivingWorkerDoesNotStart) {
+  give_out();
+  oracle.supervisor_began({kFirst, kSecond});
+  start();
   EXPECT_TRUE(says("was to be known")) << oracle.failure();
 }
 

@@ -43,8 +43,10 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
     for (const auto& [other, run] : lives)
       if (!run.fenced) breach(" runs while attempt " + to_string(run.attempt) + " runs, too");
     for (const auto& [other, succeeded] : succeeded_on_[subtask]) {
-      // An earlier attempt that waited here starts by itself until the other worker has told the new supervisor.
-      const bool untold = unclaimed_.contains(other) && attempt < succeeded;
+      // An earlier attempt that waited here starts by itself until the other worker has told the new supervisor. So
+      // does one that was given out while that worker was lost: an order to give it up may have been lost with a life.
+      const bool may_wait_here = attempt < succeeded || in_place_of_.contains({other, subtask, attempt});
+      const bool untold = unclaimed_.contains(other) && may_wait_here;
       if (!known && !lost_.contains(other) && !untold)
         breach(" runs, though its success on a living worker was to be known");
     }
@@ -104,6 +106,7 @@ void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
   made_ = then.made_;
   live_.clear();
   succeeded_on_.clear();
+  in_place_of_.clear();
   others_.insert(others.begin(), others.end());
 }
 
@@ -149,7 +152,9 @@ void Oracle::failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t 
 }
 
 // What had succeeded once may have to run again for its lost outputs.
-void Oracle::assigned(SubtaskId subtask) {
+void Oracle::assigned(SubtaskId subtask, Attempt attempt) {
+  for (const auto& [life, succeeded] : succeeded_on_[subtask])
+    if (lost_.contains(life)) in_place_of_.insert({life, subtask, attempt});
   const auto job = jobs_.find(subtask.job);
   if (!cancelled_.contains(subtask) || job == jobs_.end() || job->second.ran[subtask.index.value()]) return;
   breach(to_string(subtask) + " is given out, though an operator was told that it is cancelled");

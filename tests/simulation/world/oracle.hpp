@@ -73,7 +73,7 @@ class Oracle {
     if (everywhere) stopped_.insert(subtask);
   }
   /// It is given to a worker to be run.
-  void assigned(SubtaskId subtask);
+  void assigned(SubtaskId subtask, Attempt attempt);
   void client_told(const JobProgress& progress);
   void at_rest();
 
@@ -110,6 +110,7 @@ class Oracle {
   std::map<SubtaskId, std::map<Life, Run>> live_;
   std::map<SubtaskId, std::map<Life, Attempt>> succeeded_on_;
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
+  std::set<std::tuple<Life, SubtaskId, Attempt>> in_place_of_;  ///< Given out when that life, lost, had its success.
   std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
   std::set<Life> lost_;
   std::set<Life> unclaimed_;  ///< Of before the present life of the supervisor, which has not heard what they hold.

@@ -98,7 +98,7 @@ void SupervisorHost::witness(const SendToWorker& order) {
     world_.oracle().breach(to_string(order.worker) + " is given work, though an operator was told that it drains");
   for (const Assignment& assignment : batch->assignments) {
     const SubtaskId subtask{batch->job, assignment.subtask};
-    world_.oracle().assigned(subtask);
+    world_.oracle().assigned(subtask, assignment.attempt);
     // The next life may not know why: what this one knows need not be written yet.
     if (knows_success(subtask)) wanted_again_.insert({subtask, assignment.attempt});
   }
