@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -279,8 +280,13 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
   if (const std::string key = operand(request, 1); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
-    const bool ended = is_final(job->hot[subtask.value()].phase);
-    if (!ended) {
+    const SubtaskHot& hot = job->hot[subtask.value()];
+    const bool ended = is_final(hot.phase);
+    // The end of one that has failed, or was cancelled behind another, may not be written yet: a later life that does
+    // not know of it must know of the order.
+    const bool may_come_back = ended && (hot.flags & SubtaskFlag::kVisible) == 0;
+    if (may_come_back) PENSTOCK_COVERAGE_MARK("what had ended without success was cancelled");
+    if (!ended || may_come_back) {
       job->cancel_orders.edit().insert(subtask, true);
       record_change(*job, subtask.value());
     }

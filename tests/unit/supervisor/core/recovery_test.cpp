@@ -302,6 +302,40 @@ TEST(Recovery, ASubtaskThatAnOperatorHasCancelledStaysSo) {
   cluster->ignore();
 }
 
+// Seed 400777980: the operator is told that it has ended, and a crash undoes that end.
+TEST(Recovery, ASubtaskThatAnOperatorCancelsBehindAnEndThatIsNotWrittenStaysCancelled) {
+  JournalHarness cluster;
+  cluster->join({.slots = 2});
+  GraphBuilder builder;
+  builder.chain(2).sources(2);
+  builder.template_at(0).on_failure = OnFailure::Continue;
+  builder.template_at(0).attempts_max = 1;
+  cluster->submit(builder.build(), named("one"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster->succeed(1, 2);  // While this is being written other news wait.
+  cluster->fail(1, 0, FailureClass::UserError);
+  cluster->say(1, 1, Outcome::Cancelled);
+  EXPECT_EQ(cluster->job().hot[1].phase, SubtaskPhase::Cancelled);
+  PENSTOCK_EXPECT_COVERAGE_MARK("what had ended without success was cancelled",
+                                cluster->client_says(AdminRequest{1, "cancel", {"one", "1"}}));
+  for (const auto& [worker, question] : cluster->take<ExplainQuestion>())
+    cluster->worker_says(worker.value(), ExplainAnswer{question.question, false, {}, {}});
+  for (std::size_t commits = cluster.waiting(); commits > 0; --commits) cluster.write_one();
+  EXPECT_EQ(cluster->take_for<AdminAnswer>().size(), 1U);
+  cluster.restart();
+  cluster->join();
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), (Lines{"0 to w1", "3 to w1"}));
+  EXPECT_EQ(count_of(attach(cluster.life(), "one").cancelled), 1U);
+  cluster->succeed(1, 0);
+  cluster->succeed(1, 3);
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), Lines{});
+  EXPECT_EQ(cluster->state(), JobState::Cancelled);
+  cluster->ignore();
+}
+
 TEST(Recovery, ASuccessThatCrossedItsCancelLetsNothingRunBehindIt) {
   JournalHarness cluster;
   cluster->join();
