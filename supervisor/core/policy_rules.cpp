@@ -79,7 +79,7 @@ Result<void> SupervisorCore::check_active_jobs(const JobSpec& spec, const Job* c
   };
   for (const LimitedBy& by : limits_of(policy_.config, spec.owner, spec.policy)) {
     if (by.limits.active_jobs_max == kUnbounded || has_it(by)) continue;
-    const std::int64_t active = policy_.limited.count(by.whom);
+    const std::int64_t active = indices_.limited.count(by.whom);
     if (active >= by.limits.active_jobs_max)
       return Error{ErrorCode::LimitExceeded, by.whom,
                    "has " + std::to_string(active) + " jobs that have not ended, and active_jobs_max is " +
@@ -118,9 +118,9 @@ void SupervisorCore::open_rules(Job& job) {
   rules.user_factor = static_cast<double>(std::min(wishes.user_factor, kUserFactorMax)) / kUserFactorMax;
   rules.usage_factor = level.usage_factor;
   rules.exempt = level.exempt;
-  policy_.limited.remove(rules.limits);
+  indices_.limited.remove(rules.limits);
   rules.limits = limits_of(config, job.spec.owner, wishes);
-  policy_.limited.add(rules.limits);
+  indices_.limited.add(rules.limits);
 }
 
 /// Larger sums first, then more important ones, then earlier ones; as the last pass has left it.

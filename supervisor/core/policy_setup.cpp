@@ -189,7 +189,7 @@ void SupervisorCore::close_shares(Job& job) {
 void SupervisorCore::leave_policy(Job& job) {
   if (job.shares == nullptr) return;
   policy_.agenda.leave(job.id);
-  policy_.limited.remove(job.shares->rules.limits);
+  indices_.limited.remove(job.shares->rules.limits);
   job.shares.reset();
 }
 

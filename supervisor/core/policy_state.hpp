@@ -11,7 +11,6 @@
 #include "common/protocol/labels.hpp"
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/core/job_shares.hpp"
-#include "supervisor/core/limited_jobs.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_agenda.hpp"
 #include "supervisor/policy/parts.hpp"
@@ -86,7 +85,6 @@ struct PolicyState {
   std::vector<policy::Parts> parts;         ///< By pool of a snapshot, see `domain_of`.
   std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
   PolicyAgenda agenda;  ///< All jobs that have `Job::shares`.
-  LimitedJobs limited;  ///< The same, by their limits.
   std::optional<PassUnderWay> pass;
   std::uint64_t passes = 0;
   std::uint64_t given_up = 0;  ///< Passes that failed or came too late.

@@ -389,7 +389,7 @@ void SupervisorCore::validate() const {
     check_waiting(*job, ready);
     check_held(*job);
   }
-  PENSTOCK_CHECK(limited == policy_.limited);
+  PENSTOCK_CHECK(limited == indices_.limited);
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive) continue;

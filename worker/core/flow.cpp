@@ -81,6 +81,7 @@ void WorkerCore::pump(Band& band) {
     if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
     // Else it is not for memory that nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);
+    if (!band.dirty) demote_for_room(band);
   } while (band.dirty);
 }
 
@@ -434,6 +435,22 @@ void WorkerCore::demote_if_stuck(Band& band) {
   give_back_all(lowest);
   // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
   if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
+  enqueue(lowest);
+}
+
+// Outputs wait for room beside inputs of prepared subtasks whose job may hold nothing here: these would not run, and not
+// let go of their inputs, before the outputs have failed. They go back to the prepare queue, which is latched as well.
+void WorkerCore::demote_for_room(Band& band) {
+  if (waiting_for_room_.empty() || !band.execute.any_closed()) return;
+  const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
+    const SubtaskRecord& record = records_[candidate];
+    return record.state == SubtaskState::Ready && !record.pins.empty() && band.execute.is_closed(record.job) &&
+           !waits_at_barrier(record.job, band);
+  });
+  if (!lowest.valid()) return;
+  PENSTOCK_COVERAGE_MARK("a prepared subtask gave its inputs back");
+  ++counters_.demoted;
+  give_back_all(lowest);
   enqueue(lowest);
 }
 

@@ -45,7 +45,10 @@ void WorkerCore::wait_for_room(RecordIndex index) {
   ++counters_.room_waits;
   stop_waiting_for_inputs(index);
   records_[index].waits_for_room = true;
-  if (waiting_for_room_.empty()) room_given_up_at_ = later(now_, config_.store_wait_max);
+  if (waiting_for_room_.empty()) {
+    room_given_up_at_ = later(now_, config_.store_wait_max);
+    mark_all_dirty();  // What is prepared there and may not run gives its inputs back.
+  }
   waiting_for_room_.push_back(index);
   waiting_bytes_ += output_bytes(records_[index]);
 }

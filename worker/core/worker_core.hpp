@@ -134,6 +134,7 @@ class WorkerCore {
   bool nothing_to_prepare(const SubtaskRecord& record) const;
   worker_action::StartSubtask& order_start(RecordIndex index);
   void demote_if_stuck(Band& band);
+  void demote_for_room(Band& band);
   void complete_successors();
   void forward(RecordIndex index);
   ForwardResult try_forward(RecordIndex index);

@@ -263,8 +263,8 @@ std::string World::describe_unfinished() const {
   for (const auto& client : clients_)
     if (!client->everything_submitted()) text += "\n  a client has " + client->unsubmitted();
   for (const JobId id : oracle_.not_ended()) text += "\n  nobody was told of the end of " + to_string(id);
-  std::size_t shown = 0;
   for (const JobId id : jobs()) {
+    std::size_t shown = 0;
     const supervisor::Job* job = supervisor_->core().find_job(id);
     if (job != nullptr)
       text += "\n  " + to_string(id) + " " + std::string{to_string(job->state)} + ", " + std::to_string(job->open) +

@@ -184,6 +184,28 @@ TEST(Room, NobodyGivesItsMemoryBackWhileNothingStartsForLackOfRoom) {
   worker.ignore();
 }
 
+// Found by the simulator (seed 500075249 with a policy): the outputs of one job waited beside the inputs of another one
+// that policy let hold nothing, until they failed as `StorageFull`.
+TEST(Room, WhatIsPreparedAndMayNotRunGivesItsInputsBackForOutputsThatWait) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, 700);
+  worker.assign({{.subtask = 9}}, 2);
+  EXPECT_EQ(worker.started(), List{9});
+  worker.assign({{.subtask = 1, .inputs = {here(0, 700)}}});
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, MilliSlots{0}, 0}}});
+  EXPECT_EQ(spills(worker), List{}) << "it is prepared, and its input is in use";
+  PENSTOCK_EXPECT_COVERAGE_MARK("a prepared subtask gave its inputs back", worker.succeed(9, {{0, 500}}, 2));
+  EXPECT_EQ(spills(worker), List{0});
+  worker.reports();
+  spilled(worker, 0);
+  EXPECT_EQ(worker.reports(), Texts{"9 Succeeded"});
+  // It is prepared anew as soon as its job may hold something.
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 0U);
+  worker.receive(EntitlementBatch{2, {{JobId{1}, BandIndex{0}, MilliSlots{1000}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
+  worker.ignore();
+}
+
 // Found by the simulator (seed 22): what left for the disk was dropped on its way, and nothing started for 30 s.
 TEST(Room, WhenNothingRunsOrLeavesAnyMoreTheNextOneStarts) {
   WorkerHarness worker{1, kGiB, small_store()};
