@@ -51,6 +51,18 @@ TEST(OverlapHolds, WhatItsWorkerHasEndedItselfNeedNotWait) {
   cluster.ignore();
 }
 
+// It was queued behind a run without an end on the other worker, while its own stood idle.
+TEST(OverlapHolds, WhatWasCutOffMayRunAgainWhereItRan) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 1});
+  cluster.join({.slots = 1});
+  cluster.submit(graph().add({}, 1).add({}, 0).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0#1 to w1", "1#1 to w2"}));
+  cluster.fail(1, 0, FailureClass::WorkerLost);
+  EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
+  cluster.ignore();
+}
+
 TEST(OverlapHolds, ACancelDoesNotWait) {
   SupervisorHarness cluster;
   cluster.join();
