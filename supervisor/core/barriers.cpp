@@ -17,12 +17,15 @@ std::string band_text(const WorkerTable& workers, BandSlot band) {
   return workers.worker_of(band).description.name + "/" + workers[band].description.name;
 }
 
-/// Whether it runs anything there that it never gives back. Then it has begun.
+/// Whether it runs anything that it never gives back, and where the plan gives it slots. Then it has begun. What still
+/// runs at another place, which it has given up, makes no beginning of the next one.
 bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kind) {
   if (job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay) return false;
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-    if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind && job.shares->of(BandSlot{i}).started > 0)
-      return true;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
+    const BandShare there = job.shares->of(BandSlot{i});
+    const bool counts = workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind;
+    if (counts && there.started > 0 && there.planned > 0) return true;
+  }
   return false;
 }
 

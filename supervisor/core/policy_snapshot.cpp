@@ -212,13 +212,17 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
   return weight_in_project(project, own_weight(job), weights);
 }
 
-/// Where quotas count, a pass itself takes back the rest of a gang, and promises nothing for the next one.
+/// Where quotas count, a pass itself takes back the rest of a gang, and what is promised to the rest of one that it moves
+/// stays so: the gang would be a part.
 void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
                                 std::vector<PromisedPlace>& leaving) const {
   KindShare& share = job.shares->kinds.edit(kind);
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
   const bool gives_up = gives_up_rest(share, all, held, now_, policy_.config.gang_wait);
-  if (counts_quotas(job.shares->pool)) return;
+  if (counts_quotas(job.shares->pool) && !held.empty()) {
+    share.promised_since = kNever;  // The next promise has its own time.
+    return;
+  }
   if (gives_up) {
     PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
     leaving.insert(leaving.end(), held.begin(), held.end());

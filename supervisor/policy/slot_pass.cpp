@@ -78,6 +78,7 @@ void SlotPass::settle_claims() {
   for (const Claim& claim : snapshot_.claims) {
     kept_.emplace_back();
     if (claim.member >= snapshot_.members.size() || !is_waiting(snapshot_.members[claim.member].state)) continue;
+    if (snapshot_.workloads[snapshot_.members[claim.member].workload].pool != pool_) continue;
     std::int64_t claimed = 0;
     for (const Place& place : claim.places) claimed += place.slots;
     // Less than the member would be a part of a gang.

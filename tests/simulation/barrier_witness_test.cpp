@@ -36,16 +36,26 @@ TEST(ReservationWitness, AGangIsClosedFromItsBarrierOnUntilItIsOpened) {
 TEST(ReservationWitness, WhatIsHeldIsKeptFromOthersButForWhatTheGangRuns) {
   ReservationWitness witness;
   witness.told(asked(5), kNow, 1s);
-  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, nothing_runs), MilliSlots{}) << "not answered yet";
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, kNow, nothing_runs), MilliSlots{}) << "not answered yet";
   witness.answered({kGang, kBand, 5, kOneSlot * 2});
   EXPECT_TRUE(witness.holds(kGang, kBand, 5));
   EXPECT_EQ(witness.held_for(kGang, kBand), kOneSlot * 2);
   EXPECT_FALSE(witness.holds(kGang, kBand, 4));
-  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, nothing_runs), kOneSlot * 2);
-  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, [](JobId) { return kOneSlot; }), kOneSlot);
-  EXPECT_EQ(witness.kept_from(kGang, kBand, nothing_runs), MilliSlots{});
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, kNow, nothing_runs), kOneSlot * 2);
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, kNow, [](JobId) { return kOneSlot; }), kOneSlot);
+  EXPECT_EQ(witness.kept_from(kGang, kBand, kNow, nothing_runs), MilliSlots{});
   witness.answered({kGang, kBand, 5, MilliSlots{}});
   EXPECT_FALSE(witness.holds(kGang, kBand, 5));
+}
+
+// Seed 500140661: a worker that had stood still gave the slots back and let others start before it said so.
+TEST(ReservationWitness, WhatIsPastItsTimeIsKeptFromNobody) {
+  ReservationWitness witness;
+  witness.told(asked(5), kNow, 1s);
+  witness.answered({kGang, kBand, 5, kOneSlot * 2});
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, kNow + 4s - Duration{1}, nothing_runs), kOneSlot * 2);
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, kNow + 4s, nothing_runs), MilliSlots{});
+  EXPECT_NE(witness.overdue(kNow + 4s), "") << "it must say so at once";
 }
 
 // Seed 130047471: a member of a gang that had begun waited for a licence that was kept for another gang.

@@ -45,11 +45,11 @@ MilliSlots ReservationWitness::held_for(JobId job, BandIndex band) const {
   return known != asked_.end() && known->second.held ? known->second.slots : MilliSlots{};
 }
 
-MilliSlots ReservationWitness::kept_from(JobId job, BandIndex band,
+MilliSlots ReservationWitness::kept_from(JobId job, BandIndex band, Instant now,
                                          const std::function<MilliSlots(JobId)>& run_by) const {
   MilliSlots kept;
   for (const auto& [place, asked] : asked_)
-    if (place.first != job && place.second == band && asked.held)
+    if (place.first != job && place.second == band && asked.held && now < asked.until)
       kept += std::max(asked.slots - run_by(place.first), MilliSlots{});
   return kept;
 }

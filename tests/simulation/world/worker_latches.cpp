@@ -134,8 +134,8 @@ void WorkerHost::check_reservations(const StartSubtask& action) const {
   MilliSlots held = action.program->request.slots;
   for (const auto& [record, run] : runs_)
     if (run.holds_slots() && run.band == action.band) held += run.program->request.slots;
-  const MilliSlots kept =
-      reservations_.kept_from(action.id.job, action.band, [&](JobId job) { return run_by(job, action.band); });
+  const MilliSlots kept = reservations_.kept_from(action.id.job, action.band, world_.now(),
+                                                  [&](JobId job) { return run_by(job, action.band); });
   if (held + kept > bands_[action.band.value()].capacity.slots)
     world_.oracle().breach(name_ + " starts " + to_string(action.id) + " on slots that are reserved for a gang");
 }

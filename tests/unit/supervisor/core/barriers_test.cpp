@@ -413,6 +413,32 @@ TEST_F(Barriers, AGangThatGoesOnWithWhatItRunsIsNotCutByWhoGivesBackLate) {
   EXPECT_EQ((*supervisor.ask("pools")->list())[0]["barriers_given_up"], Value{1});
 }
 
+// Seed 500155798 of the simulator with a policy: the gang was let begin on its next place without a barrier, because of
+// a run at the place that it had given up, and by the time that the next one was told of it that run was gone.
+TEST_F(Barriers, AGangWaitsAtABarrierForItsNextPlaceAlsoWhileARunThatNeverLeavesIsAtTheLastOne) {
+  for (int i = 0; i < 2; ++i) supervisor.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 4;
+  spec.policy.preemptible = Preemptible::No;
+  supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+  supervisor.settle();
+  answer(1, 1);
+  answer(2, 1);
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w1 holds 2 at 1", "w2 has 2", "w2 holds 2 at 1"}));
+  std::uint32_t there = 0;
+  while (supervisor.phase(there) != SubtaskPhase::Assigned || supervisor.job(1).hot[there].band != BandSlot{1}) ++there;
+  supervisor.say(2, there, Outcome::Started);
+  supervisor.lose(1);
+  supervisor.settle(2);
+  supervisor.tick_after(config().policy.gang_wait);
+  supervisor.settle(2);
+  EXPECT_EQ(told(), Lines{"w2 has 0"}) << "it has given up the rest";
+  for (int i = 0; i < 2; ++i) supervisor.join({.slots = 2, .barriers = true});
+  supervisor.settle();
+  EXPECT_EQ(told(), (Lines{"w3 holds 2 at 2", "w4 holds 2 at 2"}));
+}
+
 TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
   supervisor.join({.slots = 2, .barriers = true});
   JobSpec spec;

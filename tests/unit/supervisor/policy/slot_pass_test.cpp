@@ -32,6 +32,28 @@ TEST(SlotPass, HeldWorkloadsDoNotCompete) {
   EXPECT_EQ(plan.explanations[0].hold, Hold::Held);
 }
 
+// Beside seed 500030820 of the simulator with a policy: the pass of each other pool promised a gang its place once more.
+TEST(SlotPass, ClaimsAreSettledInTheirOwnPoolOnly) {
+  PolicyBuilder builder;
+  builder.band(2);
+  const std::uint32_t other = builder.band(2);
+  builder.snapshot.bands[other].pool = 1;
+  builder.workload("leaves").pool = 1;
+  builder.running(2, other);
+  builder.snapshot.members[0].state = MemberState::Leaving;
+  builder.workload("gang").pool = 1;
+  builder.waiting(2);
+  builder.snapshot.claims = {{1, {{other, 2}}}};
+  const Parts parts = parts_named("priority");
+  const auto reservations_of = [&](std::uint32_t pool) {
+    Plan plan;
+    SlotPass{builder.snapshot, pool, parts, plan}.settle_claims();
+    return plan.reservations.size();
+  };
+  EXPECT_EQ(reservations_of(0), 0U);
+  EXPECT_EQ(reservations_of(1), 1U);
+}
+
 TEST(SlotPass, AFailedShapeIsOfItsListOfBands) {
   KnownShapes failed;
   Member member;
