@@ -31,8 +31,8 @@ class ReservationWitness {
   bool holds(JobId job, BandIndex band, std::uint64_t barrier) const;
   /// Whatever the barrier.
   MilliSlots held_for(JobId job, BandIndex band) const;
-  /// Slots that nobody else may run on at `now`; `run_by` says what runs of a job hold of them already. What is past its
-  /// time is everybody's: a worker that has stood still gives it back, lets others start, and says so in one step.
+  /// Slots that nobody else may run on at `now`; `run_by` says what runs of a job hold of them already. What is past
+  /// its time is everybody's: a worker that has stood still gives it back, lets others start, and says so in one step.
   MilliSlots kept_from(JobId job, BandIndex band, Instant now, const std::function<MilliSlots(JobId)>& run_by) const;
   /// Adds processors, and of what `held` names, that may be kept there for gangs of other jobs.
   void add_beside(JobId job, BandIndex band, ResourceVector& held) const;

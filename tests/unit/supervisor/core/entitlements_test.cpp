@@ -398,34 +398,6 @@ TEST(Entitlements, AGangGivesItsPromisedPlacesBackWhenOthersDoNotLeaveThem) {
   supervisor.ignore();
 }
 
-// Seeds 500030820 and 500179446 of the simulator with a policy: what left without having been asked to had no grace to
-// end by, and kept the promised places from all others.
-TEST(Entitlements, AGangGivesItsPromisedPlacesBackAlsoWhereQuotasCount) {
-  SupervisorConfig config = policed("quota", {{.name = "a", .guaranteed_slots = 3}, {.name = "b"}});
-  config.policy.gang_wait = 2s;
-  config.policy.grace = 1s;
-  PolicedSupervisor supervisor{config};
-  supervisor.join({.slots = 3});
-  supervisor.submit(GraphBuilder{}.sources(2).build(), named("low", {.project = "b"}));
-  supervisor.settle(2);
-  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
-  supervisor.submit(GraphBuilder{}.sources(2).build(), named("high", {.project = "a", .gang = 2}));
-  supervisor.settle(2);
-  const auto promises_after = [&](Duration passed) {
-    supervisor.tick_after(passed);
-    const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
-    EXPECT_EQ(passes.size(), 1U);
-    if (passes.empty()) return std::size_t{99};
-    supervisor.handle(PolicedSupervisor::run(passes[0]));
-    return passes[0].snapshot.claims.size();
-  };
-  EXPECT_EQ(promises_after(1s), 2U) << "each member has its promise";
-  EXPECT_EQ(promises_after(999ms), 2U);
-  EXPECT_EQ(promises_after(1s), 0U) << "and then none";
-  EXPECT_EQ(promises_after(1s), 2U) << "it is promised places anew";
-  supervisor.ignore();
-}
-
 TEST(Entitlements, WhatIsPreemptedHasTheGraceOfItsJob) {
   PolicedSupervisor supervisor{policed("priority")};
   supervisor.join({.slots = 1});

@@ -305,5 +305,37 @@ TEST(PolicySnapshot, UseIsChargedAndFadesByHalves) {
   supervisor.ignore();
 }
 
+// Seeds 500030820 and 500179446 of the simulator with a policy: what left without having been asked to had no grace to
+// end by, and kept the promised places from all others.
+TEST(PolicySnapshot, AGangGivesItsPromisedPlacesBackAlsoWhereQuotasCount) {
+  SupervisorConfig config = policed("quota", {{.name = "a", .guaranteed_slots = 3}, {.name = "b"}});
+  config.policy.gang_wait = std::chrono::seconds{2};
+  config.policy.grace = std::chrono::seconds{1};
+  PolicedSupervisor supervisor{config};
+  JobSpec low;
+  low.policy = {.project = "b"};
+  JobSpec high;
+  high.policy = {.project = "a", .gang = 2};
+  supervisor.join({.slots = 3});
+  supervisor.submit(GraphBuilder{}.sources(2).build(), low);
+  supervisor.settle(2);
+  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
+  supervisor.submit(GraphBuilder{}.sources(2).build(), high);
+  supervisor.settle(2);
+  const auto promises_after = [&](Duration passed) {
+    supervisor.tick_after(passed);
+    const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+    EXPECT_EQ(passes.size(), 1U);
+    if (passes.empty()) return std::size_t{99};
+    supervisor.handle(PolicedSupervisor::run(passes[0]));
+    return passes[0].snapshot.claims.size();
+  };
+  EXPECT_EQ(promises_after(std::chrono::seconds{1}), 2U) << "each member has its promise";
+  EXPECT_EQ(promises_after(std::chrono::milliseconds{999}), 2U);
+  EXPECT_EQ(promises_after(std::chrono::seconds{1}), 0U) << "and then none";
+  EXPECT_EQ(promises_after(std::chrono::seconds{1}), 2U) << "it is promised places anew";
+  supervisor.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

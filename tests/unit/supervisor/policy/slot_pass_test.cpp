@@ -32,7 +32,8 @@ TEST(SlotPass, HeldWorkloadsDoNotCompete) {
   EXPECT_EQ(plan.explanations[0].hold, Hold::Held);
 }
 
-// Beside seed 500030820 of the simulator with a policy: the pass of each other pool promised a gang its place once more.
+// Beside seed 500030820 of the simulator with a policy: the pass of each other pool promised a gang its place once
+// more.
 TEST(SlotPass, ClaimsAreSettledInTheirOwnPoolOnly) {
   PolicyBuilder builder;
   builder.band(2);
