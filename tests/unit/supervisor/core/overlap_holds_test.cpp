@@ -57,7 +57,7 @@ TEST(OverlapHolds, WhatWasCutOffMayRunAgainWhereItRan) {
   cluster.join({.slots = 1});
   cluster.join({.slots = 1});
   cluster.submit(graph().add({}, 1).add({}, 0).build());
-  EXPECT_EQ(cluster.assigned(), (Lines{"0#1 to w1", "1#1 to w2"}));
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w2"}));
   cluster.fail(1, 0, FailureClass::WorkerLost);
   EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
   cluster.ignore();
