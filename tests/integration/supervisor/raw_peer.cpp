@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,8 +15,8 @@ namespace penstock {
 std::vector<std::byte> frame_bytes(FrameKind kind, const LinkHeader& link, const FramePayloadPtr& payload) {
   const FrameHeaderBytes header = write_header(kind, link, *payload);
   const std::span<const std::byte> content = payload->bytes();
-  std::vector<std::byte> bytes(header.begin(), header.end());
-  bytes.insert(bytes.end(), content.begin(), content.end());
+  std::vector<std::byte> bytes(header.size() + content.size());
+  std::copy(content.begin(), content.end(), std::copy(header.begin(), header.end(), bytes.begin()));
   return bytes;
 }
 
