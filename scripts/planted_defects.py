@@ -97,7 +97,8 @@ CORE = {
         "one of several who wait for a transfer is cancelled, and the transfer with it",
         [("worker/core/ends.cpp",
           "      if (datum.waiters.empty() && !datum.keep) {",
-          "      if (!datum.keep) {")]),
+          "      if (!datum.keep) {")],
+        "unit_worker:Prepare.ConcurrentReadersShareOneTransferAndCancellingOneLeavesTheOther"),
     "settled-after-drop": Defect(
         "the producer of a datum that was dropped counts as known to be complete: its reader finds it empty",
         [("worker/core/ends.cpp",
@@ -191,7 +192,7 @@ CORE = {
         [("worker/core/latched_queue.cpp",
           "  --holding_;\n  parked_may_fit_ = any_parked();\n",
           "  --holding_;\n")],
-        POLICY),
+        "unit_worker:ParkedItems.WhatTheyLackGoesToTheBestOfThem"),
     "drop-leaves-finish": Defect(
         "successors count a producer as finished here although what it has made was dropped",
         [("worker/core/arrivals.cpp",
@@ -365,7 +366,8 @@ SUPERVISOR = {
           "  if (durable())\n    records_.push_back(record::WorkerJoined{worker.id, worker.incarnation, "
           "worker.description.name,\n                                            "
           "worker.description.shared_storage, draining, true});\n",
-          "")]),
+          "")],
+        "unit_supervisor:ClaimsTest.ADrainThatWasAnsweredStandsEvenIfItsWorkerHasNotHeardOfIt"),
     "order-answered-before-written": Defect(
         "the answer to an order leaves before the order is on the disk",
         [("supervisor/core/durability.cpp",
@@ -522,7 +524,8 @@ LINK = {
         "a suspected peer that connects again is not told of as trusted",
         [("common/link/link_core.cpp",
           "  attached_ = true;\n  heard(now, actions);",
-          "  attached_ = true;\n  suspected_ = false;\n  heard(now, actions);")]),
+          "  attached_ = true;\n  suspected_ = false;\n  heard(now, actions);")],
+        "unit_common:LinkCoreTest.WhoIsSuspectedAndConnectsAgainIsTrusted"),
     "heartbeat-without-connection": Defect(
         "the time of the next heartbeat stays when the connection is gone",
         [("common/link/link_core.cpp",
