@@ -1,4 +1,4 @@
-// What an attempt is called by whoever compares it with all others there are.
+// The text that names one attempt among all attempts of all jobs.
 #pragma once
 
 #include <string>

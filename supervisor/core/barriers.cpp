@@ -17,8 +17,8 @@ std::string band_text(const WorkerTable& workers, BandSlot band) {
   return workers.worker_of(band).description.name + "/" + workers[band].description.name;
 }
 
-/// Whether it runs anything that it never gives back, and where the plan gives it slots. Then it has begun. What still
-/// runs at another place, which it has given up, makes no beginning of the next one.
+/// Whether the gang has begun at its present place: it runs something that is never preempted on a band where the plan
+/// gives it slots. A run at a place that the gang has given up does not count.
 bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kind) {
   if (job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay) return false;
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {

@@ -32,7 +32,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
   history.lines.push_back("attempt " + to_string(Attempt{hot.attempt}) + " on " + where + ": " +
                           std::string{to_string(detail.failure)} + ": " + detail.message);
-  // A worker that was cut off and is back is as good a place as any: it did not fail the subtask.
+  // A lost worker has no band left to rule out, and one that was cut off and is back did not fail the subtask.
   const bool not_there = (policy.response == FailureResponse::Reschedule && detail.failure != FailureClass::WorkerLost) ||
                          where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
   if (not_there && !larger) rule_out_bands(job, subtask, detail, history);

@@ -1,4 +1,4 @@
-// How many jobs that have not ended each limit holds for.
+// The number of unfinished jobs under each limit of a user, account, level of service or queue.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "common/base/check.hpp"
 #include "common/protocol/policy_rules.hpp"
 
 namespace penstock::supervisor {
 
-/// Counts by the words of `LimitedBy::whom`, so that a submit compares two numbers however many jobs there are.
+/// Counts jobs by `LimitedBy::whom`, so that a submit compares two numbers however many jobs there are.
 /// Cost: logarithmic in the number of limits for each change. One thread.
 class LimitedJobs {
  public:
@@ -20,10 +21,13 @@ class LimitedJobs {
   }
   /// A job leaves these limits. REQUIRES: they were added.
   void remove(const std::vector<LimitedBy>& limits) {
-    for (const LimitedBy& by : limits)
-      if (const auto at = counts_.find(by.whom); --at->second == 0) counts_.erase(at);
+    for (const LimitedBy& by : limits) {
+      const auto at = counts_.find(by.whom);
+      PENSTOCK_CHECK_MSG(at != counts_.end(), by.whom);
+      if (--at->second == 0) counts_.erase(at);
+    }
   }
-  /// The number of jobs under the limit that has these words.
+  /// The number of jobs under the limit of `whom`.
   std::int64_t count(const std::string& whom) const {
     const auto at = counts_.find(whom);
     return at == counts_.end() ? 0 : at->second;

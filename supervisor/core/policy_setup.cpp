@@ -185,7 +185,7 @@ void SupervisorCore::close_shares(Job& job) {
   leave_policy(job);
 }
 
-/// The job ends, or no policy is in force any more.
+/// Removes the job from all that policy counts. The job ends, or no policy is in force any more.
 void SupervisorCore::leave_policy(Job& job) {
   if (job.shares == nullptr) return;
   policy_.agenda.leave(job.id);

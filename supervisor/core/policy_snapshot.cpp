@@ -212,8 +212,8 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
   return weight_in_project(project, own_weight(job), weights);
 }
 
-/// Where quotas count, a pass itself takes back the rest of a gang, and what is promised to the rest of one that it
-/// moves stays so: the gang would be a part.
+/// Where quotas count, the pass itself takes back the rest of a gang that holds places. It may also move a part of the
+/// gang; the promise for the moved part then stays, because without it the gang would run in part.
 void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
                                 std::vector<PromisedPlace>& leaving) const {
   KindShare& share = job.shares->kinds.edit(kind);

@@ -438,8 +438,9 @@ void WorkerCore::demote_if_stuck(Band& band) {
   enqueue(lowest);
 }
 
-// Outputs wait for room beside inputs of prepared subtasks whose job may hold nothing here: these would not run, and not
-// let go of their inputs, before the outputs have failed. They go back to the prepare queue, which is latched as well.
+// Spec: worker 4. A prepared subtask pins its inputs in memory. While its job's entitlement here is zero it does not run,
+// so the pins would keep room from finished outputs until these fail. The subtask goes back to the prepare queue, whose
+// entitlement is zero as well, so it pins nothing again before its job may run.
 void WorkerCore::demote_for_room(Band& band) {
   if (waiting_for_room_.empty() || !band.execute.any_closed()) return;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {

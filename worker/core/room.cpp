@@ -47,7 +47,7 @@ void WorkerCore::wait_for_room(RecordIndex index) {
   records_[index].waits_for_room = true;
   if (waiting_for_room_.empty()) {
     room_given_up_at_ = later(now_, config_.store_wait_max);
-    mark_all_dirty();  // What is prepared there and may not run gives its inputs back.
+    mark_all_dirty();  // Each band looks for prepared subtasks that must unpin their inputs: `demote_for_room`.
   }
   waiting_for_room_.push_back(index);
   waiting_bytes_ += output_bytes(records_[index]);

@@ -381,7 +381,8 @@ class Job {
   ~Job() { close(); }
 
   std::int64_t number() const { return number_; }
-  /// Which job it is, also where its number was given to another one since; both 0: a supervisor before 0.2.0 has it.
+  /// The identity of this job, which no other job ever has; its number may be given to another job after a restore.
+  /// Both halves are 0 under a supervisor before 0.2.0.
   const penstock_identity& identity() const { return identity_; }
   /// False: it is another's.
   bool ours() const { return ours_; }

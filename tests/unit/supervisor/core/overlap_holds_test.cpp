@@ -51,7 +51,7 @@ TEST(OverlapHolds, WhatItsWorkerHasEndedItselfNeedNotWait) {
   cluster.ignore();
 }
 
-// It was queued behind a run without an end on the other worker, while its own stood idle.
+// The next attempt was queued behind an endless run on the other worker, while the worker of the first one was idle.
 TEST(OverlapHolds, WhatWasCutOffMayRunAgainWhereItRan) {
   SupervisorHarness cluster;
   cluster.join({.slots = 1});

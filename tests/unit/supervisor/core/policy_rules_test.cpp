@@ -357,6 +357,10 @@ TEST_F(PolicyRulesLive, WhatCouldNeverStartOrIsOneTooManyIsRefused) {
   EXPECT_EQ(to_string(supervisor->refusal()),
             "user 'bob': has 1 jobs that have not ended, and active_jobs_max is 1 (submit it again when "
             "one of them has ended)");
+  supervisor->lose(1);
+  EXPECT_TRUE(supervisor->ask("cancel", {"standby"}).has_value());
+  supervisor->submit(many(), of("bob", "the next one"));
+  EXPECT_EQ(supervisor->job(2).spec.name, "the next one") << "the first one has ended";
 }
 
 TEST_F(PolicyRulesLive, AHeldJobGetsNoSlotsUntilItIsReleased) {

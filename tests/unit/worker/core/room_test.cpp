@@ -199,7 +199,7 @@ TEST(Room, WhatIsPreparedAndMayNotRunGivesItsInputsBackForOutputsThatWait) {
   worker.reports();
   spilled(worker, 0);
   EXPECT_EQ(worker.reports(), Texts{"9 Succeeded"});
-  // It is prepared anew as soon as its job may hold something.
+  // Subtask 1 is prepared again as soon as its job may hold a slot.
   EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 0U);
   worker.receive(EntitlementBatch{2, {{JobId{1}, BandIndex{0}, MilliSlots{1000}, 0}}});
   EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
