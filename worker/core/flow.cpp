@@ -78,6 +78,8 @@ void WorkerCore::pump(Band& band) {
     band.held_back = false;
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
+    // The rest of a gang may have waited for the permits of those that start now.
+    band.dirty = band.dirty || (!taken_.empty() && band.execute.any_reservation_opens());
     if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
     // Else it is not for memory that nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);

@@ -100,7 +100,8 @@ class LatchedQueue {
   /// Keeps so much of it free for the job, with what its own runs hold: all that becomes free, before anybody who
   /// waits. Replaces what was reserved for it before. REQUIRES: nothing is offered; the job is closed.
   void reserve(JobSlot job, const ResourceVector& wanted);
-  /// From the next `take` on: what of the job waits has them first, and what it leaves is everybody's. Idempotent.
+  /// From the next `take` on: what of the job waits has them first, and what it leaves is everybody's after the first
+  /// `take` that starts nothing of it. Idempotent.
   /// REQUIRES: nothing is offered.
   void open_reservation(JobSlot job);
   /// They are everybody's. Idempotent.
@@ -111,6 +112,8 @@ class LatchedQueue {
   bool is_reserved_whole(JobSlot job) const;
   MilliSlots reserved_for(JobSlot job) const;
   bool any_reservation() const { return !reservations_.empty(); }
+  /// A job has begun on what was reserved for it, or is about to.
+  bool any_reservation_opens() const;
 
   /// The new capacity; a smaller one takes effect as attempts end.
   void resize(const ResourceVector& capacity);

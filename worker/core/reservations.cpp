@@ -81,6 +81,10 @@ bool LatchedQueue::is_reserved_whole(JobSlot job) const {
                      [&](const Reservation& each) { return each.job == job && missing_of(each) == ResourceVector{}; });
 }
 
+bool LatchedQueue::any_reservation_opens() const {
+  return std::any_of(reservations_.begin(), reservations_.end(), [](const Reservation& each) { return each.opens; });
+}
+
 MilliSlots LatchedQueue::reserved_for(JobSlot job) const {
   MilliSlots held;
   for (const Reservation& each : reservations_)
@@ -136,7 +140,8 @@ void LatchedQueue::fill(Reservation& reservation) {
 }
 
 // The job begins at once on what was kept for it, whoever else waits. What it could start on and was not let for the
-// moment stays its own.
+// moment stays its own. So does the rest of what it began on until it is asked again and starts no more: by then its
+// members have the permits of those that started.
 void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max) {
   const std::size_t before = taken.size();
   fill_reservations();
@@ -144,6 +149,7 @@ void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max
     if (!each.opens) continue;
     PENSTOCK_COVERAGE_MARK("a job begins on what was reserved for it");
     give_back(std::exchange(each.held, {}), available_);
+    const std::size_t first = taken.size();
     each.served = true;
     for (RecordIndex next = choose(each.job); next.valid(); next = choose(each.job)) {
       if (taken.size() - before >= max) {
@@ -154,6 +160,10 @@ void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max
       }
       grant(nodes_[next], taken);
     }
+    if (!each.served || taken.size() == first || missing_of(each) == ResourceVector{}) continue;
+    PENSTOCK_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again");
+    fill(each);
+    each.served = each.held.slots.is_zero();
   }
   std::erase_if(reservations_, [](const Reservation& each) { return each.served; });
   fill_reservations();

@@ -124,9 +124,13 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       const auto of_job = kept.find(job_of(item.record.value()).value());
       RC_ASSERT(of_job == kept.end() || of_job->second.opens);  // It is closed until it is opened.
     }
-    // Whoever is opened begins, and then nothing is kept for it; but what it was not let start keeps its slots.
+    // Who is opened begins, and keeps the rest until it starts nothing more though it may.
     std::erase_if(kept, [&](const auto& each) {
-      return each.second.opens && (taken.size() < max || queue.reserved_for(JobSlot{each.first}).is_zero());
+      const bool begins = std::any_of(taken.begin(), taken.end(), [&](const Taken& item) {
+        return job_of(item.record.value()).value() == each.first;
+      });
+      const bool is_over = taken.size() < max && !begins;
+      return each.second.opens && (is_over || queue.reserved_for(JobSlot{each.first}).is_zero());
     });
     expect_sound(queue, kept);
   }

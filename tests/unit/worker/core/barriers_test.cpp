@@ -58,6 +58,28 @@ TEST_F(Barriers, FreeSlotsAreHeldAndAnsweredForAndNothingStartsBeforeItIsSaid) {
   EXPECT_EQ(answers(), Lines{});
 }
 
+TEST_F(Barriers, AMemberThatWaitsForThePermitOfAnotherBeginsOnWhatIsKeptForIt) {
+  entitle(kGang, 2, 7);
+  worker.assign({{.subtask = 0}});  // It has one of the two permits and no slot.
+  bring_gang();
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again", entitle(kGang, 2));
+  EXPECT_EQ(worker.started(), (List{10, 11})) << "the slot that was kept for 11 is not for 0";
+  worker.succeed(10, {}, kGang);
+  EXPECT_EQ(worker.started(), List{0});
+  worker.ignore();
+}
+
+TEST_F(Barriers, WhatThoseWhoBeginLeaveIsEverybodys) {
+  entitle(kGang, 2, 7);
+  worker.assign({{.subtask = 0}});
+  worker.assign({{.subtask = 10}}, kGang);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  entitle(kGang, 2);
+  EXPECT_EQ(worker.started(), (List{10, 0}));
+  worker.ignore();
+}
+
 TEST_F(Barriers, SlotsThatOthersLeaveOneByOneAreAnsweredForTogether) {
   occupy(2);
   entitle(kGang, 2, 7);
