@@ -47,6 +47,7 @@ void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
     *found = fresh;
   jobs_[slot].gang = true;
   band.prepare.set_entitlement(slot, permits_for(wanted.slots), entitlement.fair_rank);
+  band.prepare.prefer(slot, permits_for(wanted.slots));
   band.execute.set_entitlement(slot, MilliSlots{}, entitlement.fair_rank);
   band.execute.reserve(slot, wanted);
   band.dirty = true;
@@ -57,6 +58,7 @@ void WorkerCore::leave_barrier(JobSlot slot, Band& band, bool opens) {
   const bool waited = std::erase_if(barriers_, [&](const BarrierHere& each) {
                         return each.job == slot && each.band == band.index;
                       }) > 0;
+  band.prepare.drop_reservation(slot);
   if (opens)
     band.execute.open_reservation(slot);
   else
@@ -81,6 +83,26 @@ void WorkerCore::unprepare(JobSlot slot, Band& band) {
   }
 }
 
+// The slots are the gang's, and so are the permits that go with them: others that are prepared could not start before it,
+// and members that had to wait for them would begin alone. Who gives up a permit waits behind the gang for another.
+void WorkerCore::demote_for_gangs(Band& band) {
+  const auto lacks_permits = [&](const BarrierHere& each) {
+    return each.band == band.index && !each.over && band.execute.is_reserved(each.job) &&
+           !band.prepare.is_reserved(each.job) && band.prepare.any_waiting(each.job);
+  };
+  if (std::none_of(barriers_.begin(), barriers_.end(), lacks_permits)) return;
+  const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
+    const SubtaskRecord& record = records_[candidate];
+    return record.state == SubtaskState::Ready && record.holds_permit && !waits_at_barrier(record.job, band);
+  });
+  if (!lowest.valid()) return;
+  PENSTOCK_COVERAGE_MARK("a prepared subtask gave its permit to a gang");
+  ++counters_.demoted;
+  give_back_all(lowest);
+  if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
+  enqueue(lowest);
+}
+
 void WorkerCore::leave_barriers(JobSlot slot) {
   if (barriers_.empty()) return;
   for (const auto& band : bands_) leave_barrier(slot, *band, false);
@@ -93,6 +115,7 @@ void WorkerCore::give_back_barriers_left() {
     if (barrier.over || now_ < barrier.until) continue;
     PENSTOCK_COVERAGE_MARK("a supervisor has left a gang at its barrier");
     Band& band = *bands_[barrier.band.value()];
+    band.prepare.drop_reservation(barrier.job);
     band.execute.drop_reservation(barrier.job);
     unprepare(barrier.job, band);
     barrier.over = any_over = true;

@@ -84,6 +84,7 @@ void WorkerCore::pump(Band& band) {
     // Else it is not for memory that nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);
     if (!band.dirty) demote_for_room(band);
+    if (!band.dirty && !barriers_.empty()) demote_for_gangs(band);
   } while (band.dirty);
 }
 

@@ -104,6 +104,9 @@ class LatchedQueue {
   /// `take` that starts nothing of it. Idempotent.
   /// REQUIRES: nothing is offered.
   void open_reservation(JobSlot job);
+  /// The job has so many slots, with what it holds, before all others, until they are dropped. Replaces what was reserved
+  /// for it before.
+  void prefer(JobSlot job, MilliSlots slots);
   /// They are everybody's. Idempotent.
   void drop_reservation(JobSlot job);
   /// All of its slots, and what of a device goes with them.
@@ -142,6 +145,7 @@ class LatchedQueue {
   std::size_t waiting() const { return waiting_ + offered_left_; }
   std::size_t offered() const { return offered_left_; }
   std::size_t holding() const { return holding_; }
+  bool any_waiting(JobSlot job) const { return job.value() < jobs_.size() && !jobs_[job.value()].items.empty(); }
   bool idle() const { return holding_ == 0 && waiting() == 0; }
   const ResourceVector& capacity() const { return capacity_; }
   const ResourceVector& available() const { return available_; }
@@ -223,6 +227,7 @@ class LatchedQueue {
     bool opens = false;     ///< With the next `take`.
     bool full = false;      ///< All its slots were held once: it is the first to get what its own runs leave.
     bool served = false;    ///< It has been opened, and is over.
+    bool stays = false;     ///< It is served by every `take`.
   };
   /// Items of one job that make one request: if the best of them lacks something, all do.
   struct ParkedGroup {

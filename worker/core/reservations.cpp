@@ -46,10 +46,10 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
   const auto found = std::find_if(reservations_.begin(), reservations_.end(),
                                   [&](const Reservation& each) { return each.job == job; });
   if (found == reservations_.end()) {
-    reservations_.push_back({job, wanted, {}, false, false});
+    reservations_.push_back({.job = job, .wanted = wanted});
   } else {
     // What it needs of what it holds stays: others that wait do not get it in between.
-    const ResourceVector had = std::exchange(*found, {job, wanted, {}, false, false}).held;
+    const ResourceVector had = std::exchange(*found, {.job = job, .wanted = wanted}).held;
     found->held = least_of(missing_of(*found), had);
     give_back(had, available_);
     take_away(found->held, available_);
@@ -62,6 +62,14 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
 void LatchedQueue::open_reservation(JobSlot job) {
   PENSTOCK_CHECK(offered_left_ == 0);
   for (Reservation& each : reservations_) each.opens = each.opens || each.job == job;
+}
+
+void LatchedQueue::prefer(JobSlot job, MilliSlots slots) {
+  drop_reservation(job);
+  ResourceVector wanted;
+  wanted.slots = slots;
+  reservations_.push_back({.job = job, .wanted = wanted, .opens = true, .stays = true});
+  fill_reservations();
 }
 
 void LatchedQueue::drop_reservation(JobSlot job) {
@@ -160,10 +168,15 @@ void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max
       }
       grant(nodes_[next], taken);
     }
-    if (!each.served || taken.size() == first || missing_of(each) == ResourceVector{}) continue;
-    PENSTOCK_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again");
-    fill(each);
-    each.served = each.held.slots.is_zero();
+    if (!each.served) continue;
+    if (each.stays) {
+      fill(each);
+      each.served = false;
+    } else if (taken.size() != first && missing_of(each) != ResourceVector{}) {
+      PENSTOCK_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again");
+      fill(each);
+      each.served = each.held.slots.is_zero();
+    }
   }
   std::erase_if(reservations_, [](const Reservation& each) { return each.served; });
   fill_reservations();

@@ -135,6 +135,7 @@ class WorkerCore {
   worker_action::StartSubtask& order_start(RecordIndex index);
   void demote_if_stuck(Band& band);
   void demote_for_room(Band& band);
+  void demote_for_gangs(Band& band);
   void complete_successors();
   void forward(RecordIndex index);
   ForwardResult try_forward(RecordIndex index);

@@ -58,28 +58,6 @@ TEST_F(Barriers, FreeSlotsAreHeldAndAnsweredForAndNothingStartsBeforeItIsSaid) {
   EXPECT_EQ(answers(), Lines{});
 }
 
-TEST_F(Barriers, AMemberThatWaitsForThePermitOfAnotherBeginsOnWhatIsKeptForIt) {
-  entitle(kGang, 2, 7);
-  worker.assign({{.subtask = 0}});  // It has one of the two permits and no slot.
-  bring_gang();
-  EXPECT_EQ(answers(), Lines{"7: 2 held"});
-  PENSTOCK_EXPECT_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again", entitle(kGang, 2));
-  EXPECT_EQ(worker.started(), (List{10, 11})) << "the slot that was kept for 11 is not for 0";
-  worker.succeed(10, {}, kGang);
-  EXPECT_EQ(worker.started(), List{0});
-  worker.ignore();
-}
-
-TEST_F(Barriers, WhatThoseWhoBeginLeaveIsEverybodys) {
-  entitle(kGang, 2, 7);
-  worker.assign({{.subtask = 0}});
-  worker.assign({{.subtask = 10}}, kGang);
-  EXPECT_EQ(answers(), Lines{"7: 2 held"});
-  entitle(kGang, 2);
-  EXPECT_EQ(worker.started(), (List{10, 0}));
-  worker.ignore();
-}
-
 TEST_F(Barriers, SlotsThatOthersLeaveOneByOneAreAnsweredForTogether) {
   occupy(2);
   entitle(kGang, 2, 7);
@@ -257,6 +235,38 @@ TEST_F(BarriersOfMore, MembersGetTheirMemoryBehindTheBarrierAndBeginTogether) {
   worker.ignore();
 }
 
+// Seeds 800043767 and 820006492: who was prepared before the gang came kept a permit, and got the slot in the end.
+TEST_F(BarriersOfMore, WhoIsPreparedAndGetsNoSlotGivesHisPermitToTheGang) {
+  worker.template_at(3).request.memory = kMiB;
+  worker.assign({{.subtask = 0, .template_index = 3}, {.subtask = 1, .template_index = 3}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.assign({{.subtask = 2, .template_index = 3}, {.subtask = 3, .template_index = 3}});
+  entitle(2, 7);
+  worker.assign({{.subtask = 10, .template_index = 3}, {.subtask = 11, .template_index = 3}}, kGang);
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{}) << "its slot is the gang's";
+  PENSTOCK_EXPECT_COVERAGE_MARK("a prepared subtask gave its permit to a gang", worker.succeed(1));
+  EXPECT_EQ(answers(), 1U) << "its members are prepared: no patience is needed";
+  entitle(2);
+  EXPECT_EQ(worker.started(), (List{10, 11}));
+  worker.succeed(10, {}, kGang);
+  worker.succeed(11, {}, kGang);
+  EXPECT_EQ(worker.started(), (List{2, 3}));
+  worker.ignore();
+}
+
+TEST_F(BarriersOfMore, AGangThatGivesUpLeavesThePermitsToWhoHadThem) {
+  worker.template_at(3).request.memory = kMiB;
+  entitle(2, 7);
+  worker.assign({{.subtask = 0, .template_index = 3}});
+  worker.assign({{.subtask = 10, .template_index = 3}, {.subtask = 11, .template_index = 3}}, kGang);
+  EXPECT_EQ(answers(), 1U);
+  EXPECT_EQ(worker.started(), List{});
+  entitle(0);
+  EXPECT_EQ(worker.started(), List{0});
+  worker.ignore();
+}
+
 TEST_F(BarriersOfMore, MemoryThatOthersDoNotLeaveIsWaitedForWithPatience) {
   worker.assign({{.subtask = 0, .template_index = 1}});
   EXPECT_EQ(worker.started(), List{0});
@@ -356,6 +366,21 @@ TEST_F(BarriersOfUnequalMembers, PartsOfASlotThatNoPermitIsLeftForAreNotWaitedFo
   EXPECT_EQ(answers(), 1U);
   entitle(2);
   EXPECT_EQ(worker.started().size(), 8U);
+  worker.ignore();
+}
+
+// A slot and a permit for four members: each that begins leaves the permit to the next, and the rest of the slot.
+TEST_F(BarriersOfUnequalMembers, PartsOfASlotBeginOnWhatIsKeptForThemThoughOthersArePrepared) {
+  worker.template_at(2).request.memory = kMiB;
+  worker.template_at(2).request.slots = MilliSlots{250};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), (List{0, 1, 2}));
+  bring(4, MilliSlots{250}, kMiB);
+  entitle(1, 7);
+  EXPECT_EQ(answers(), 1U);
+  worker.assign({{.subtask = 3, .template_index = 2}, {.subtask = 4, .template_index = 2}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again", entitle(1));
+  EXPECT_EQ(worker.started(), (List{10, 11, 12, 13}));
   worker.ignore();
 }
 
