@@ -41,9 +41,8 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) given += job.shares->of(BandSlot{i}).planned;
   GangBarrier& barrier = share.barrier.edit();
   if (given == 0 || share.bound) {
-    const bool waited = barrier.waits();
     barrier.end(given > 0);
-    return waited;
+    return std::exchange(barrier.told, false);
   }
   // A part is nothing to begin with: a worker was lost, or what ran when the pass began has ended.
   if (!barrier.open && given < milli_of_gang(job, kind) && !has_runs_that_stay(workers_, job, kind)) {
@@ -51,18 +50,19 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
     policy_.barriers_given_up += barrier.waits();
     barrier.end(false);
-    return false;  // What they hold changes, and so they are told.
+    return std::exchange(barrier.told, false);
   }
   if (barrier.waits() && asks_otherwise(job, kind)) {
     PENSTOCK_COVERAGE_MARK("what a gang asks for at its barrier changes");
     barrier.ask_anew(++policy_.barriers);
     return true;
   }
-  if (barrier.open || barrier.waits()) return false;
+  if (barrier.waits()) return false;
+  if (barrier.open) return std::exchange(barrier.told, false);
   // After a restart of the supervisor it may run as a whole: to wait at a barrier could only cost it that.
   if (has_runs_that_stay(workers_, job, kind) || runs_whole_where_planned(job, kind)) {
     barrier.end(true);
-    return false;
+    return std::exchange(barrier.told, false);
   }
   PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
   barrier.begin(++policy_.barriers, now_, later(now_, policy_.config.gang_barrier));

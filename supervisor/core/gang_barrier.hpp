@@ -18,6 +18,7 @@ struct GangBarrier {
   Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
   std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
   std::uint32_t missing = 0;      ///< At least so many do not, as of when all were looked at last.
+  bool told = false;              ///< Workers were told to keep slots for it and not yet that it is over.
   std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
@@ -33,6 +34,7 @@ struct GangBarrier {
   }
   void begin(std::uint64_t anew, Instant now, Instant end) {
     number = anew;
+    told = true;
     open = false;
     opened = 0;
     missing = 0;
@@ -43,6 +45,7 @@ struct GangBarrier {
   /// Something else is asked for: what was answered before says nothing, also where the same is asked for once more.
   void ask_anew(std::uint64_t anew) {
     number = anew;
+    told = true;
     missing = 0;
     held.clear();
   }
@@ -50,6 +53,7 @@ struct GangBarrier {
   void open_as_held() {
     const std::uint64_t held_for = number;
     end(true);
+    told = false;
     opened = held_for;
   }
   void end(bool opens) {

@@ -9,16 +9,21 @@
 namespace penstock::supervisor {
 namespace {
 
-/// A gang that has lost all that it was given has begun nowhere: elsewhere it waits at a barrier again.
-void close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
+/// A gang that has lost all that it had begun on has begun nowhere: elsewhere it waits at a barrier again, also where
+/// the plan gives it a part already. Whether it has.
+bool close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
+  bool closes = false;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (!shares.kinds[static_cast<std::size_t>(kind)].barrier->open) continue;
     bool has_any = false;
     for (std::uint32_t i = 0; i < workers.band_slots() && !has_any; ++i)
       if (const BandSlot band{i}; workers[band].kind == kind)
-        has_any = shares.of(band).planned > 0 || shares.of(band).started > 0;
-    if (!has_any) shares.kinds.edit(kind).barrier.edit().end(false);
+        has_any = (shares.of(band).planned > 0 && shares.of(band).in_flight > 0) || shares.of(band).started > 0;
+    if (has_any) continue;
+    shares.kinds.edit(kind).barrier.edit().end(false);
+    closes = true;
   }
+  return closes;
 }
 
 }  // namespace
@@ -169,6 +174,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   lose_attempts(slot, reason, crash);
   const std::vector<std::pair<JobId, BandKind>> broken = barriers_with(slot);
   const std::string name = worker.description.name;
+  std::vector<JobId> closed;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     for (const BandSlot band : worker.bands) {
@@ -180,7 +186,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
       for (const BandSlot band : worker.bands)
         if (band.value() < job.shares->bands.size())
           job.shares->change(band, workers_[band].kind, [](BandShare& share) { share = {}; });
-      close_where_all_is_lost(*job.shares, workers_);
+      if (close_where_all_is_lost(*job.shares, workers_)) closed.push_back(id);
     }
     std::erase(job.known_workers, worker.id);
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
@@ -194,6 +200,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   for (const auto& [id, kind] : broken)
     if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
       give_up_barrier(job, kind, name + ", which held a part of them, was lost");
+  for (const JobId id : closed) entitle(*jobs_[id.value()]);
   note_lenders();
   policy_changed();
   end_reclaiming_if_complete();

@@ -12,7 +12,8 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
       has_children_(snapshot.projects.size(), false),
       reasons_(snapshot.members.size(), PreemptionReason::Priority),
       beneficiaries_(snapshot.members.size(), kNone),
-      refusals_(snapshot.workloads.size()) {
+      refusals_(snapshot.workloads.size()),
+      begins_on_claims_(snapshot.workloads.size(), false) {
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());
@@ -196,6 +197,7 @@ void QuotaPass::settle_claims() {
     for (const Claim* claim : claims) members.push_back(claim->member);
     const std::size_t mark = trial_.mark();
     const bool is_rest = is_part_of_gang(workload);
+    const bool is_fresh = !holds_anything(workload);
     if (claims.empty() || !place_claims(workload, claims)) continue;
     if (!order_.all_at_min(workload)) {
       trial_.undo_to(mark);
@@ -206,6 +208,8 @@ void QuotaPass::settle_claims() {
       trial_.undo_to(mark);
       // Who could begin at once waits for nobody to leave: it has its turn with all others.
       if (!could_start_at_once(workload, members)) place_claims(workload, claims);
+    } else {
+      begins_on_claims_[workload] = is_fresh;
     }
   }
   for (const auto& [workload, members] : rests) start_rest(workload, members);

@@ -52,6 +52,8 @@ class QuotaPass {
   /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none; the others
   /// of its job stay. The rest of a gang begins at once where there is room beside all promises. Cost: O(claims), not bands.
   void settle_claims();
+  /// Whether the job held nothing and begins in this pass on places that an earlier pass promised it.
+  bool begins_on_claims(std::uint32_t workload) const { return begins_on_claims_[workload]; }
   bool all_start(const std::vector<std::uint32_t>& members) const;
   /// On whatever bands. Nothing is changed.
   bool could_start_at_once(std::uint32_t workload, const std::vector<std::uint32_t>& members);
@@ -86,6 +88,7 @@ class QuotaPass {
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.
   std::vector<std::optional<Refusal>> refusals_;  ///< By workload.
+  std::vector<bool> begins_on_claims_;            ///< By workload.
 };
 
 // The actions, the least disruptive first.

@@ -150,6 +150,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   // very producers that its cached successors wait for, nothing would ever move.
   const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
   const bool too_late = cut_off_ && record.program->content.overlap == Overlap::Never;
+  if (records_.live() > limit && !band_of(record).execute.is_closed(slot)) return_one_closed();
   if (draining_ || too_late || records_.live() > limit) {
     if (!draining_ && !too_late) PENSTOCK_COVERAGE_MARK("a full worker gave an assignment back");
     end_record(index, Outcome::Returned);
@@ -171,6 +172,26 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   move(index, SubtaskState::Cached);
   ++band_of(record).cached;
   complete_successors();
+}
+
+// Found by seed 821017888: what an earlier life of the supervisor had given filled a worker, and policy gave its job no
+// slot before another one ended that found no room here. O(n) in what is here of closed jobs.
+void WorkerCore::return_one_closed() {
+  const auto may_go = [this](const SubtaskRecord& record) {
+    const Band& band = band_of(record);
+    return band.execute.is_closed(record.job) && !waits_at_barrier(record.job, band) && is_unprepared(record);
+  };
+  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
+    const bool any = jobs_.is_open(JobSlot{slot}) && std::any_of(bands_.begin(), bands_.end(), [&](const auto& band) {
+      return band->execute.is_closed(JobSlot{slot});
+    });
+    if (!any) continue;
+    for (RecordIndex index = jobs_[JobSlot{slot}].records; index.valid(); index = records_[index].next_of_job) {
+      if (!may_go(records_[index])) continue;
+      PENSTOCK_COVERAGE_MARK("a full worker gave back what its job may not start");
+      return return_unprepared(index);
+    }
+  }
 }
 
 // Spec: worker 7, a known live attempt attaches, an older one is ignored.

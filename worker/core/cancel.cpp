@@ -98,14 +98,15 @@ void WorkerCore::advance_stop(RecordIndex index) {
   want_check_at(ends);
 }
 
-bool WorkerCore::is_ready_unprepared(const SubtaskRecord& record) const {
+bool WorkerCore::is_unprepared(const SubtaskRecord& record) const {
+  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued) return true;
   return record.state == SubtaskState::Ready && !record.holds_permit && !record.holds_quota && record.pins.empty();
 }
 
 void WorkerCore::return_unprepared(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   if (record.state == SubtaskState::Cached) ++counters_.forward_misses[static_cast<std::size_t>(ForwardResult::Lease)];
-  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued || is_ready_unprepared(record))
+  if (is_unprepared(record))
     end_record(index, Outcome::Returned);
   else
     PENSTOCK_COVERAGE_MARK("a steal came too late");
@@ -123,7 +124,7 @@ void WorkerCore::unready(Band& band) {
   std::vector<RecordIndex> waiting;
   band.execute.list_waiting(waiting);
   for (const RecordIndex index : waiting) {
-    if (!is_ready_unprepared(records_[index])) continue;
+    if (records_[index].state != SubtaskState::Ready || !is_unprepared(records_[index])) continue;
     PENSTOCK_COVERAGE_MARK("a ready subtask went back while grants were stopped");
     give_back_all(index);
     enqueue(index);

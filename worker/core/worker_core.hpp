@@ -235,8 +235,9 @@ class WorkerCore {
   void stop_run(RecordIndex index, StopReason reason, Duration kill_after);
   void advance_stop(RecordIndex index);
   void return_unprepared(RecordIndex index);
+  void return_one_closed();
   void report_drain_state();
-  bool is_ready_unprepared(const SubtaskRecord& record) const;
+  bool is_unprepared(const SubtaskRecord& record) const;
   void relieve(Band& band);
   void restart_idle_runners(Band& band);
   void unready(Band& band);

@@ -439,6 +439,47 @@ TEST_F(Barriers, AGangWaitsAtABarrierForItsNextPlaceAlsoWhileARunThatNeverLeaves
   EXPECT_EQ(told(), (Lines{"w3 holds 2 at 2", "w4 holds 2 at 2"}));
 }
 
+// Seed 840004572 of the simulator with a policy: the only worker on which the gang ran anything was lost, and it began
+// on the rest of its plan, where it had not been yet, with a part of itself.
+TEST_F(Barriers, AGangThatLosesAllThatItRunsDoesNotBeginOnThePartThatIsPlannedElsewhere) {
+  for (int i = 0; i < 2; ++i) supervisor.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 4;
+  supervisor.submit(GraphBuilder{}.sources(1).build(), spec);
+  supervisor.settle();
+  answer(1, 1);
+  answer(2, 1);
+  supervisor.settle();
+  static_cast<void>(told());
+  ASSERT_EQ(supervisor.phase(0), SubtaskPhase::Assigned);
+  const std::uint32_t runs_on = supervisor.job(1).hot[0].band == BandSlot{0} ? 1 : 2;
+  supervisor.lose(runs_on);
+  EXPECT_EQ(told(), Lines{"w" + std::to_string(3 - runs_on) + " has 0"});
+}
+
+// Seed 504 of the simulator with a policy, two jobs and one worker: the gang went on with a run of its place of before,
+// its worker was not told because it was to hold as much as at the barrier, and waited there for ever.
+TEST_F(Barriers, AWorkerIsToldOfTheEndOfItsBarrierAlsoWhereItMayHoldAsMuchAsBefore) {
+  supervisor.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 2;
+  spec.policy.preemptible = Preemptible::No;
+  supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+  supervisor.settle();
+  EXPECT_EQ(told(), Lines{"w1 holds 2 at 1"});
+  std::vector<std::uint32_t> there;
+  for (std::uint32_t subtask = 0; subtask < 40 && there.size() < 2; ++subtask)
+    if (supervisor.phase(subtask) == SubtaskPhase::Assigned) there.push_back(subtask);
+  ASSERT_EQ(there.size(), 2U);
+  for (const std::uint32_t subtask : there) supervisor.say(1, subtask, Outcome::Started);
+  answer(1, 1, 0);
+  EXPECT_EQ(told(), Lines{"w1 has 2"});
+  supervisor.settle(2);
+  EXPECT_EQ(told(), Lines{}) << "once";
+}
+
 TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
   supervisor.join({.slots = 2, .barriers = true});
   JobSpec spec;

@@ -42,6 +42,38 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
   EXPECT_EQ(plan.explanations[0].have, 2000);
 }
 
+// Seed 831037066 of the simulator with a policy: in each pass who began on what had been promised was taken from by a job
+// of another project, and that one by a more important one of its own, who was promised the place. Nobody ever ran.
+TEST(QuotaPass, WhoBeginsOnAPromiseIsNotTakenFromInTheSamePass) {
+  PolicyBuilder builder;
+  builder.device_band(1);
+  const std::uint32_t small = builder.project("small", 1);
+  const std::uint32_t large = builder.project("large", 4);
+  const auto guarantee = [&](std::uint32_t project, std::int64_t memory) {
+    builder.snapshot.projects[project].shares[1] = {.guaranteed = memory, .weight = 1000};
+  };
+  guarantee(small, 100);
+  guarantee(large, 180);
+  const auto wants_memory = [&](std::int64_t memory) {
+    builder.wants(1);
+    builder.last_member().request.memory = memory;
+  };
+  builder.job("above", small, 60);
+  wants_memory(105);
+  builder.job("urgent", large, 60);
+  wants_memory(200);
+  builder.job("within", large, 50);
+  wants_memory(120);
+  const PolicyEngine engine{{parts_named("quota")}};
+  Plan plan;
+  for (int pass = 0; pass < 4 && plan.starts.empty(); ++pass) {
+    builder.snapshot.claims.clear();
+    for (const Reservation& each : plan.reservations) builder.snapshot.claims.push_back({each.member, each.places});
+    plan = engine.pass(builder.snapshot);
+  }
+  EXPECT_EQ(plan.starts.size(), 1U);
+}
+
 /// A small job on each of two bands; a large one, for which one of them moves; and an older one, not to start yet.
 class Consolidated : public testing::Test {
  protected:

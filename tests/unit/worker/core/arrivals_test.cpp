@@ -307,6 +307,25 @@ TEST(Arrivals, AtTheLimitCachedSuccessorsAreReturnedAndAtTwiceTheLimitEverything
   worker.ignore();
 }
 
+// Seed 821017888 of the simulator with a policy: a restart left a worker full of what a limit held, and the job that the
+// limit let run found no room there.
+TEST(Arrivals, AFullWorkerGivesBackFirstWhatItsJobMayNotStart) {
+  WorkerConfig config;
+  config.subtasks_max = 1;
+  WorkerHarness worker{1, kGiB, config};
+  constexpr std::uint32_t kClosed = 2;
+  worker.assign({{.subtask = 7}, {.subtask = 8}}, kClosed);
+  EXPECT_EQ(worker.started(), List{7});
+  worker.receive(EntitlementBatch{1, {{JobId{kClosed}, BandIndex{0}, MilliSlots{}, 0, 0}}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a full worker gave back what its job may not start", worker.assign({{.subtask = 0}}));
+  EXPECT_EQ(worker.reports(), Lines{"8 Returned"});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a full worker gave an assignment back", worker.assign({{.subtask = 1}}));
+  EXPECT_EQ(worker.reports(), Lines{"1 Returned"}) << "7 runs, and stays";
+  worker.succeed(7, {}, kClosed);
+  EXPECT_EQ(worker.started(), List{0});
+  worker.ignore();
+}
+
 /// Two licences. Whoever waits for both keeps the free one from those behind it as soon as `bypass_max` have passed it.
 struct TwoLicences : ::testing::Test {
   static BandDescription band() {
