@@ -299,7 +299,8 @@ void SupervisorCore::entitle(Job& job) {
         changed = true;
         follow_entitlement(job, band);
       }
-      changed = changed || (anew[static_cast<std::size_t>(workers_[band].kind)] && !entitled.is_zero());
+      const bool told_anew = anew[static_cast<std::size_t>(workers_[band].kind)] && worker.description.barriers;
+      changed = changed || (told_anew && !entitled.is_zero());
       waits = waits || (of_kind.barrier->waits() && !entitled.is_zero() && worker.description.barriers);
       take_back_running(job, band);
     }

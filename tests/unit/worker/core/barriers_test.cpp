@@ -240,7 +240,10 @@ TEST_F(BarriersOfMore, WhoIsPreparedAndGetsNoSlotGivesHisPermitToTheGang) {
   worker.template_at(3).request.memory = kMiB;
   worker.assign({{.subtask = 0, .template_index = 3}, {.subtask = 1, .template_index = 3}});
   EXPECT_EQ(worker.started(), (List{0, 1}));
-  worker.assign({{.subtask = 2, .template_index = 3}, {.subtask = 3, .template_index = 3}});
+  std::vector<SubtaskSpec> prepared;  // All permits are theirs.
+  for (std::uint32_t i = 0; i < 2 + WorkerConfig{}.prepare_permits_extra; ++i)
+    prepared.push_back({.subtask = 2 + i, .template_index = 3});
+  worker.assign(prepared);
   entitle(2, 7);
   worker.assign({{.subtask = 10, .template_index = 3}, {.subtask = 11, .template_index = 3}}, kGang);
   worker.succeed(0);
