@@ -1,5 +1,4 @@
 """Coroutines on a worker: they are cancelled as functions are interrupted, and killed as these are."""
-import os
 
 import functions
 import pytest
