@@ -46,24 +46,29 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
 // of another project, and that one by a more important one of its own, who was promised the place. Nobody ever ran.
 TEST(QuotaPass, WhoBeginsOnAPromiseIsNotTakenFromInTheSamePass) {
   PolicyBuilder builder;
-  builder.device_band(1);
-  const std::uint32_t small = builder.project("small", 1);
-  const std::uint32_t large = builder.project("large", 4);
-  const auto guarantee = [&](std::uint32_t project, std::int64_t memory) {
-    builder.snapshot.projects[project].shares[1] = {.guaranteed = memory, .weight = 1000};
+  constexpr std::int64_t kRoom[] = {175, 339, 78, 146};  // For all but one there is only the second band, of one slot.
+  for (const std::int64_t memory : kRoom)
+    builder.snapshot.bands[builder.device_band(memory == 339 ? 1 : 4)].capacity.memory = memory;
+  constexpr std::int64_t kGuaranteed[][2] = {{1, 102}, {4, 61}, {4, 179}, {0, 0}};  // Slots and memory.
+  std::vector<std::uint32_t> projects;
+  for (const auto& [devices, memory] : kGuaranteed) {
+    projects.push_back(builder.project("p" + std::to_string(projects.size()), devices));
+    builder.snapshot.projects.back().shares[1] = {.guaranteed = memory, .weight = 1000};
+    builder.snapshot.projects.back().shares[2].weight = 1000;
+  }
+  struct Wish {
+    std::uint32_t project;
+    std::int64_t priority;
+    std::int64_t memory;
   };
-  guarantee(small, 100);
-  guarantee(large, 180);
-  const auto wants_memory = [&](std::int64_t memory) {
+  constexpr Wish kWishes[] = {{3, 52, 43},  {3, 52, 67},  {0, 52, 106}, {2, 51, 201}, {0, 51, 0},
+                              {3, 51, 243}, {2, 50, 121}, {2, 50, 67},  {1, 50, 71},  {2, 50, 0}};
+  for (const Wish& wish : kWishes) {
+    builder.job("j" + std::to_string(builder.snapshot.workloads.size()), projects[wish.project], wish.priority);
     builder.wants(1);
-    builder.last_member().request.memory = memory;
-  };
-  builder.job("above", small, 60);
-  wants_memory(105);
-  builder.job("urgent", large, 60);
-  wants_memory(200);
-  builder.job("within", large, 50);
-  wants_memory(120);
+    builder.last_member().request.memory = wish.memory;
+    if (wish.memory != 201) builder.only_on({1});
+  }
   const PolicyEngine engine{{parts_named("quota")}};
   Plan plan;
   for (int pass = 0; pass < 4 && plan.starts.empty(); ++pass) {
