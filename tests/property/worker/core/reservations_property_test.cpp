@@ -29,6 +29,7 @@ struct Kept {
   MilliSlots wanted;
   bool opens = false;
   bool full = false;  ///< It may have been said that all of it is held.
+  bool stays = false;  ///< It is preferred.
 };
 
 /// A run ends and another that is on offer follows it on its lane, where the queue offers any.
@@ -81,7 +82,7 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
   for (const auto& [kind, a, b] : steps) {
     const std::uint32_t record = a % kRecords;
     const JobSlot job = job_of(record);
-    switch (kind % 8) {
+    switch (kind % 9) {
       case 0:
       case 1:
         if (queue.waits(RecordIndex{record}) || queue.holds(RecordIndex{record})) break;
@@ -111,6 +112,13 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       case 7:
         if (all_taken) follow_one(queue);
         break;
+      case 8: {
+        const MilliSlots wanted{500 * (1 + b % 8)};
+        queue.set_entitlement(job, MilliSlots::max(), 0);
+        queue.prefer(job, wanted);
+        kept[job.value()] = {.wanted = wanted, .opens = true, .stays = true};
+        break;
+      }
       default: break;
     }
     queue.validate();
@@ -124,13 +132,13 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       const auto of_job = kept.find(job_of(item.record.value()).value());
       RC_ASSERT(of_job == kept.end() || of_job->second.opens);  // It is closed until it is opened.
     }
-    // Who is opened begins, and keeps the rest until it starts nothing more though it may.
+    // Who is opened begins, and keeps the rest until it starts nothing more though it may; who is preferred keeps it.
     std::erase_if(kept, [&](const auto& each) {
       const bool begins = std::any_of(taken.begin(), taken.end(), [&](const Taken& item) {
         return job_of(item.record.value()).value() == each.first;
       });
       const bool is_over = taken.size() < max && !begins;
-      return each.second.opens && (is_over || queue.reserved_for(JobSlot{each.first}).is_zero());
+      return each.second.opens && !each.second.stays && (is_over || queue.reserved_for(JobSlot{each.first}).is_zero());
     });
     expect_sound(queue, kept);
   }
