@@ -57,7 +57,10 @@ void WorkerHost::check_what_is_overdue() {
   constexpr Duration kAtOnce = std::chrono::milliseconds{1};
   std::erase_if(begins_, [&](const auto& each) {
     const auto& [job, band] = each.first;
-    return run_by(job, band) >= each.second || ready_of(job, band).empty();
+    const std::vector<MilliSlots> ready = ready_of(job, band);
+    // What none of them fits in is everybody's.
+    const MilliSlots runs = run_by(job, band);
+    return runs >= each.second || ready.empty() || runs + *std::min_element(ready.begin(), ready.end()) > each.second;
   });
   std::string overdue = reservations_.overdue(world_.now());
   if (overdue.empty() && world_.now() > later(hung_until_, kAtOnce)) overdue = graces_.overdue(world_.now(), kAtOnce);
