@@ -10,7 +10,7 @@ namespace penstock::supervisor {
 namespace {
 
 /// A gang that has lost all that it had begun on has begun nowhere: elsewhere it waits at a barrier again, also where
-/// the plan gives it a part already. Whether it has.
+/// the plan gives it a part already. Returns whether there is such a gang.
 bool close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
   bool closes = false;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {

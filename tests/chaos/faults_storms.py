@@ -128,8 +128,8 @@ def huge_payloads(case):
 def long_and_wide(case):
     """F23: time and memory of chains and fans grow with their size and no faster."""
     small, large = (100_000, 1_000_000) if case.full else (20_000, 200_000)
-    # Graphs of jobs that have ended stay to be submitted again; here all memory is to come back. With one arena: else a
-    # graph's memory grows wherever the thread that happens to take it in has its own.
+    # Graphs of jobs that have ended stay to be submitted again; here all memory is to come back. The allocator
+    # has one arena: with several it is chance which of them grows by a graph, and that is not what is judged.
     cluster = case.cluster(workers=1, settings=("supervisor.cached_graph_bytes_max=0B",),
                            environment={"MALLOC_ARENA_MAX": "1"})
     client = Client(cluster)

@@ -174,8 +174,8 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   complete_successors();
 }
 
-// Found by seed 821017888: what an earlier life of the supervisor had given filled a worker, and policy gave its job no
-// slot before another one ended that found no room here. O(n) in what is here of closed jobs.
+// Subtasks of a job that may start nothing here must not fill the worker: the job that has to end before policy opens
+// theirs would find no room (seed 821017888 of the simulator). O(n) in what is here of closed jobs.
 void WorkerCore::return_one_closed() {
   const auto may_go = [this](const SubtaskRecord& record) {
     const Band& band = band_of(record);

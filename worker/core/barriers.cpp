@@ -84,7 +84,7 @@ void WorkerCore::unprepare(JobSlot slot, Band& band) {
 }
 
 // The slots are the gang's, and so are the permits that go with them: others that are prepared could not start before it,
-// and members that had to wait for them would begin alone. Who gives up a permit waits behind the gang for another.
+// and members that had to wait for them would begin alone. A subtask that gives up its permit waits behind the gang.
 void WorkerCore::demote_for_gangs(Band& band) {
   const auto lacks_permits = [&](const BarrierHere& each) {
     return each.band == band.index && !each.over && band.execute.is_reserved(each.job) &&

@@ -58,7 +58,7 @@ void WorkerHost::check_what_is_overdue() {
   std::erase_if(begins_, [&](const auto& each) {
     const auto& [job, band] = each.first;
     const std::vector<MilliSlots> ready = ready_of(job, band);
-    // What none of them fits in is everybody's.
+    // A rest that is too small for every ready member is not kept: other jobs may start on it.
     const MilliSlots runs = run_by(job, band);
     return runs >= each.second || ready.empty() || runs + *std::min_element(ready.begin(), ready.end()) > each.second;
   });

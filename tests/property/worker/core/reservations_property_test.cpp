@@ -132,7 +132,7 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       const auto of_job = kept.find(job_of(item.record.value()).value());
       RC_ASSERT(of_job == kept.end() || of_job->second.opens);  // It is closed until it is opened.
     }
-    // Who is opened begins, and keeps the rest until it starts nothing more though it may; who is preferred keeps it.
+    // A job that is opened begins, and keeps the rest until a `take` starts nothing of it; a preferred job keeps it.
     std::erase_if(kept, [&](const auto& each) {
       const bool begins = std::any_of(taken.begin(), taken.end(), [&](const Taken& item) {
         return job_of(item.record.value()).value() == each.first;
