@@ -177,6 +177,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
 // Subtasks of a job that may start nothing here must not fill the worker: the job that has to end before policy opens
 // theirs would find no room (seed 821017888 of the simulator). O(n) in what is here of closed jobs.
 void WorkerCore::return_one_closed() {
+  if (std::none_of(bands_.begin(), bands_.end(), [](const auto& band) { return band->execute.any_closed(); })) return;
   const auto may_go = [this](const SubtaskRecord& record) {
     const Band& band = band_of(record);
     return band.execute.is_closed(record.job) && !waits_at_barrier(record.job, band) && is_unprepared(record);

@@ -97,10 +97,7 @@ void WorkerCore::demote_for_gangs(Band& band) {
   });
   if (!lowest.valid()) return;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its permit to a gang");
-  ++counters_.demoted;
-  give_back_all(lowest);
-  if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
-  enqueue(lowest);
+  demote(lowest);
 }
 
 void WorkerCore::leave_barriers(JobSlot slot) {

@@ -434,11 +434,15 @@ void WorkerCore::demote_if_stuck(Band& band) {
   });
   if (!lowest.valid()) return;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
+  demote(lowest);
+}
+
+void WorkerCore::demote(RecordIndex index) {
   ++counters_.demoted;
-  give_back_all(lowest);
+  give_back_all(index);
   // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
-  if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
-  enqueue(lowest);
+  if (nothing_to_prepare(records_[index])) move(index, SubtaskState::Queued);
+  enqueue(index);
 }
 
 // Spec: worker 4. A prepared subtask pins its inputs in memory. While its job's entitlement here is zero it does not run,
@@ -453,9 +457,7 @@ void WorkerCore::demote_for_room(Band& band) {
   });
   if (!lowest.valid()) return;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its inputs back");
-  ++counters_.demoted;
-  give_back_all(lowest);
-  enqueue(lowest);
+  demote(lowest);
 }
 
 void WorkerCore::complete_successors() {

@@ -136,6 +136,7 @@ class WorkerCore {
   void demote_if_stuck(Band& band);
   void demote_for_room(Band& band);
   void demote_for_gangs(Band& band);
+  void demote(RecordIndex index);
   void complete_successors();
   void forward(RecordIndex index);
   ForwardResult try_forward(RecordIndex index);
