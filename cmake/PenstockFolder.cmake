@@ -14,7 +14,8 @@ set(PENSTOCK_SANITIZE "" CACHE STRING "Argument of -fsanitize, e.g. address,unde
 
 find_program(PENSTOCK_CCACHE ccache)
 if(PENSTOCK_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
+  # ccache keeps what is compiled with a precompiled header only when it may ignore those.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${PENSTOCK_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
 endif()
 find_program(PENSTOCK_MOLD mold)
@@ -41,16 +42,29 @@ if(PENSTOCK_SANITIZE)
   endif()
 endif()
 
-# penstock_folder(TARGET [PURE] SOURCES ... [TOGETHER ...] HEADERS ... [LINK ...])
+# penstock_folder(TARGET [PURE] SOURCES ... [TOGETHER ...] HEADERS ... [PRECOMPILE ...] [LINK ...])
 #
+# A header whose source includes it first (scripts/tidy wants that of each) compiles alone if the source does. The other
+# HEADERS are compiled alone by all_verify_interface_header_sets; where PRECOMPILE headers come before a source's own
+# header, all are.
 # TOGETHER are those of SOURCES that call each other for every subtask: a release compiles them as one file, so that
 # the calls can be inlined. (Link-time optimization would do it too, and take its time again for every program.)
 # PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fence_nm checks that its archive reaches no
 # clock, thread, socket, file or environment.
 function(penstock_folder target)
-  cmake_parse_arguments(ARG "PURE" "" "SOURCES;TOGETHER;HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE" "" "SOURCES;TOGETHER;HEADERS;PRECOMPILE;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS})
+  set(lone ${ARG_HEADERS})
+  if(ARG_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${ARG_PRECOMPILE})
+  else()
+    list(TRANSFORM ARG_SOURCES REPLACE "\\.cpp$" ".hpp" OUTPUT_VARIABLE included_first)
+    list(REMOVE_ITEM lone ${included_first})
+  endif()
+  target_sources(${target} PUBLIC
+    FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS}
+    FILE_SET lone TYPE HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${lone})
+  set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY lone)
   target_link_libraries(${target} PUBLIC penstock_rules ${ARG_LINK})
   if(ARG_TOGETHER AND CMAKE_BUILD_TYPE STREQUAL "Release")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -325,6 +325,14 @@ class Notes(RuleTest):
         self.expect_clean(tidy.rule_pragma_once, "client/include/penstock/a.h", guard)  # C compilers read these too.
         self.expect(tidy.rule_pragma_once, "client/include/penstock/a.hpp", guard)
 
+    def test_a_source_includes_its_own_header_first(self):
+        rule, header = tidy.rule_own_header, {"worker/core/a.hpp": "#pragma once\n"}
+        own, other = '#include "worker/core/a.hpp"\n', "#include <vector>\n"
+        self.assertEqual(self.found(rule, {**header, "worker/core/a.cpp": "// What.\n" + own + other}), [])
+        self.assertEqual(self.found(rule, {**header, "worker/core/a.cpp": "\n" + other + own}), ["worker/core/a.cpp:2"])
+        self.assertEqual(self.found(rule, {**header, "worker/core/a.cpp": "int a;\n"}), ["worker/core/a.cpp:1"])
+        self.assertEqual(self.found(rule, {**header, "worker/core/a.cpp": own, "worker/core/b.cpp": other}), [])
+
 
 class TreeRules(RuleTest):
     def test_a_test_stands_where_its_source_stands(self):

@@ -10,7 +10,8 @@ namespace penstock::supervisor {
 /// A gang that has lost a part of its places, with a worker, wants that part again. Whoever has waited for it for so
 /// long gives up the rest, because two of them might wait for each other: whether this one does, from now on.
 /// Spec: policy-runai 9.
-/// `all`: thousandths of slots that it needs, whatever limits leave it of them now.
+/// `all`: thousandths of slots that it needs, whatever limits leave it of them now. A pass in which it wants nothing
+/// does not begin its wait anew.
 bool gives_up_rest(KindShare& share, std::uint64_t all, const std::vector<PromisedPlace>& held, Instant now,
                    Duration wait);
 

@@ -1,4 +1,6 @@
 // ClientHost.
+#include "tests/simulation/world/client_host.hpp"
+
 #include <algorithm>
 
 #include "tests/simulation/world/graphs.hpp"

@@ -56,6 +56,17 @@ TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
   EXPECT_EQ(share.incomplete_since, kNever);
 }
 
+// Found by the simulator (seed 880042371): a gang that wanted nothing for a moment, in a pass that took too long and was
+// given up, kept its part for twice as long.
+TEST(GangWaits, APassInWhichItWantsNothingDoesNotBeginItsWaitAnew) {
+  KindShare share = gang_of_four();
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  share.demand = 0;
+  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait));
+  share.demand = 4000;
+  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+}
+
 TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
   KindShare share = gang_of_four();
   share.promised = {kTwoOfFour};
