@@ -302,7 +302,8 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, I
   if (!up_) return;
   if (stopped())
     return when_running([this, &host, connection, supervisor, received_through, life = host.life()] {
-      if (host.up() && host.life() == life) accept_worker(host, connection, supervisor, received_through);
+      if (host.up() && host.life() == life && host.asks_on(connection))
+        accept_worker(host, connection, supervisor, received_through);
     });
   const auto answer = [&](std::function<void()> what) {
     world_.queue().after(world_.latency(), [&host, life = host.life(), what = std::move(what)] {

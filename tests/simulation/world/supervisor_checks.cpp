@@ -112,10 +112,12 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   const std::uint64_t barrier = barriers_.told(id, entitlement);
   const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
   if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
-  if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up()) {
-    if (gave_up_but_runs(*job, host->kind_of(entitlement.band), barrier)) return;
-    witness_whole(*job, host->kind_of(entitlement.band), barriers_.asked_for(entitlement.job, barrier));
-  }
+  // Also whoever has died meanwhile, unknown to the supervisor, is told that the barrier was given up.
+  const supervisor::WorkerTable& workers = core_->workers();
+  const BandKind told = workers[workers[workers.find(id)].bands[entitlement.band.value()]].kind;
+  if (gave_up_but_runs(*job, told, barrier)) return;
+  if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up())
+    witness_whole(*job, told, barriers_.asked_for(entitlement.job, barrier));
   for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
     const WorkerHost* host = world_.find_worker(place.worker);
     if (host == nullptr || !host->up() || !host->knows_barriers()) continue;

@@ -91,10 +91,11 @@ void WorkerHost::deliver(std::function<void()> what) {
 void WorkerHost::connect() {
   if (!up_) return;
   const std::uint64_t attempt = ++connecting_;
+  asked_on_ = 0;
   // A hello that is lost on the way is tried again.
   deliver([this, attempt] {
     if (attempt != connecting_) return;
-    const std::uint64_t connection = world_.next_connection();
+    const std::uint64_t connection = asked_on_ = world_.next_connection();
     const std::uint64_t received = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
     if (can_connect()) {
       world_.queue().after(world_.latency(), [this, connection, received, attempt, life = life_, to = supervisor_] {
@@ -110,6 +111,7 @@ void WorkerHost::connect() {
 }
 
 void WorkerHost::welcomed(std::uint64_t connection, const Greeting& greeting) {
+  if (!asks_on(connection)) return;
   if (greeting.supervisor != world_.supervisor().incarnation()) return;  // It has died since; we try again.
   if (greeting.resumed) {
     endpoint_->attach(connection, true, greeting.received_through, world_.now());

@@ -36,6 +36,8 @@ class WorkerHost {
     std::uint64_t received_through = 0;
   };
   void welcomed(std::uint64_t connection, const Greeting& greeting);
+  /// Whether it still waits for an answer on this connection: it closes each that it has asked on before another.
+  bool asks_on(std::uint64_t connection) const { return connection == asked_on_; }
   void refused();
   void connection_broke(std::uint64_t connection);
 
@@ -171,6 +173,7 @@ class WorkerHost {
   std::uint64_t branch_ = 0;        ///< Of its state.
 
   std::uint64_t connecting_ = 0;
+  std::uint64_t asked_on_ = 0;
   Instant wire_{};  ///< When the last frame from here arrives.
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;
