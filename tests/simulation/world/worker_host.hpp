@@ -148,6 +148,7 @@ class WorkerHost {
   void check_drained() const;
   void check_claim(const WorkerClaim& claim);
   MilliSlots run_by(JobId job, BandIndex band) const;
+  MilliSlots free_on(BandIndex band) const;
   void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
   void plan_link_tick();

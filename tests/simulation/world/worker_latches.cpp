@@ -113,6 +113,8 @@ void WorkerHost::check_begins() {
     const std::vector<MilliSlots> ready = ready_of(place.first, place.second);
     const MilliSlots runs = run_by(place.first, place.second);
     if (ready.empty() || runs + *std::max_element(ready.begin(), ready.end()) > begins->second) continue;
+    // Where starts are few, because outputs wait for room or runs are very short, its slots may still be kept.
+    if (free_on(place.second) >= begins->second - runs) continue;
     world_.oracle().breach(name_ + " starts " + to_string(beside) + " before the gang of " + to_string(place.first) +
                            " has begun on what was kept for it");
   }
@@ -156,6 +158,13 @@ MilliSlots WorkerHost::run_by(JobId job, BandIndex band) const {
   MilliSlots slots;
   for (const auto& [record, run] : runs_)
     if (run.band == band && run.id.job == job) slots += run.program->request.slots;
+  return slots;
+}
+
+MilliSlots WorkerHost::free_on(BandIndex band) const {
+  MilliSlots slots = bands_[band.value()].capacity.slots;
+  for (const auto& [record, run] : runs_)
+    if (run.band == band && run.holds_slots()) slots -= run.program->request.slots;
   return slots;
 }
 
