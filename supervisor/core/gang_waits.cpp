@@ -19,7 +19,7 @@ bool gives_up_rest(KindShare& share, std::uint64_t all, const std::vector<Promis
                    Duration wait) {
   std::uint64_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.milli;
-  // Who wants nothing gives all back when this pass has ended. If the pass is given up, it still has its part.
+  // A gang that wants nothing gives all back when this pass has ended. If the pass is given up, it still has its part.
   if (sum == 0 && share.demand == 0) return false;
   const bool incomplete = sum > 0 && sum < all;
   if (!incomplete || share.incomplete_since == kNever) share.incomplete_since = incomplete ? now : kNever;

@@ -112,7 +112,7 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   const std::uint64_t barrier = barriers_.told(id, entitlement);
   const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
   if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
-  // Also whoever has died meanwhile, unknown to the supervisor, is told that the barrier was given up.
+  // The barrier may have been given up; a worker that has died, unknown to the supervisor, is told of that, too.
   const supervisor::WorkerTable& workers = core_->workers();
   const BandKind told = workers[workers[workers.find(id)].bands[entitlement.band.value()]].kind;
   if (gave_up_but_runs(*job, told, barrier)) return;
