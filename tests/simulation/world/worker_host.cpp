@@ -90,22 +90,20 @@ void WorkerHost::deliver(std::function<void()> what) {
 
 void WorkerHost::connect() {
   if (!up_) return;
-  const std::uint64_t attempt = ++connecting_;
-  asked_on_ = 0;
+  const std::uint64_t connection = asked_on_ = world_.next_connection();
   // A hello that is lost on the way is tried again.
-  deliver([this, attempt] {
-    if (attempt != connecting_) return;
-    const std::uint64_t connection = asked_on_ = world_.next_connection();
+  deliver([this, connection] {
+    if (!asks_on(connection)) return;
     const std::uint64_t received = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
     if (can_connect()) {
-      world_.queue().after(world_.latency(), [this, connection, received, attempt, life = life_, to = supervisor_] {
-        if (up_ && life == life_ && attempt == connecting_ && can_connect())
+      world_.queue().after(world_.latency(), [this, connection, received, life = life_, to = supervisor_] {
+        if (up_ && life == life_ && asks_on(connection) && can_connect())
           world_.supervisor().accept_worker(*this, connection, to, received);
       });
     }
-    world_.queue().after(milliseconds{200}, [this, attempt, life = life_] {
+    world_.queue().after(milliseconds{200}, [this, connection, life = life_] {
       const bool linked = endpoint_ != nullptr && endpoint_->link().attached();
-      if (up_ && life == life_ && attempt == connecting_ && !linked) connect();
+      if (up_ && life == life_ && asks_on(connection) && !linked) connect();
     });
   });
 }

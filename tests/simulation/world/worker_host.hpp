@@ -36,7 +36,7 @@ class WorkerHost {
     std::uint64_t received_through = 0;
   };
   void welcomed(std::uint64_t connection, const Greeting& greeting);
-  /// Whether it still waits for an answer on this connection: it closes each that it has asked on before another.
+  /// Whether this connection is that of its last attempt: a worker closes one before it opens another.
   bool asks_on(std::uint64_t connection) const { return connection == asked_on_; }
   void refused();
   void connection_broke(std::uint64_t connection);
@@ -173,8 +173,7 @@ class WorkerHost {
   Incarnation supervisor_;          ///< Its life that this one is linked to.
   std::uint64_t branch_ = 0;        ///< Of its state.
 
-  std::uint64_t connecting_ = 0;
-  std::uint64_t asked_on_ = 0;
+  std::uint64_t asked_on_ = 0;  ///< The connection of its last attempt to connect.
   Instant wire_{};  ///< When the last frame from here arrives.
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;

@@ -57,7 +57,7 @@ TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
 }
 
 // Found by the simulator (seed 880042371): a gang that wanted nothing for a moment, in a pass that took too long and was
-// given up, kept its part for twice as long.
+// given up, kept its part for longer than it may.
 TEST(GangWaits, APassInWhichItWantsNothingDoesNotBeginItsWaitAnew) {
   KindShare share = gang_of_four();
   EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
@@ -65,6 +65,16 @@ TEST(GangWaits, APassInWhichItWantsNothingDoesNotBeginItsWaitAnew) {
   EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait));
   share.demand = 4000;
   EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+}
+
+TEST(GangWaits, WhatItLosesAfterItGaveAllBackHasItsOwnWait) {
+  KindShare share = gang_of_four();
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  share.demand = 0;
+  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait));
+  share.demand = 4000;
+  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait)) << "the pass before has taken all of it";
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
