@@ -241,6 +241,47 @@ TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   EXPECT_EQ(oracle.failure(), "");
 }
 
+// Seed 870805801: a success was claimed of what had just been given to a worker that heard nothing for a second; the
+// worker with the success was lost, a third got the subtask, and only then did the second hear of both orders.
+class WithdrawnTest : public OracleTest {
+ protected:
+  void succeed_on_first() { run(0); }
+  void start(Oracle::Life life, std::uint64_t attempt) {
+    oracle.run_started(life, subtask(0), Attempt{attempt});
+  }
+};
+
+TEST_F(WithdrawnTest, WhatIsWithdrawnForAnothersSuccessMayStartBesideALaterAttempt) {
+  succeed_on_first();
+  oracle.withdrawn(kSecond, subtask(0), Attempt{2});
+  start(kFirst, 3);
+  start(kSecond, 2);
+  EXPECT_EQ(oracle.failure(), "");
+}
+
+TEST_F(WithdrawnTest, WhatRunsAndIsWithdrawnRunsBesideALaterAttempt) {
+  succeed_on_first();
+  start(kSecond, 2);
+  oracle.withdrawn(kSecond, subtask(0), Attempt{2});
+  start(kFirst, 3);
+  EXPECT_EQ(oracle.failure(), "");
+}
+
+TEST_F(WithdrawnTest, AnotherAttemptOfThatLifeIsNotWithdrawn) {
+  succeed_on_first();
+  oracle.withdrawn(kSecond, subtask(0), Attempt{2});
+  start(kFirst, 3);
+  start(kSecond, 4);
+  EXPECT_TRUE(says("runs while attempt 3 runs, too")) << oracle.failure();
+}
+
+TEST_F(WithdrawnTest, NothingIsWithdrawnWhereNoRunHasSucceeded) {
+  oracle.withdrawn(kSecond, subtask(0), Attempt{2});
+  start(kFirst, 3);
+  start(kSecond, 2);
+  EXPECT_TRUE(says("runs while attempt 3 runs, too")) << oracle.failure();
+}
+
 // Seed 120390533: the worker had kept the earlier attempt over two lives of the supervisor.
 TEST_F(OracleTest, AnEarlierAttemptMayStartUntilTheSuccessIsToldAnew) {
   const auto again = [this](Attempt attempt) { oracle.run_started(kSecond, subtask(0), attempt, false); };

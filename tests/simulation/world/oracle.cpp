@@ -116,6 +116,16 @@ void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
   succeeded_on_[subtask].erase(life);
 }
 
+void Oracle::withdrawn(Life life, SubtaskId subtask, Attempt attempt) {
+  const auto job = jobs_.find(subtask.job);
+  if (job == jobs_.end() || !job->second.ran[subtask.index.value()]) return;
+  claim_refused(life, subtask, attempt);
+  const auto lives = live_.find(subtask);
+  if (lives == live_.end()) return;
+  const auto run = lives->second.find(life);
+  if (run != lives->second.end() && run->second.attempt == attempt) run->second.fenced = true;
+}
+
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
   if (others_.contains(life)) breach("life " + std::to_string(life) + " goes on in another branch");
   if (!ended_.contains(life)) lost_.erase(life);

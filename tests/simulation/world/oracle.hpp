@@ -52,6 +52,9 @@ class Oracle {
   void supervisor_began(const std::vector<Life>& unclaimed);
   /// A supervisor has not taken over what this life claims: it is fenced, whether it runs already or starts yet.
   void claim_refused(Life life, SubtaskId subtask, Attempt attempt);
+  /// A supervisor orders the end of an attempt that it does not count on. Where another's success counts instead, the
+  /// attempt is fenced from now on, also while the order is on its way.
+  void withdrawn(Life life, SubtaskId subtask, Attempt attempt);
   /// A supervisor goes on with this life; of its runs, those that `keeps` says no to are fenced.
   void life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps);
   /// The worker has said so, or tries to: from now on it is known for as long as that life lasts.

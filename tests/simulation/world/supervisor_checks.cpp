@@ -90,8 +90,7 @@ void SupervisorHost::witness(const SendToWorker& order) {
     drained_.erase(order.worker);
   if (const auto* plan = std::get_if<EntitlementBatch>(&order.message))
     for (const Entitlement& each : plan->entitlements) witness_barrier(order.worker, each);
-  if (const auto* cancel = std::get_if<CancelBatch>(&order.message); cancel != nullptr && cancel->preempt)
-    witness_grace(*cancel);
+  if (const auto* cancel = std::get_if<CancelBatch>(&order.message)) witness_cancel(order.worker, *cancel);
   const auto* batch = std::get_if<AssignBatch>(&order.message);
   if (batch == nullptr || batch->assignments.empty()) return;
   if (drained_.contains(order.worker))
@@ -202,6 +201,16 @@ void SupervisorHost::witness_place(WorkerId id, JobId number) const {
   const std::vector<std::uint32_t>& pools = job->shares->turn.pools();
   if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
+}
+
+void SupervisorHost::witness_cancel(WorkerId worker, const CancelBatch& order) const {
+  if (order.preempt) witness_grace(order);
+  const WorkerSlot slot = core_->workers().find(worker);
+  if (!slot.valid()) return;
+  const Oracle::Life life = core_->workers()[slot].incarnation.value();
+  for (const AttemptRef& each : order.attempts)
+    if (const SubtaskId subtask{order.job, each.subtask}; !counts_on(worker, subtask, each.attempt))
+      world_.oracle().withdrawn(life, subtask, each.attempt);
 }
 
 /// Who is preempted has the time that its job asks for, or that of the site.

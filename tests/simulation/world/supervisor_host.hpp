@@ -119,6 +119,7 @@ class SupervisorHost {
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void witness_place(WorkerId id, JobId number) const;
   void witness_grace(const CancelBatch& order) const;
+  void witness_cancel(WorkerId worker, const CancelBatch& order) const;
   void witness_barrier(WorkerId id, const Entitlement& entitlement);
   bool gave_up_but_runs(const supervisor::Job& job, BandKind kind, std::uint64_t barrier) const;
   void witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const;

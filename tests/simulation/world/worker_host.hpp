@@ -157,6 +157,7 @@ class WorkerHost {
   std::int64_t output_bytes(const DataKey& key) const;
   std::optional<Content> borrow(SubtaskId subtask) const;
   std::uint64_t read_inputs(const worker::worker_action::StartSubtask& action) const;
+  void check_inputs(const worker::worker_action::StartSubtask& action) const;
   const Content* read_input(const worker::worker_action::StartSubtask& action, const DataKey& key,
                             const worker::RunInput& input) const;
 

@@ -7,13 +7,25 @@ namespace penstock::simulation {
 using namespace worker;
 using namespace worker::worker_action;
 
-/// All data inputs of the subtask, in the order of the graph: those that are listed, and the number of others, which
-/// are empty. Stands for what was read.
+/// Stands for what was read. It is true also of a worker of another branch: what it makes may be saved over a copy of
+/// before the branches parted, which whoever goes on from there restores.
 std::uint64_t WorkerHost::read_inputs(const StartSubtask& action) const {
+  check_inputs(action);
+  std::uint64_t read = 0;
+  for (const RunInput& input : action.inputs) {
+    const auto found = store_.find({{action.id.job, input.producer}, input.output});
+    read = mix_bits(read ^ (input.empty || found == store_.end() ? 0 : found->second.id));
+  }
+  for (std::uint64_t empty = 0; empty < action.omitted_inputs; ++empty) read = mix_bits(read);
+  return read;
+}
+
+/// Compares what is read with what was made: all data inputs of the subtask, in the order of the graph, are those that
+/// are listed, and the number of others, which are empty.
+void WorkerHost::check_inputs(const StartSubtask& action) const {
   const Graph* graph = world_.oracle().graph_of(action.id.job);
   // The oracle complains of the run itself, or the number may be another job's by now.
-  if (graph == nullptr || of_another_branch()) return 0;
-  std::uint64_t read = 0;
+  if (graph == nullptr || of_another_branch()) return;
   std::size_t position = 0;
   const std::uint32_t subtask = action.id.index.value();
   for (std::uint32_t edge = graph->input_offsets[subtask]; edge < graph->input_offsets[subtask + 1]; ++edge) {
@@ -23,13 +35,11 @@ std::uint64_t WorkerHost::read_inputs(const StartSubtask& action) const {
     const std::size_t input = position++;
     const Content* content = input < action.inputs.size() ? read_input(action, key, action.inputs[input]) : nullptr;
     world_.oracle().input_read(action.id, action.attempt, key, content);
-    read = mix_bits(read ^ (content == nullptr ? 0 : content->id));
   }
   if (position != action.inputs.size() + action.omitted_inputs)
     world_.oracle().breach(to_string(action.id) + " is given " +
                            std::to_string(action.inputs.size() + action.omitted_inputs) + " inputs of " +
                            std::to_string(position));
-  return read;
 }
 
 /// What a run finds under its input; null: the input is said to be empty.
