@@ -57,7 +57,7 @@ void expect_subtasks(Jobs& jobs, JobId job, std::uint64_t subtasks) {
 }  // namespace
 
 Session::Session() : submitter_(random_incarnation().value()) {}
-Session::~Session() { transport_.reset(); }
+Session::~Session() = default;
 
 TransportHandlers Session::handlers() {
   return {[this](const ToClient& message) { receive(message); }, [this](SupervisorLife life) { renew(life); },

@@ -124,7 +124,6 @@ class Session {
   void attach_again(JobId job);
   void forget_left();
 
-  std::unique_ptr<Transport> transport_;
   /// Another one for each job, so that who repeats a submission is known by it.
   std::atomic<std::uint64_t> submitter_;  // Invariant: only counted up; tests/integration/cluster under the thread sanitizer.
   std::mutex telling_;               ///< Held while news are told: nobody is told of a job that was left. Comes first.
@@ -146,6 +145,9 @@ class Session {
   std::uint64_t deaths_ = 0;         ///< Of the supervisor.
   std::uint32_t subtask_waits_ = 0;  ///< Threads that wait for one subtask: news of a job that runs wake them.
   std::optional<Error> end_;
+  /// The last member, so that it is destroyed first: until the transport's thread has ended, that thread calls the
+  /// handlers, which use all of the above and send by this pointer.
+  std::unique_ptr<Transport> transport_;
 };
 
 }  // namespace penstock::client

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -23,6 +24,11 @@ class FakeTransport final : public Transport {
     changed_.wait(lock, [&] { return sent_.size() < room_; });
   }
   void end_waits() override { let_send(SIZE_MAX); }
+  /// As a transport with a thread of its own, which has to end first.
+  ~FakeTransport() override {
+    if (on_end) on_end();
+  }
+  std::function<void()> on_end;
   void let_send(std::size_t messages) {
     const std::lock_guard lock{mutex_};
     room_ = messages;
@@ -105,6 +111,26 @@ TEST_F(SessionTest, FollowsItsJobsAgainAndHearsNothingTwice) {
   supervisor.on_message(news(0, 5, JobState::Succeeded));
   EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
   EXPECT_EQ(heard, (std::vector<SubtaskRange>{{SubtaskIndex{0}, SubtaskIndex{3}}, {SubtaskIndex{4}, SubtaskIndex{5}}}));
+}
+
+// Found by the thread sanitizer: the pointer to the transport was null before the transport's thread had ended.
+TEST(Session, WhatTheTransportHearsWhileItEndsIsAnsweredThroughIt) {
+  std::size_t asked = 0;
+  {
+    Session session;
+    const TransportHandlers supervisor = session.handlers();
+    auto transport = std::make_unique<FakeTransport>();
+    FakeTransport* wire = transport.get();
+    session.start(std::move(transport));
+    std::thread engine{[&] { EXPECT_TRUE(session.attach({JobId::none(), "job"})); }};
+    supervisor.on_message(AttachReply{std::get<AttachJob>(wire->wait_for(0)).request, JobId{1}, 6, {}});
+    engine.join();
+    wire->on_end = [&, wire] {
+      supervisor.on_renewed(SupervisorLife::Next);
+      asked = wire->sent();
+    };
+  }
+  EXPECT_EQ(asked, 2U);
 }
 
 // A graph that takes the supervisor down with it would do so for ever.

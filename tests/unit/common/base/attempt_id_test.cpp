@@ -10,7 +10,7 @@ TEST(AttemptId, HasTheWholeAttemptAndTheJobsIdentity) {
   const Attempt later{attempts_begin(2).value() + 1};
   EXPECT_EQ(attempt_id_of(identity, SubtaskIndex{42}, Attempt{1}), "0123456789abcdef000000000000000f-42-1");
   EXPECT_EQ(attempt_id_of(identity, SubtaskIndex{42}, later), "0123456789abcdef000000000000000f-42-4294967297");
-  EXPECT_EQ(attempt_id_of({}, SubtaskIndex{0}, Attempt{1}), std::string(32, '0') + "-0-1");
+  EXPECT_EQ(attempt_id_of({}, SubtaskIndex{0}, Attempt{1}), "00000000000000000000000000000000-0-1");
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ TEST(Host, AThreadThatStepsBackDoesSoAlone) {
 
 // A supervisor under `ulimit -v` offered half of it for graphs, most of which its own threads had taken.
 TEST(Host, WhatAProcessHasTakenIsNotOfferedAgain) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes terabytes of address space";
+#endif
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   if (before.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "there is a limit already";
