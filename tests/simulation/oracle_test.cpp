@@ -241,8 +241,8 @@ TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   EXPECT_EQ(oracle.failure(), "");
 }
 
-// Seed 870805801: a success was claimed of what had just been given to a worker that heard nothing for a second; the
-// worker with the success was lost, a third got the subtask, and only then did the second hear of both orders.
+// Seed 870805801: a supervisor gave a subtask to a worker that heard nothing for a second. Another worker claimed its
+// success and was lost, a third was given a later attempt, and then the first heard of its assignment and its end.
 class WithdrawnTest : public OracleTest {
  protected:
   void succeed_on_first() { run(0); }

@@ -7,8 +7,8 @@ namespace penstock::simulation {
 using namespace worker;
 using namespace worker::worker_action;
 
-/// Stands for what was read. It is true also of a worker of another branch: what it makes may be saved over a copy of
-/// before the branches parted, which whoever goes on from there restores.
+/// A number that stands for what the run reads, and decides what it makes. A worker of another branch computes it, too:
+/// its output may replace a checkpoint from before the branches parted, and the new branch restores that checkpoint.
 std::uint64_t WorkerHost::read_inputs(const StartSubtask& action) const {
   check_inputs(action);
   std::uint64_t read = 0;
