@@ -220,7 +220,7 @@ TEST(Restart, ASubtaskThatAnOperatorHasCancelledDoesNotRunAgain) {
   const auto submitted =
       session->submit(named("cancelled"), one_command(cluster.path_of("rest"), "echo run >> " + runs + "\nsleep 60\n"));
   ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
-  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(runs); }));
+  EXPECT_TRUE(wait_until([&] { return lines_of(runs) == 1; }));
   const Result<Value> answer = session->ask("cancel", {"cancelled", "0", "--kill-after-ms=never"});
   ASSERT_TRUE(answer.has_value()) << to_string(answer.error());
   cluster.kill_supervisor();
