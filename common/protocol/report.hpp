@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/base/seldom.hpp"
 #include "common/base/units.hpp"
 #include "common/protocol/cancel.hpp"
 #include "common/protocol/failure.hpp"
@@ -107,7 +107,7 @@ struct ReportBatch {
   std::vector<JobReports> jobs;
   std::vector<ReplicaReport> replicas;
   std::vector<BandLoad> loads;  ///< With the periodic report and when a band falls idle.
-  std::optional<WorkerCounters> counters{};  ///< With the loads.
+  Seldom<WorkerCounters> counters{};  ///< With the loads.
   friend bool operator==(const ReportBatch&, const ReportBatch&) = default;
 };
 

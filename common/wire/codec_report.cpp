@@ -173,7 +173,7 @@ void write(const ReportBatch& message, schema::FromWorker::Builder root) {
     to.setQuotaUsedBytes(from.quota_used.value());
     to.setStoreUsedBytes(from.store_used.value());
   }
-  if (message.counters) write_counters(*message.counters, out.initCounters());
+  if (message.counters.any()) write_counters(*message.counters, out.initCounters());
 }
 
 void write(const DrainState& message, schema::FromWorker::Builder root) {
@@ -376,7 +376,7 @@ ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
     load.store_used = Bytes{from.getStoreUsedBytes()};
     batch.loads.push_back(load);
   }
-  if (in.hasCounters()) batch.counters = read_counters(in.getCounters());
+  if (in.hasCounters()) batch.counters.edit() = read_counters(in.getCounters());
   return batch;
 }
 
@@ -504,7 +504,7 @@ Result<std::vector<FromWorker>> decode_from_worker(std::span<const std::byte> by
 std::size_t wire_size(const FromWorker& message) {
   std::size_t bytes = 96;
   if (const auto* batch = std::get_if<ReportBatch>(&message)) {
-    bytes += batch->replicas.size() * 16 + batch->loads.size() * 48 + (batch->counters ? 192 : 0);
+    bytes += batch->replicas.size() * 16 + batch->loads.size() * 48 + (batch->counters.any() ? 192 : 0);
     for (const JobReports& job : batch->jobs) {
       bytes += 96 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 56;
       for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size() + failure.detail.size();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/base/seldom.hpp"
 #include "common/protocol/labels.hpp"
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/job_data.hpp"
@@ -13,7 +14,6 @@
 #include "supervisor/core/kept_keys.hpp"
 #include "supervisor/core/local_set.hpp"
 #include "supervisor/core/priority_scale.hpp"
-#include "supervisor/core/seldom.hpp"
 
 namespace penstock::supervisor {
 

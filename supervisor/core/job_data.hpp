@@ -7,8 +7,8 @@
 
 #include "common/base/ids.hpp"
 #include "common/base/lookup_map.hpp"
+#include "common/base/seldom.hpp"
 #include "supervisor/core/graph_shape.hpp"
-#include "supervisor/core/seldom.hpp"
 
 namespace penstock::supervisor {
 

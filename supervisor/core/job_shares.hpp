@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "common/base/lookup_map.hpp"
+#include "common/base/seldom.hpp"
 #include "common/protocol/policy_rules.hpp"
 #include "common/protocol/report.hpp"
 #include "supervisor/core/gang_barrier.hpp"
 #include "supervisor/core/index_set.hpp"
-#include "supervisor/core/seldom.hpp"
 #include "supervisor/core/usage.hpp"
 #include "supervisor/policy/pool_choice.hpp"
 

@@ -43,7 +43,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   }
   for (const BandLoad& load : message.loads)
     if (load.band.value() < worker.bands.size()) note_load(worker.bands[load.band.value()], load);
-  if (message.counters) workers_[slot].counters = *message.counters;
+  if (message.counters.any()) workers_[slot].counters = *message.counters;
   if (!message.loads.empty()) look_after_spare(slot);
 }
 

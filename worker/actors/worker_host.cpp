@@ -64,7 +64,6 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void restore_datum(const DataKey& key);
   void checkpoint_datum(const DataKey& key);
   void restart_runners(const worker_action::RestartRunners& order);
-  void warm_runners(worker_action::WarmRunners&& order);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
                          const Event& event);
@@ -362,10 +361,10 @@ void WorkerHost::State::carry_out() {
       messages.emplace_back(explanation->answer);
     } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
       restart_runners(*restart);
-    } else if (auto* warm = std::get_if<worker_action::WarmRunners>(&action)) {
-      warm_runners(std::move(*warm));
+    } else if (const auto* warm = std::get_if<worker_action::WarmRunners>(&action)) {
+      processes[warm->band.value()]->warm(warm->lanes, *warm->program);
     } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
-      ports.complain(reject->error);
+      ports.complain(*reject->error);
     }
   }
   actions.clear();
@@ -382,16 +381,6 @@ void WorkerHost::State::restart_runners(const worker_action::RestartRunners& ord
       if (alive != nullptr && put_at_door(*alive, restarted)) alive->enter(Caller::Loop);
     });
   });
-}
-
-void WorkerHost::State::warm_runners(worker_action::WarmRunners&& order) {
-  Template runner;
-  runner.runner = RunnerKind::Process;
-  runner.program = std::move(order.runner.program);
-  runner.arguments = std::move(order.runner.arguments);
-  runner.environment = std::move(order.runner.environment);
-  runner.working_directory = std::move(order.runner.working_directory);
-  processes[order.band.value()]->warm(order.lanes, runner);
 }
 
 // The store answers on its own thread; the news go the way of all others.
@@ -446,9 +435,9 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
 }
 
 void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action) {
-  const Template* process = action.program->runner == RunnerKind::Process ? action.program : nullptr;
-  const OperatorRegistry::Found known = process == nullptr ? operator_of(*action.program) : OperatorRegistry::Found{};
-  const bool unknown = process == nullptr && known.run == nullptr;
+  const bool native = action.program->runner == RunnerKind::Native;
+  const OperatorRegistry::Found known = native ? operator_of(*action.program) : OperatorRegistry::Found{};
+  const bool unknown = native && known.run == nullptr;
   // One that is offered is refused when its turn comes.
   if (unknown && action.offered) return;
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
@@ -456,21 +445,15 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   NativeRun started;
   const JobId after = action.within_job ? action.id.job : JobId::none();
   NativeRun& run = action.offered ? band.add_offer(after, inputs_of(action)) : started;
-  run.process = process;
-  run.function = known.run;
-  run.on_devices = known.on_devices;
-  run.name = action.program->program;
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
   run.attempt = action.attempt;
   run.identity = action.identity;
-  run.milli_slots = static_cast<std::uint32_t>(action.program->request.slots.value());
-  run.memory_bytes = static_cast<std::uint64_t>(action.program->request.memory.value());
-  run.device_bytes = action.program->request.device_memory;
-  run.output_count = action.program->output_count;
-  run.template_payload = action.program->payload;
-  run.empty_inputs = action.omitted_inputs;
+  run.program = action.program;
+  run.function = known.run;
   run.payload = action.payload;
+  run.empty_inputs = action.omitted_inputs;
+  run.on_devices = known.on_devices;
   if (!action.offered) band.start(action.lane, started, inputs_of(action));
 }
 

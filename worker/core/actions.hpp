@@ -10,6 +10,7 @@
 
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
+#include "common/base/seldom.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
 #include "worker/core/latched_queue.hpp"
@@ -29,18 +30,18 @@ namespace worker_action {
 struct StartSubtask {
   RecordIndex record;
   SubtaskId id;
-  Attempt attempt;
   BandIndex band;
   SlotIndex lane;
-  bool resumed = false;  ///< Go on with the run that had yielded.
+  Attempt attempt;
   const Template* program = nullptr;
   std::string_view payload;
   std::span<const RunInput> inputs;
-  std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
   JobIdentity identity{};            ///< Of its job; none: the supervisor does not say it.
+  std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
   /// Not yet: a lane of the band that ends a run may take it over, in the order of these actions. It has no lane then.
   bool offered = false;
   bool within_job = false;  ///< The same, but only after a run of the same job.
+  bool resumed = false;     ///< Go on with the run that had yielded.
 };
 /// Ask a run to stop, or end it. Each is said at most once for a run, the end once more when it is overdue.
 struct StopRun {
@@ -130,18 +131,11 @@ struct RestartRunners {
   BandIndex band;
   std::vector<SlotIndex> lanes;
 };
-/// What tells one process runner from another.
-struct RunnerProgram {
-  std::string program;
-  std::vector<std::string> arguments;
-  std::vector<std::string> environment;
-  std::string working_directory;
-};
-/// Lanes that are idle will want such a runner: it may be started now. Nothing depends on it.
+/// Lanes that are idle will want a process runner for this template: it may be started now. Nothing depends on it.
 struct WarmRunners {
   BandIndex band;
   std::vector<SlotIndex> lanes;
-  RunnerProgram runner;
+  const Template* program = nullptr;  ///< Stays as it is while the action is carried out.
 };
 /// The data under this number are that job's: no other's are given out under it. No identity: the job is forgotten.
 struct NameJob {
@@ -150,7 +144,7 @@ struct NameJob {
 };
 /// The peer has broken the protocol in a way that frames cannot show; log it.
 struct Reject {
-  Error error;
+  Seldom<Error> error;
 };
 }  // namespace worker_action
 

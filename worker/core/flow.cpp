@@ -185,6 +185,14 @@ bool WorkerCore::is_empty(const SubtaskRecord& record, const RunInput& input) co
   return input.empty || jobs_[record.job].settled.contains(input.producer);
 }
 
+// Of its job no datum has ever been here, so all that it reads is empty and nobody need look: each input was empty when
+// it was assigned, or its producer has settled since. A datum that has gone has left `settled`. REQUIRES: its producers
+// have finished.
+bool WorkerCore::reads_nothing(const SubtaskRecord& record) const {
+  const JobContext& job = jobs_[record.job];
+  return !job.data.valid() && !job.settled.has_erased();
+}
+
 // Returns the first input that is neither empty nor anywhere, as far as is known here.
 std::optional<DataKey> WorkerCore::pin_inputs(RecordIndex index) {
   SubtaskRecord& record = records_[index];
@@ -485,7 +493,8 @@ ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   bool spilled = false;
   const bool any_datum = jobs_[record.job].data.valid();
-  for (const RunInput& input : record.inputs) {
+  const std::span<const RunInput> looked_at = reads_nothing(record) ? std::span<const RunInput>{} : record.inputs;
+  for (const RunInput& input : looked_at) {
     const DatumIndex datum = any_datum ? data_.find(key_of(record, input)) : DatumIndex::none();
     if (datum.valid() ? data_[datum].place == DatumPlace::Here : is_empty(record, input)) continue;
     const DatumPlace place = datum.valid() ? data_[datum].place : DatumPlace::Remote;

@@ -16,7 +16,9 @@ JobReports& ReportBuffer::section(JobId job, const JobIdentity& identity) {
   for (std::size_t i = 0; i < std::min(sections.size(), kLookedAt); ++i)
     if (JobReports& known = sections[sections.size() - 1 - i]; known.job == job && known.identity == identity)
       return known;
-  return sections.emplace_back(JobReports{job, {}, {}, {}, {}, identity});
+  JobReports& fresh = sections.emplace_back(JobReports{job, {}, {}, {}, {}, identity});
+  fresh.attempts.reserve(attempts_expected_);
+  return fresh;
 }
 
 void ReportBuffer::add_replica(const ReplicaReport& replica) { batch_.replicas.push_back(replica); }
@@ -33,6 +35,7 @@ ReportBatch ReportBuffer::take(Instant now) {
   for (const JobReports& job : batch_.jobs)
     kept.jobs.push_back(JobReports{job.job, job.attempts, job.outputs, job.failures, {}, job.identity});
   last_sent_ = now;
+  attempts_expected_ = batch_.jobs.empty() ? 0 : count_ / batch_.jobs.size();
   count_ = 0;
   return std::exchange(batch_, {});
 }

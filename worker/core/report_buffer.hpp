@@ -33,7 +33,7 @@ class ReportBuffer {
   void add_replica(const ReplicaReport& replica);
   void set_loads(std::vector<BandLoad> loads, const WorkerCounters& counters) {
     batch_.loads = std::move(loads);
-    batch_.counters = counters;
+    batch_.counters.edit() = counters;
   }
   bool empty() const { return count_ == 0 && batch_.replicas.empty() && batch_.loads.empty(); }
   /// True if the batch should leave now. `idle`: nothing runs that could add to it soon.
@@ -61,6 +61,7 @@ class ReportBuffer {
   const Duration report_after_;
   ReportBatch batch_;
   std::uint32_t count_ = 0;
+  std::size_t attempts_expected_ = 0;  ///< In a section, as in those of the last batch.
   std::uint64_t next_number_ = 1;
   Instant last_sent_{};
   std::deque<Unapplied> unapplied_;

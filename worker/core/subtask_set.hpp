@@ -8,8 +8,8 @@
 
 namespace penstock::worker {
 
-/// Words appear with their first member and go with their last: 8 KiB for up to 65,536 neighbours. Cost: three loads.
-/// Single-threaded.
+/// Words appear with their first member and go with their last: 8 KiB for up to 65,536 neighbours. Cost: three loads, and
+/// one for a neighbour of the latest member. Single-threaded.
 class SubtaskSet {
  public:
   bool contains(SubtaskIndex subtask) const {
@@ -17,24 +17,40 @@ class SubtaskSet {
     return word != nullptr && (word->bits & bit_of(subtask)) != 0;
   }
   void insert(SubtaskIndex subtask) {
-    Word* word = words_.find(subtask.value() / 64);
-    if (word == nullptr || word->bits == 0) word = &words_.use(subtask.value() / 64);
-    word->bits |= bit_of(subtask);
+    if (subtask.value() / 64 != latest_number_) [[unlikely]]
+      look_at(subtask.value() / 64);
+    latest_->bits |= bit_of(subtask);
   }
   void erase(SubtaskIndex subtask) {
+    has_erased_ = true;
     Word* word = words_.find(subtask.value() / 64);
     if (word == nullptr || word->bits == 0) return;
     word->bits &= ~bit_of(subtask);
-    if (word->bits == 0) words_.free(subtask.value() / 64);
+    if (word->bits != 0) return;
+    words_.free(subtask.value() / 64);
+    if (subtask.value() / 64 == latest_number_) latest_number_ = kNone;
   }
+  /// Whether `erase` was ever called, for a member or not: if not, whatever was inserted is here.
+  bool has_erased() const { return has_erased_; }
 
  private:
   struct Word {
     std::uint64_t bits = 0;
   };
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  // Apart: what is done for each subtask should not make room for what is done for one of 64.
+  [[gnu::noinline]] void look_at(std::uint32_t number) {
+    Word* word = words_.find(number);
+    latest_ = word == nullptr || word->bits == 0 ? &words_.use(number) : word;
+    latest_number_ = number;
+  }
   static std::uint64_t bit_of(SubtaskIndex subtask) { return std::uint64_t{1} << (subtask.value() % 64); }
 
   SparseCells<Word> words_;
+  Word* latest_ = nullptr;  ///< The word of `latest_number_`, which has members; words never move.
+  std::uint32_t latest_number_ = kNone;
+  bool has_erased_ = false;
 };
 
 }  // namespace penstock::worker

@@ -58,8 +58,7 @@ void WorkerCore::warm_runners(Band& band, const RunnerWish& wish, ResourceVector
   const std::uint32_t count = fill(content.request, most, room);
   if (!band.runner_kinds.order(wish.kind, count)) return;
   PENSTOCK_COVERAGE_MARK("runners were started before they were needed");
-  worker_action::WarmRunners warm{band.index, band.execute.next_lanes(count), {}};
-  warm.runner = {content.program, content.arguments, content.environment, content.working_directory};
+  worker_action::WarmRunners warm{band.index, band.execute.next_lanes(count), &content};
   if (!warm.lanes.empty()) out_->add(std::move(warm));
 }
 

@@ -185,7 +185,7 @@ RecordIndex WorkerCore::find_record(JobSlot job, SubtaskIndex subtask) const {
 }
 
 void WorkerCore::reject(ErrorCode code, std::string subject, std::string message) {
-  out_->add(worker_action::Reject{Error{code, std::move(subject), std::move(message), {}}});
+  out_->add(worker_action::Reject{Seldom{Error{code, std::move(subject), std::move(message), {}}}});
 }
 
 // Whoever waits for a datum waits for something that is under way or has its turn.

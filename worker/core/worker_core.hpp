@@ -146,6 +146,7 @@ class WorkerCore {
   Bytes input_bytes(const SubtaskRecord& record) const;
   bool is_empty(const SubtaskRecord& record, const RunInput& input) const;
   std::optional<DataKey> pin_inputs(RecordIndex index);
+  bool reads_nothing(const SubtaskRecord& record) const;
   static void omit_inputs(SubtaskRecord& record);
   void unpin(DatumIndex index);
   void want(DatumIndex index, RecordIndex waiter);

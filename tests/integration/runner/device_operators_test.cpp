@@ -40,13 +40,14 @@ class DeviceOperators : public ::testing::Test {
   /// Runs one operator to its end; its output.
   DataKey run(const std::string& name, const std::string& payload, std::vector<DataKey> inputs = {}) {
     const OperatorRegistry::Found found = registry.find(name);
+    program.request.device_memory = requested;
     NativeRun what;
+    what.program = &program;
     what.id = {JobId{1}, SubtaskIndex{++runs}};
     what.attempt = Attempt{1};
     what.function = found.run;
     what.on_devices = found.on_devices && knows_devices;
     what.payload = payload;
-    what.device_bytes = requested;
     std::unique_lock lock{mutex};
     ended = false;
     lanes->start(SlotIndex{0}, what, std::move(inputs));
@@ -67,6 +68,7 @@ class DeviceOperators : public ::testing::Test {
   ObjectStore store;
   DeviceTier* tier = nullptr;
   OperatorRegistry registry;
+  Template program;
   std::mutex mutex;
   std::condition_variable news;
   bool ended = false;

@@ -29,14 +29,15 @@ class ExampleOperators : public ::testing::Test {
 
   /// Runs one operator to its end; what it wrote to output 0.
   std::string run(const std::string& name, const std::string& payload, std::vector<DataKey> inputs = {},
-                  std::uint32_t milli_slots = 1000) {
+                  std::int64_t milli_slots = 1000) {
+    program.request.slots = MilliSlots{milli_slots};
+    program.output_count = 2;
     NativeRun what;
+    what.program = &program;
     what.id = {JobId{1}, SubtaskIndex{++runs}};
     what.attempt = Attempt{1};
     what.function = registry.find(name).run;
     what.payload = payload;
-    what.milli_slots = milli_slots;
-    what.output_count = 2;
     std::unique_lock lock{mutex};
     ended = false;
     lanes.start(SlotIndex{0}, what, std::move(inputs));
@@ -61,6 +62,7 @@ class ExampleOperators : public ::testing::Test {
 
   OperatorRegistry registry;
   ObjectStore store;
+  Template program;
   std::uint32_t runs = 0;
   std::mutex mutex;  // Guards what the lane's thread tells.
   std::condition_variable news;

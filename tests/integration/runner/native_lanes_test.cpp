@@ -2,6 +2,7 @@
 #include "worker/runner/native/native_lanes.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "common/base/attempt_id.hpp"
 #include "common/protocol/loan.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/spill_thread.hpp"
@@ -37,6 +39,7 @@ class NativeLanesTest : public ::testing::Test {
     run.ticket = ticket;
     run.id = {JobId{1}, SubtaskIndex{static_cast<std::uint32_t>(ticket)}};
     run.attempt = Attempt{1};
+    run.program = &program;
     run.function = function;
     run.empty_inputs = 2;
     return run;
@@ -63,6 +66,7 @@ class NativeLanesTest : public ::testing::Test {
     return {reinterpret_cast<const char*>(blob->bytes().data()), blob->bytes().size()};
   }
 
+  const Template program;
   ObjectStore store;
   std::mutex mutex;  // Guards `idle`.
   std::condition_variable news;
@@ -209,6 +213,55 @@ TEST_F(NativeLanesTest, AnOperatorSeesTheWholeAttemptAndItsName) {
   EXPECT_EQ(output_of(run), "1 4294967297 " + identity + "-3-4294967297");
 }
 
+int fail_with_an_output(penstock_call* call) {
+  const std::string name = call->attempt_id(call);
+  if (write_output(call, "of the failed run") != 0) return 1;
+  if (call->device_output(call, 0, 64) != 0) return 0;  // The band has no device: that is recorded as the reason.
+  return call->fail(call, ("failed as " + name).c_str());
+}
+int return_seven(penstock_call*) { return 7; }
+
+// A lane has one call for all its runs.
+TEST_F(NativeLanesTest, NothingOfARunIsSeenByTheNextOneOfItsLane) {
+  NativeRun run = run_of(3, fail_with_an_output);
+  EXPECT_EQ(output_of(run), "failed: failed as " + attempt_id_of({}, run.id.index, run.attempt));
+  EXPECT_EQ(store.find(DataKey{run.id, 0}), nullptr);
+  run = run_of(4, return_seven);
+  EXPECT_EQ(output_of(run), "failed: returned 7");
+  run.function = do_nothing;
+  EXPECT_EQ(output_of(run), "");
+  run = run_of(5, say_attempt);
+  run.attempt = Attempt{2};
+  EXPECT_EQ(output_of(run), "2 2 " + attempt_id_of({}, run.id.index, run.attempt));
+}
+
+/// More than the allocator ever takes from its heap, so that it counts these bytes apart and gives them back at once.
+constexpr std::size_t kLargeOutput = 64UL << 20U;
+
+int allocate_and_fail(penstock_call* call) {
+  const std::size_t before = ::mallinfo2().hblkhd;
+  if (call->output(call, 0, kLargeOutput) == nullptr) return call->fail(call, "no memory");
+  return call->fail(call, ::mallinfo2().hblkhd >= before + kLargeOutput ? "on purpose" : "the bytes are not counted");
+}
+
+TEST_F(NativeLanesTest, WhatAFailedRunHasMadeIsFreedWithItsEnd) {
+  StoreOptions options;
+  options.segment_bytes_min = kLargeOutput * 2;
+  ObjectStore plain{options};
+  NativeLanes other{plain, {}, note_idle};
+  const std::size_t before = ::mallinfo2().hblkhd;
+  other.start(SlotIndex{0}, run_of(3, allocate_and_fail), {});
+  wait_for_idle();
+  std::vector<NativeEnd> ends;
+  other.withdraw(ends);
+  ASSERT_EQ(ends.size(), 1U);
+  ASSERT_FALSE(ends[0].succeeded);
+  if (ends[0].failure->message == "the bytes are not counted")
+    GTEST_SKIP() << "the allocator of a sanitizer counts nothing";
+  EXPECT_EQ(ends[0].failure->message, "on purpose");
+  EXPECT_LT(::mallinfo2().hblkhd, before + kLargeOutput);
+}
+
 // `penstock_call` as it is in operator.h of ABI 2: what was built then finds each member where it was.
 extern "C" struct EarlierCall {
   std::uint32_t abi, slot, milli_slots, attempt;
@@ -338,7 +391,9 @@ int run_without_threads() {
   ObjectStore store;
   std::atomic<int> idle{0};
   NativeLanes lanes{store, {}, [&] { ++idle; }};
+  const Template program;
   NativeRun run;
+  run.program = &program;
   run.ticket = 1;
   run.function = do_nothing;
   std::vector<NativeEnd> ends;

@@ -369,7 +369,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
     } else if (const auto* explanation = std::get_if<SendExplanation>(&action)) {
       send(explanation->answer);
     } else if (const auto* reject = std::get_if<Reject>(&action)) {
-      world_.oracle().breach("worker rejects: " + to_string(reject->error));
+      world_.oracle().breach("worker rejects: " + to_string(*reject->error));
     } else if (const auto* restart = std::get_if<RestartRunners>(&action)) {
       const RestartRunners what = *restart;
       deliver([this, what] { handle(worker_event::LanesRestarted{what.band, what.lanes}); });

@@ -64,20 +64,23 @@ class BoundArena : public tbb::task_scheduler_observer {
   const RunningOperator* const running_;
 };
 
-/// What an operator sees, with what it may not see behind it.
+/// What an operator sees, with what it may not see behind it. A lane has one for all its runs: to make one takes as long
+/// as the shortest runs.
 struct Call : penstock_call {
-  std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
+  // Of the lane.
   const ObjectStore* store = nullptr;
-  DeviceRun* on_device = nullptr;
-  std::uint16_t output_count = 1;
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
   const std::atomic<bool>* ending = nullptr;
-  std::uint64_t ticket = 0;
-  const NativeRun* run = nullptr;
-  std::once_flag named;  // Threads of an operator may ask at once.
-  std::string attempt_text;
+  const NativeRun* run = nullptr;  ///< Where each of its runs is in turn.
+  // Of one run.
+  DeviceRun* on_device = nullptr;
+  std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
+  std::mutex naming;         ///< Guards the next: threads of an operator may ask for it at once.
+  std::string attempt_text;  ///< Empty: nobody has asked.
   std::string failure;
   bool exhausted = false;  ///< What it wanted last found no room on the device, for now.
+
+  std::uint16_t output_count() const { return run->program->output_count; }
 
   /// 0, with the reason.
   std::uint64_t refuse(const Error& error) {
@@ -108,7 +111,7 @@ const void* find_input_on_host(penstock_call* call, std::uint64_t index) {
 
 std::uint64_t make_output_on_device(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
   auto* self = static_cast<Call*>(call);
-  const bool sound = index < self->output_count && bytes > 0 && bytes <= (std::uint64_t{1} << 46U);
+  const bool sound = index < self->output_count() && bytes > 0 && bytes <= (std::uint64_t{1} << 46U);
   const Result<std::uint64_t> address =
       sound ? self->on_device->output(index, Bytes{static_cast<std::int64_t>(bytes)})
             : Error{ErrorCode::InvalidArgument, "output " + std::to_string(index), "is none, or has no size", {}};
@@ -119,7 +122,7 @@ std::uint64_t make_output_on_device(penstock_call* call, std::uint32_t index, st
 
 void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
   auto* self = static_cast<Call*>(call);
-  if (index >= self->output_count || bytes > (std::uint64_t{1} << 46U)) return nullptr;
+  if (index >= self->output_count() || bytes > (std::uint64_t{1} << 46U)) return nullptr;
   self->on_device->take_back(index);
   std::shared_ptr<Blob> blob = self->store->allocate(bytes);
   if (blob == nullptr) return nullptr;
@@ -135,7 +138,7 @@ void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes)
 
 int is_cancelled(penstock_call* call) {
   const auto* self = static_cast<const Call*>(call);
-  const bool cancelled = self->cancelled_ticket->load(std::memory_order_relaxed) == self->ticket ||
+  const bool cancelled = self->cancelled_ticket->load(std::memory_order_relaxed) == self->run->ticket ||
                          self->ending->load(std::memory_order_relaxed);
   return cancelled ? 1 : 0;
 }
@@ -150,9 +153,9 @@ int record_failure(penstock_call* call, const char* message) {
 // Made when it is asked for: a run may be shorter than that takes.
 const char* name_attempt(penstock_call* call) {
   auto* self = static_cast<Call*>(call);
-  std::call_once(self->named, [self] {
+  const std::lock_guard lock{self->naming};
+  if (self->attempt_text.empty())
     self->attempt_text = attempt_id_of(self->run->identity, self->run->id.index, self->run->attempt);
-  });
   return self->attempt_text.c_str();
 }
 
@@ -198,6 +201,7 @@ struct Lane {
   std::thread thread;
 
   // Of the thread.
+  Call call{};
   Pace pace;
   Preemptions preemptions;
   Duration typical_wait{};  ///< Mean of the latest waits for a run; a long one counts as `kLongWaits` of `spin_max`.
@@ -248,7 +252,9 @@ struct NativeLanes::State {
   OfferedRun* claim(JobId ended);
   NativeEnd execute(Lane& lane, std::uint32_t number);
   bool gather_inputs(Lane& lane, NativeEnd& end) const;
-  void call_operator(Call& call, Lane& lane, NativeEnd& end);
+  void prepare_call(Lane& lane, std::uint32_t number) const;
+  static void fill_call(Lane& lane, DeviceRun& on_device);
+  void call_operator(Lane& lane, NativeEnd& end) const;
   void make_alias(Call& call, NativeEnd& end) const;
   void run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end);
   void keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob, NativeEnd& end);
@@ -395,6 +401,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   pthread_setname_np(pthread_self(), ("lane-" + std::to_string(number)).c_str());
   bind_thread(config.processors);
   const CrashStack crash_stack;
+  prepare_call(lane, number);
   lane.typical_wait = config.spin_max * kLongWaits;
   BoundArena own_arena{1, config.processors};
   own_arena.execute([&] {
@@ -482,52 +489,66 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   lane.views.clear();
   if (!lane.work.inputs.empty() && !gather_inputs(lane, end)) return end;
-  DeviceRun on_device{config.tier, lane.work.inputs, run.device_bytes};
+  DeviceRun on_device{config.tier, lane.work.inputs, run.program->request.device_memory};
   on_device.make_free(run.on_devices);
-  if (run.process != nullptr) {
+  if (run.function == nullptr) {
     run_in_child(lane, number, end);
     lane.blobs.clear();
     return end;
   }
-  // Often all are empty: then those of the last such run will do.
-  std::vector<penstock_view>& views = lane.views.empty() ? lane.empty_views : lane.views;
-  const std::size_t input_count = lane.views.size() + run.empty_inputs;
-  if (views.size() < input_count) views.resize(input_count, penstock_view{nullptr, 0});
-  Call call{};
+  fill_call(lane, on_device);
+  if (run.function == alias_operator)
+    make_alias(lane.call, end);
+  else
+    call_operator(lane, end);
+  lane.blobs.clear();
+  for (auto& [output, blob] : lane.call.made)
+    if (end.succeeded) keep_output(run.id, output, std::move(blob), end);
+  lane.call.made.clear();  // What a failed run has made goes with it.
+  if (end.succeeded) on_device.keep_outputs(run.id, end.outputs);
+  return end;
+}
+
+// What is the same for all runs of the lane.
+void NativeLanes::State::prepare_call(Lane& lane, std::uint32_t number) const {
+  Call& call = lane.call;
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
-  call.milli_slots = run.milli_slots;
-  call.attempt = static_cast<std::uint32_t>(run.attempt.value());
   call.device = config.device.c_str();
-  call.memory_bytes = run.memory_bytes;
-  call.template_payload = view_of(run.template_payload);
-  call.payload = view_of(run.payload);
-  call.inputs = views.data();
-  call.input_count = input_count;
   call.output = make_output;
   call.cancelled = is_cancelled;
   call.fail = record_failure;
-  call.store = &store;
-  call.output_count = run.output_count;
-  call.cancelled_ticket = &lane.cancelled_ticket;
-  call.ticket = run.ticket;
-  call.ending = &ending;
   call.device_input = find_input_on_device;
   call.host_input = find_input_on_host;
   call.device_output = make_output_on_device;
-  call.attempt_number = run.attempt.value();
   call.attempt_id = name_attempt;
-  call.run = &run;
+  call.store = &store;
+  call.cancelled_ticket = &lane.cancelled_ticket;
+  call.ending = &ending;
+  call.run = &lane.work.run;
+  lane.running.life = config.life;
+  lane.running.overdue = &lane.overdue_ticket;
+}
+
+void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
+  const NativeRun& run = lane.work.run;
+  // Often all inputs are empty: then those of the last such run will do.
+  std::vector<penstock_view>& views = lane.views.empty() ? lane.empty_views : lane.views;
+  const std::size_t input_count = lane.views.size() + run.empty_inputs;
+  if (views.size() < input_count) views.resize(input_count, penstock_view{nullptr, 0});
+  Call& call = lane.call;
+  call.milli_slots = static_cast<std::uint32_t>(run.program->request.slots.value());
+  call.attempt = static_cast<std::uint32_t>(run.attempt.value());
+  call.attempt_number = run.attempt.value();
+  call.memory_bytes = static_cast<std::uint64_t>(run.program->request.memory.value());
+  call.template_payload = view_of(run.program->payload);
+  call.payload = view_of(run.payload);
+  call.inputs = views.data();
+  call.input_count = input_count;
   call.on_device = &on_device;
-  if (run.function == alias_operator)
-    make_alias(call, end);
-  else
-    call_operator(call, lane, end);
-  lane.blobs.clear();
-  if (!end.succeeded) return end;
-  for (auto& [output, blob] : call.made) keep_output(run.id, output, std::move(blob), end);
-  on_device.keep_outputs(run.id, end.outputs);
-  return end;
+  call.attempt_text.clear();
+  call.failure.clear();
+  call.exhausted = false;
 }
 
 void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
@@ -560,7 +581,7 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
                     run.ticket,
                     run.id,
                     run.attempt,
-                    run.process,
+                    run.program,
                     run.payload,
                     {},
                     &lane.cancelled_ticket,
@@ -574,7 +595,7 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
   wanted.inputs = inputs;
   ProcessResult result = config.processes->run(wanted);
   for (auto& [output, blob] : result.outputs)
-    if (output < run.output_count) keep_output(run.id, output, std::move(blob), end);
+    if (output < run.program->output_count) keep_output(run.id, output, std::move(blob), end);
   end.peak_bytes = result.peak_bytes;
   end.succeeded = result.failure == nullptr;
   end.failure = std::move(result.failure);
@@ -609,11 +630,15 @@ bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {
   return true;
 }
 
-void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
+void NativeLanes::State::call_operator(Lane& lane, NativeEnd& end) const {
   const NativeRun& run = lane.work.run;
+  Call& call = lane.call;
   int result = 1;
   std::string failure;
-  lane.running = {config.life, run.id, run.attempt, run.name, run.ticket, &lane.overdue_ticket};
+  lane.running.id = run.id;
+  lane.running.attempt = run.attempt;
+  lane.running.name = run.program->program;
+  lane.running.ticket = run.ticket;
   set_running_operator(&lane.running);
   const auto guarded = [&] {
     try {
@@ -626,8 +651,8 @@ void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
       failure = "threw something that is no std::exception";
     }
   };
-  if (run.milli_slots > 1000) {
-    lane.wide_arena = std::make_unique<BoundArena>(static_cast<int>((run.milli_slots + 999) / 1000), config.processors,
+  if (call.milli_slots > 1000) {
+    lane.wide_arena = std::make_unique<BoundArena>(static_cast<int>((call.milli_slots + 999) / 1000), config.processors,
                                                    &lane.running);
     lane.wide_arena->execute(guarded);
   } else {

@@ -22,23 +22,17 @@ class ProcessRunners;
 
 inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 
-/// One run of an operator. What it points to stays until the run's end has been told.
+/// One run of an operator. What it points to stays as it is until the run's end has been told. REQUIRES: `program`.
 struct NativeRun {
   std::uint64_t ticket = 0;  ///< Given back with the end.
   SubtaskId id;
   Attempt attempt;
   JobIdentity identity{};  ///< Of its job; none: not known.
-  penstock_operator_function function = nullptr;
-  bool on_devices = false;            ///< Inputs need not be on the host.
-  std::string_view name;              ///< Of the operator.
-  const Template* process = nullptr;  ///< It runs in a child process instead, with this template.
-  std::uint32_t milli_slots = 1000;
-  std::uint64_t memory_bytes = 0;
-  Bytes device_bytes{};               ///< Requested of the band's device.
-  std::uint16_t output_count = 1;
-  std::uint16_t empty_inputs = 0;  ///< After the others.
-  std::string_view template_payload;
+  const Template* program = nullptr;
+  penstock_operator_function function = nullptr;  ///< Null: it runs in a child process.
   std::string_view payload;
+  std::uint16_t empty_inputs = 0;  ///< After the others.
+  bool on_devices = false;         ///< Inputs need not be on the host.
 };
 
 /// How it ended. Outputs are in the store already.

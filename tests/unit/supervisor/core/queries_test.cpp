@@ -105,7 +105,7 @@ TEST(Queries, CountersOfAWorkerAreThoseThatItHasSaidLast) {
   for (std::uint64_t number = 1; number <= 2; ++number) {
     ReportBatch batch;
     batch.number = number;
-    if (number == 1) batch.counters = counted;  // A report without loads says nothing of them.
+    if (number == 1) batch.counters.edit() = counted;  // A report without loads says nothing of them.
     cluster.worker_says(1, batch);
   }
   const Result<Value> answer = cluster.ask("counters", {"worker-1"});

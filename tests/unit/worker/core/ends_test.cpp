@@ -154,7 +154,7 @@ TEST(Reports, LoadsFollowActivityAndThenFallSilent) {
   ASSERT_FALSE(batches.empty());
   ASSERT_EQ(batches.back().batch.loads.size(), 1U);
   EXPECT_EQ(batches.back().batch.loads[0].running, 1U);
-  ASSERT_TRUE(batches.back().batch.counters.has_value()) << "counters go with the loads";
+  ASSERT_TRUE(batches.back().batch.counters.any()) << "counters go with the loads";
   EXPECT_EQ(batches.back().batch.counters->assigned, 2U);
   worker.succeed(0);
   worker.succeed(1);

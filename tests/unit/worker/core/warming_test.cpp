@@ -18,7 +18,7 @@ class Warming : public ::testing::Test {
   std::vector<std::string> warmed() {
     std::vector<std::string> lines;
     for (const auto& warm : worker.take<worker_action::WarmRunners>()) {
-      lines.push_back(warm.runner.program);
+      lines.push_back(warm.program->program);
       for (const SlotIndex lane : warm.lanes) lines.back() += " " + std::to_string(lane.value());
     }
     return lines;

@@ -1,11 +1,11 @@
-#include "supervisor/core/seldom.hpp"
+#include "common/base/seldom.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace penstock::supervisor {
+namespace penstock {
 namespace {
 
 TEST(Seldom, ReadsAsAtFirstAndTakesAPointerUntilItIsWrittenTo) {
@@ -42,4 +42,4 @@ TEST(Seldom, WhatIsTakenIsGone) {
 }
 
 }  // namespace
-}  // namespace penstock::supervisor
+}  // namespace penstock

@@ -4,10 +4,11 @@
 #include <memory>
 #include <utility>
 
-namespace penstock::supervisor {
+namespace penstock {
 
-/// Takes a pointer until it is written to. Jobs wait by the hundred thousand, and most of what a job may come to have,
-/// nearly all of them never have: whoever reads it meanwhile finds it as it is at first.
+/// Takes a pointer until it is written to; whoever reads it before finds it as it is at first. For objects of which there
+/// are many, such as jobs that wait by the hundred thousand and never come to have most of what a job may have; and for
+/// what makes one alternative of a variant larger than all others.
 ///
 /// Passive. Cost: one pointer more to follow; an allocation when it is written to first.
 template <class T>
@@ -35,6 +36,9 @@ class Seldom {
   /// The same, where nothing has to be written that is not there: null.
   T* if_any() { return value_.get(); }
   bool any() const { return value_ != nullptr; }
+  friend bool operator==(const Seldom& one, const Seldom& other) {
+    return one.any() == other.any() && *one == *other;
+  }
   /// What it was. From now on it is as at first.
   T take() {
     if (value_ == nullptr) return T{};
@@ -50,4 +54,4 @@ class Seldom {
   std::unique_ptr<T> value_;
 };
 
-}  // namespace penstock::supervisor
+}  // namespace penstock
