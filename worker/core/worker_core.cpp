@@ -2,6 +2,9 @@
 
 namespace penstock::worker {
 
+// Each start of a subtask takes one: at 264 bytes a stencil ran 17% slower.
+static_assert(sizeof(WorkerAction) <= 96, "put what is large and rare behind a `Seldom`");
+
 WorkerCore::WorkerCore(const WorkerConfig& config, const std::vector<BandDescription>& bands)
     : config_(config),
       spill_from_(percent_of(config.store_bytes_max, config.spill_from_percent)),
