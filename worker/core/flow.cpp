@@ -185,9 +185,9 @@ bool WorkerCore::is_empty(const SubtaskRecord& record, const RunInput& input) co
   return input.empty || jobs_[record.job].settled.contains(input.producer);
 }
 
-// Of its job no datum has ever been here, so all that it reads is empty and nobody need look: each input was empty when
-// it was assigned, or its producer has settled since. A datum that has gone has left `settled`. REQUIRES: its producers
-// have finished.
+// True if no datum of the record's job has ever been here. Then each input was empty when it was assigned, or its producer
+// has settled since, and the look-ups can be left out: a datum that went would have been erased from `settled`.
+// REQUIRES: the record's producers have finished.
 bool WorkerCore::reads_nothing(const SubtaskRecord& record) const {
   const JobContext& job = jobs_[record.job];
   return !job.data.valid() && !job.settled.has_erased();

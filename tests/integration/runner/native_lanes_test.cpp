@@ -50,11 +50,12 @@ class NativeLanesTest : public ::testing::Test {
     idle = 0;
   }
   /// Runs it, and tells how it ended.
-  NativeEnd end_of(const NativeRun& run) {
-    lanes.start(SlotIndex{0}, run, {});
+  NativeEnd end_of(const NativeRun& run) { return end_of(run, lanes); }
+  NativeEnd end_of(const NativeRun& run, NativeLanes& of) {
+    of.start(SlotIndex{0}, run, {});
     wait_for_idle();
     std::vector<NativeEnd> ends;
-    lanes.withdraw(ends);
+    of.withdraw(ends);
     EXPECT_EQ(ends.size(), 1U);
     return ends.empty() ? NativeEnd{} : std::move(ends.front());
   }
@@ -250,15 +251,11 @@ TEST_F(NativeLanesTest, WhatAFailedRunHasMadeIsFreedWithItsEnd) {
   ObjectStore plain{options};
   NativeLanes other{plain, {}, note_idle};
   const std::size_t before = ::mallinfo2().hblkhd;
-  other.start(SlotIndex{0}, run_of(3, allocate_and_fail), {});
-  wait_for_idle();
-  std::vector<NativeEnd> ends;
-  other.withdraw(ends);
-  ASSERT_EQ(ends.size(), 1U);
-  ASSERT_FALSE(ends[0].succeeded);
-  if (ends[0].failure->message == "the bytes are not counted")
+  const NativeEnd end = end_of(run_of(3, allocate_and_fail), other);
+  ASSERT_FALSE(end.succeeded);
+  if (end.failure->message == "the bytes are not counted")
     GTEST_SKIP() << "the allocator of a sanitizer counts nothing";
-  EXPECT_EQ(ends[0].failure->message, "on purpose");
+  EXPECT_EQ(end.failure->message, "on purpose");
   EXPECT_LT(::mallinfo2().hblkhd, before + kLargeOutput);
 }
 

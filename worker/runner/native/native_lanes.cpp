@@ -64,8 +64,8 @@ class BoundArena : public tbb::task_scheduler_observer {
   const RunningOperator* const running_;
 };
 
-/// What an operator sees, with what it may not see behind it. A lane has one for all its runs: to make one takes as long
-/// as the shortest runs.
+/// The call that an operator sees, and behind it what only the lane uses. A lane has one call for all its runs, because
+/// making one takes as long as the shortest runs.
 struct Call : penstock_call {
   // Of the lane.
   const ObjectStore* store = nullptr;
@@ -509,7 +509,7 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   return end;
 }
 
-// What is the same for all runs of the lane.
+// Sets the members that are the same for all runs of the lane; `fill_call` sets the others.
 void NativeLanes::State::prepare_call(Lane& lane, std::uint32_t number) const {
   Call& call = lane.call;
   call.abi = PENSTOCK_OPERATOR_ABI;

@@ -41,5 +41,17 @@ TEST(Seldom, WhatIsTakenIsGone) {
   EXPECT_EQ(*text, "");
 }
 
+TEST(Seldom, OnesThatAreNotWrittenToAreEqualAndOthersByTheirContent) {
+  Seldom<std::string> text;
+  Seldom<std::string> other;
+  EXPECT_EQ(text, other);
+  text.edit() = "written";
+  EXPECT_NE(text, other);
+  other.edit() = "written";
+  EXPECT_EQ(text, other);
+  other.edit() = "otherwise";
+  EXPECT_NE(text, other);
+}
+
 }  // namespace
 }  // namespace penstock
