@@ -40,6 +40,17 @@ bool same_kind(const Template& a, const Template& b) {
          a.working_directory == b.working_directory;
 }
 
+/// The members of a template that `same_kind` compares: the others may be large, and no runner needs them to start.
+Template kind_of(const Template& program) {
+  Template kind;
+  kind.runner = RunnerKind::Process;
+  kind.program = program.program;
+  kind.arguments = program.arguments;
+  kind.environment = program.environment;
+  kind.working_directory = program.working_directory;
+  return kind;
+}
+
 /// What a runner says may be anything.
 std::int64_t told_peak(const RunnerEnd& end) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(end.peak_bytes, INT64_MAX));
@@ -226,7 +237,7 @@ void ProcessRunners::end_idle(std::function<void()> gone) {
 }
 
 void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& program) {
-  const auto kind = std::make_shared<const Template>(program);
+  const auto kind = std::make_shared<const Template>(kind_of(program));
   for (const SlotIndex index : lanes) state_->lane_at(index);
   const std::lock_guard lock{state_->mutex};
   if (state_->ending) return;
@@ -429,10 +440,7 @@ Result<Kept> ProcessRunners::State::start(const Template& program) {
   set_variables(options.environment, {kept.mark});
   Result<std::unique_ptr<Child>> child = Child::start(program, options);
   if (!child) return std::move(child).error();
-  kept.kind.program = program.program;
-  kept.kind.arguments = program.arguments;
-  kept.kind.environment = program.environment;
-  kept.kind.working_directory = program.working_directory;
+  kept.kind = kind_of(program);
   kept.child = std::move(child).value();
   const std::lock_guard lock{mutex};
   kept.guard_line = guard.enter(kept.child->group());
