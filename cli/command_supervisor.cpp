@@ -109,7 +109,7 @@ class LeaseWatched {
 };
 
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
-  spare_limited_address_space();
+  set_up_allocator();
   ReloadSignals reload_signals;  // Before the first thread.
   raise_open_files_limit();
   Result<FileConfig> config = load_config(invocation);

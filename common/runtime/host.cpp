@@ -78,7 +78,8 @@ MemoryBounds read_memory_bounds() {
   return bounds;
 }
 
-void spare_limited_address_space() {
+void set_up_allocator() {
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(kOwnPagesFrom.value()));
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
 }
