@@ -297,7 +297,7 @@ SUPERVISOR = {
     "begins-on-what-is-given-back": Defect(
         "a worker gives a gang's slots back while the supervisor still counts on them",
         [("supervisor/core/barriers.cpp",
-          "std::max(share.barrier->until - now_, Duration{0}) + config_.worker_lost_after;",
+          "std::max(share.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;",
           "std::chrono::milliseconds{2};")],
         POLICY),
     "grace-of-the-site": Defect(
@@ -310,7 +310,7 @@ SUPERVISOR = {
         "a load report counts as progress: a cluster that stands still is never told of",
         [("supervisor/core/assigner.cpp",
           "  band.load = load;\n",
-          "  band.load = load;\n  progress_at_ = now_;\n")]),
+          "  band.load = load;\n  progress_at_ = event_.now;\n")]),
     "failure-charged-again": Defect(
         "a failure that was written is charged again when its worker repeats it to the next life",
         [("supervisor/core/claims.cpp",
@@ -363,27 +363,26 @@ SUPERVISOR = {
     "drain-not-written": Defect(
         "an answered drain is not in the journal",
         [("supervisor/core/workers.cpp",
-          "  if (durable())\n    records_.push_back(record::WorkerJoined{worker.id, worker.incarnation, "
-          "worker.description.name,\n                                            "
-          "worker.description.shared_storage, draining, true});\n",
+          "  gate_.write(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,\n"
+          "                                   worker.description.shared_storage, draining, true});\n",
           "")],
         "unit_supervisor:ClaimsTest.ADrainThatWasAnsweredStandsEvenIfItsWorkerHasNotHeardOfIt"),
     "order-answered-before-written": Defect(
         "the answer to an order leaves before the order is on the disk",
-        [("supervisor/core/durability.cpp",
+        [("supervisor/core/ledger/commit_gate.cpp",
           "return !records_.empty() && !trouble_.has_value();",
           "return false;")],
         "unit_supervisor:Durability.AnOrderIsAnsweredWhenItIsWrittenAndAQuestionAtOnce"),
     "reports-acknowledged-early": Defect(
         "a worker may forget what it has reported before that is on the disk",
         [("supervisor/core/durability.cpp",
-          "  if (!indices_.with_news.empty()) return;\n",
-          "")]),
+          "  if (indices_.with_news.empty()) mail_.acknowledge_reports();\n",
+          "  mail_.acknowledge_reports();\n")]),
     "runs-before-written": Defect(
         "a job is given out before it is on the disk",
         [("supervisor/core/acceptance.cpp",
-          "  if (!durable()) return place_sources(job);\n",
-          "  place_sources(job);\n  if (!durable()) return;\n")]),
+          "  if (!gate_.durable()) return place_sources(job);\n",
+          "  place_sources(job);\n  if (!gate_.durable()) return;\n")]),
     "told-again-after-restart": Defect(
         "what a client was told of before a restart is told again when it has to run again",
         [("supervisor/core/recovery.cpp",
@@ -425,7 +424,7 @@ SUPERVISOR = {
     "overlap-forgotten-at-restart": Defect(
         "what must not overlap, and nobody has claimed, is given out at once after a restart",
         [("supervisor/core/claims.cpp",
-          "  job.overlap_until = overlap_over_at(config_, now_);\n  // Whoever",
+          "  job.overlap_until = overlap_over_at(config_, event_.now);\n  // Whoever",
           "  job.overlap_until = Instant{};\n  // Whoever")]),
     "runnable-not-counted-down": Defect(
         "what has left a band counts there as able to run",
@@ -445,12 +444,12 @@ SUPERVISOR = {
     "withdrawal-not-written": Defect(
         "a job that was refused because the disk was full runs in the next life",
         [("supervisor/core/durability.cpp",
-          "  records_.push_back(record::JobForgotten{id});\n}",
+          "  gate_.write(record::JobForgotten{id});\n}",
           "}")]),
     "made-outputs-not-written": Defect(
         "what a subtask has made counts as empty after a restart",
         [("supervisor/core/reports.cpp",
-          "      if (durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});\n",
+          "      if (gate_.durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});\n",
           "")]),
     "failure-not-charged": Defect(
         "failures count for nothing: a subtask that always fails is run for ever",
@@ -465,8 +464,8 @@ SUPERVISOR = {
     "retry-before-inputs": Defect(
         "what is tried again after a while does not wait for what it reads",
         [("supervisor/core/failures.cpp",
-          "    if (hot.unplaced == 0)\n      become_placeable(job, timer.subtask);",
-          "    if (hot.unplaced <= job.total())\n      become_placeable(job, timer.subtask);")]),
+          "    if (hot.unplaced == 0)\n      become_placeable(job, timer->subtask);",
+          "    if (hot.unplaced <= job.total())\n      become_placeable(job, timer->subtask);")]),
     "made-again-not-waited-for": Defect(
         "readers do not wait for what is made again",
         [("supervisor/core/failures.cpp",

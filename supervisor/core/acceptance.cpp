@@ -102,8 +102,8 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
     refuse(client, reply, name.error());
     return false;
   }
-  if (trouble_.has_value()) {
-    refuse(client, reply, *trouble_);
+  if (gate_.trouble().has_value()) {
+    refuse(client, reply, *gate_.trouble());
     return false;
   }
   const Result<void> owned = check_policy_of(spec);
@@ -124,14 +124,14 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   job.followers.push_back(client);
   indices_.follows.emplace(client, id);
   take_loans(job);
-  if (!durable()) return place_sources(job);
+  if (!gate_.durable()) return place_sources(job);
   job.waiting_for_disk = true;
-  accepting_.push_back({issued_ + 1, id});
+  accepting_.push_back({gate_.next_ticket(), id});
   if (!graph.written_as.valid()) graph.written_as = id;
   graphs_.join(graph);  // Whatever becomes of the job: whoever writes reads it meanwhile.
-  being_written_.push_back({issued_ + 1, &graph});
-  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted), graph.written_as,
-                                         job.scale.code(), identity});
+  being_written_.push_back({gate_.next_ticket(), &graph});
+  gate_.write(record::JobAccepted{id, job.spec, &job.shape->graph(), clock_.unix_ms(job.submitted), graph.written_as,
+                                  job.scale.code(), identity});
 }
 
 // What the next job of the same graph begins with, so that bands get their whole credit at once.

@@ -33,12 +33,12 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   if (job.held) return;  // It stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
-  const Instant unclaimed_until = claims_open_ > 0 ? later(now_, config_.reclaim_wait) : Instant{};
-  if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > now_) {
+  const Instant unclaimed_until = claims_open_ > 0 ? later(event_.now, config_.reclaim_wait) : Instant{};
+  if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > event_.now) {
     PENSTOCK_COVERAGE_MARK("a subtask waits until its lost worker has ended it");
     hot.band = BandSlot::none();
     hot.phase = SubtaskPhase::Backoff;
-    return add(timers_, RetryTimer{until, job.id, subtask, hot.attempt});
+    return timers_.add(RetryTimer{until, job.id, subtask, hot.attempt});
   }
   hot.phase = SubtaskPhase::Placeable;
   const Loan* loan = job.shape->loan_of(subtask);
@@ -116,7 +116,7 @@ BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) 
   const BandSlot slot{search_.hungry.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
   const BandEntry& band = workers_[slot];
   const bool wants = job.hot[subtask].missing == 0 || band.in_flight + band.ready_here == 0 ||
-                     now_ >= later(band.hungry_since, config_.steal_after * kPatience);
+                     event_.now >= later(band.hungry_since, config_.steal_after * kPatience);
   return wants ? slot : BandSlot::none();
 }
 

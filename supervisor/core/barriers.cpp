@@ -65,7 +65,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     return std::exchange(barrier.told, false);
   }
   PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
-  barrier.begin(++policy_.barriers, now_, later(now_, policy_.config.gang_barrier));
+  barrier.begin(++policy_.barriers, event_.now, later(event_.now, policy_.config.gang_barrier));
   policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
   return true;
 }
@@ -102,7 +102,7 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   entitlement.barrier = share.barrier->number;
   // Who has not heard by then that the gang begins must not hold slots for it, and is lost: the order is ours to keep,
   // whatever workers are configured to.
-  entitlement.barrier_max = std::max(share.barrier->until - now_, Duration{0}) + config_.worker_lost_after;
+  entitlement.barrier_max = std::max(share.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
@@ -111,7 +111,7 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   entitlement.named = share.beside_least->named;
   for (NamedAmount& each : entitlement.named)
     each.amount = std::min(each.amount, INT64_MAX / std::max<std::int64_t>(runs, 1)) * runs;
-  entitlement.patience = std::max(share.barrier->patient_until() - now_, Duration{0});
+  entitlement.patience = std::max(share.barrier->patient_until() - event_.now, Duration{0});
 }
 
 /// Where quotas count, a gang is as many portions as there are in it.
@@ -125,7 +125,7 @@ std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const
 void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
   // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
   if (const Seldom<GangBarrier>& at = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
-      !at->waits() || now_ >= at->until)
+      !at->waits() || event_.now >= at->until)
     return;
   GangBarrier& barrier = job.shares->kinds.edit(kind).barrier.edit();
   std::uint64_t given = 0;
@@ -203,7 +203,7 @@ void SupervisorCore::give_up_late_barriers() {
       if (job.shares == nullptr || job.cancelling) continue;
       const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
       if (!barrier.waits()) continue;
-      if (now_ >= barrier.until)
+      if (event_.now >= barrier.until)
         give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(barrier.until - barrier.since) +
                                        ", " + barrier_text(job, kind));
       else
@@ -254,7 +254,7 @@ void SupervisorCore::free_gang(const Job& job, WorkerSlot slot) {
   batch.version = ++policy_.version;
   for (const BandSlot band : workers_[slot].bands)
     batch.entitlements.push_back({job.id, workers_[band].id.band, MilliSlots::max(), 0});
-  tell(slot, std::move(batch));
+  mail_.tell(slot, std::move(batch));
 }
 
 /// How far it has come, for people; whom it waits for.
@@ -277,8 +277,8 @@ std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
 /// The same of one that waits, with its times.
 std::string SupervisorCore::barrier_hold(const Job& job, BandKind kind) const {
   const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
-  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - barrier.since) + ", and in " +
-         seconds_text(barrier.until - now_) + " all are given back";
+  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(event_.now - barrier.since) +
+         ", and in " + seconds_text(barrier.until - event_.now) + " all are given back";
 }
 
 }  // namespace penstock::supervisor

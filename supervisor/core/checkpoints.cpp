@@ -18,7 +18,7 @@ void SupervisorCore::receive_checkpoint(WorkerSlot slot, Job& job, const Replica
     return drop_copy(slot, job, report);
   }
   note_checkpoint(job, subtask, workers_[slot].incarnation);
-  if (!durable()) return;
+  if (!gate_.durable()) return;
   if (job.state != JobState::Running) return record_end(job);  // Its outputs are kept, and so is this.
   job.new_checkpoints.push_back({report.producer.index, workers_[slot].incarnation});
   count_news(job);  // So that it is written with them.
@@ -94,8 +94,8 @@ void SupervisorCore::note_lost_writer(Incarnation writer) {
   look_for_old_checkpoints_ = true;
   while (lost_writers_.size() > config_.lost_writers_max) {
     PENSTOCK_COVERAGE_MARK("checkpoints of a lost worker stay for ever");
-    if (durable() && lost_writers_.front().written)
-      records_.push_back(record::WriterForgotten{lost_writers_.front().writer});
+    if (gate_.durable() && lost_writers_.front().written)
+      gate_.write(record::WriterForgotten{lost_writers_.front().writer});
     lost_writers_.pop_front();
   }
 }
@@ -109,15 +109,15 @@ void SupervisorCore::remove_old_checkpoints() {
     if (!reader.valid() || checkpoints_of_.contains(lost.writer)) return false;
     order.writers.push_back(lost.writer);
     // A crash before this is written asks once more, and there is nothing left then.
-    if (durable() && lost.written) records_.push_back(record::WriterForgotten{lost.writer});
+    if (gate_.durable() && lost.written) gate_.write(record::WriterForgotten{lost.writer});
     return true;
   });
   if (!order.writers.empty()) {
     PENSTOCK_COVERAGE_MARK("checkpoints of a lost worker are removed");
-    tell(reader, std::move(order));
+    mail_.tell(reader, std::move(order));
   }
   for (LostWriter& lost : lost_writers_)
-    if (durable() && !std::exchange(lost.written, true)) records_.push_back(record::WriterLost{lost.writer});
+    if (gate_.durable() && !std::exchange(lost.written, true)) gate_.write(record::WriterLost{lost.writer});
 }
 
 WorkerSlot SupervisorCore::any_reader() const {

@@ -13,8 +13,8 @@ void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected
   expected_ = std::move(expected);
   if (expected_.empty()) return;
   reclaiming_ = true;
-  reclaim_end_.until = later(now_, config_.reclaim_wait);
-  reclaim_end_.latest = later(now_, config_.reclaim_wait * 3);
+  reclaim_end_.until = later(event_.now, config_.reclaim_wait);
+  reclaim_end_.latest = later(event_.now, config_.reclaim_wait * 3);
 }
 
 /// None if no earlier life has written down that this life of the worker may hold something: it was given up as lost,
@@ -30,9 +30,9 @@ std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, I
   if (!reclaiming_ || reclaim_end_.ticket) {
     PENSTOCK_COVERAGE_MARK("a worker came back late");
     std::erase_if(lost_writers_, [&](const LostWriter& lost) { return lost.writer == incarnation; });
-    if (found->shared_storage) joined_.push_back(record::WriterForgotten{incarnation});
+    if (found->shared_storage) gate_.write_with_next(record::WriterForgotten{incarnation});
     found->again = true;
-    joined_.push_back(*found);  // It was written to be gone.
+    gate_.write_with_next(*found);  // It was written to be gone.
   }
   record::WorkerJoined known = std::move(*found);
   expected_.erase(found);
@@ -66,15 +66,15 @@ bool SupervisorCore::means_another(WorkerSlot slot, JobId job, const JobIdentity
 }
 
 void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
-  if (!knows(claimed.job)) return tell(slot, ForgetJob{claimed.job});
+  if (!knows(claimed.job)) return mail_.tell(slot, ForgetJob{claimed.job});
   Job& job = *jobs_[claimed.job.value()];
-  if (job.state != JobState::Running && job.outputs.empty()) return tell(slot, ForgetJob{claimed.job});
+  if (job.state != JobState::Running && job.outputs.empty()) return mail_.tell(slot, ForgetJob{claimed.job});
   if (std::find(job.known_workers.begin(), job.known_workers.end(), workers_[slot].id) == job.known_workers.end())
     job.known_workers.push_back(workers_[slot].id);
   if (job.state != JobState::Running) return;  // Its outputs are kept where they are until the job is released.
   if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
   job.known_of[slot.value()] |= Job::kHeardOf;
-  tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
+  mail_.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
   if (job.shares == nullptr && job.spec.policy.gang > 0) free_gang(job, slot);
   const bool elsewhere = !claimed.attempts.empty() && goes_on_elsewhere(job, slot);
   for (const ClaimedAttempt& attempt : claimed.attempts) {
@@ -86,7 +86,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     policy_.agenda.look_at(job.id);
     // Its worker may not have heard of what an operator has ordered last.
     if (job.priority_changes->contains(attempt.subtask))
-      tail_of_outbox<PriorityBatch>(slot, job.id)
+      mail_.last<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
     if (attempt.stage == ClaimedStage::Running) {
       note_started(job, attempt.subtask.value());
@@ -128,7 +128,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
   hot.flags |= SubtaskFlag::kAdopted;
   BandEntry& band = workers_[hot.band];
-  if (band.in_flight == 0) band.progress_at = now_;  // How long it has been at it before nobody knows.
+  if (band.in_flight == 0) band.progress_at = event_.now;  // How long it has been at it before nobody knows.
   ++band.in_flight;
   ++job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, 1);
@@ -161,8 +161,9 @@ bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt a
 void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt) {
   if (subtask >= job.total()) return;
   PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
-  hold_for_overlap(job, subtask, overlap_over_at(config_, now_));  // Its worker may be cut off before it hears of it.
-  CancelBatch& batch = tail_of_cancels(slot, job.id, true);
+  hold_for_overlap(job, subtask,
+                   overlap_over_at(config_, event_.now));  // Its worker may be cut off before it hears of it.
+  CancelBatch& batch = mail_.last_cancels(slot, job.id, true);
   batch.kill_after = Duration{0};
   batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{attempt}});
 }
@@ -187,7 +188,7 @@ void SupervisorCore::claim_data(WorkerSlot slot, Job& job, std::span<const Claim
   const bool needed = is_needed(job, subtask);
   for (const ClaimedDatum& datum : outputs) {
     if (datum.output >= count) continue;
-    if (!needed) tail_of_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
+    if (!needed) mail_.last_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
     missing -= job.data.bytes(*job.shape, subtask, datum.output) > 0;
   }
   if (!needed) return;
@@ -214,7 +215,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   if (worker.drain_order.has_value() && *worker.drain_order != draining) {
     PENSTOCK_COVERAGE_MARK("a drain that was ordered had not reached its worker");
     draining = *worker.drain_order;
-    tell(slot, Drain{draining});
+    mail_.tell(slot, Drain{draining});
   }
   // An old journal does not say what was ordered: only the worker does, and whoever follows it must know.
   if (draining) worker.drain_order = true;
@@ -237,7 +238,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   // Others may be on their way, held up by the same crowd.
   if (!reclaim_end_.ticket)
     reclaim_end_.until =
-        std::min(reclaim_end_.latest, std::max(reclaim_end_.until, later(now_, config_.reclaim_wait / 3)));
+        std::min(reclaim_end_.latest, std::max(reclaim_end_.until, later(event_.now, config_.reclaim_wait / 3)));
   end_reclaiming_if_complete();
 }
 
@@ -247,11 +248,11 @@ void SupervisorCore::end_reclaiming_if_complete() {
 
 // Who is there and has not said all has more time than who is not there.
 void SupervisorCore::end_reclaiming_if_late() {
-  if (now_ < reclaim_end_.until || reclaim_end_.ticket) return;
+  if (event_.now < reclaim_end_.until || reclaim_end_.ticket) return;
   const Instant last = later(reclaim_end_.latest, config_.reclaim_wait * 7);
-  if (claims_open_ > 0 && now_ < last) {
+  if (claims_open_ > 0 && event_.now < last) {
     PENSTOCK_COVERAGE_MARK("a claim takes long");
-    reclaim_end_.until = std::min(last, later(now_, config_.reclaim_wait / 3 + std::chrono::milliseconds{1}));
+    reclaim_end_.until = std::min(last, later(event_.now, config_.reclaim_wait / 3 + std::chrono::milliseconds{1}));
   } else {
     give_up_absent();
   }
@@ -260,9 +261,9 @@ void SupervisorCore::end_reclaiming_if_late() {
 // As for a worker that is lost: what the absent ones held is given to others when it is written that they are gone.
 void SupervisorCore::give_up_absent() {
   reclaim_end_.until = kNever;
-  if (!durable() || expected_.empty()) return end_reclaiming();
-  for (const record::WorkerJoined& absent : expected_) records_.push_back(record::WorkerGone{absent.worker});
-  reclaim_end_.ticket = issued_ + 1;
+  if (!gate_.durable() || expected_.empty()) return end_reclaiming();
+  for (const record::WorkerJoined& absent : expected_) gate_.write(record::WorkerGone{absent.worker});
+  reclaim_end_.ticket = gate_.next_ticket();
 }
 
 // All are back, or have had their time. They may still come later; then they get what nobody else has got.
@@ -283,21 +284,21 @@ void SupervisorCore::end_reclaiming() {
 void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a worker did not come back");
   if (absent.shared_storage) note_lost_writer(absent.incarnation);
-  out_->add(
+  event_.out->add(
       supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, why, "what it held runs again elsewhere"}});
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     WorkerEntry& worker = workers_[WorkerSlot{i}];
     if (!worker.alive || !worker.reclaimed) continue;
     worker.new_peers.push_back({absent.worker, {}});
     worker.has_new_peers = true;
-    outbox_of(WorkerSlot{i});
+    mail_.of(WorkerSlot{i});
   }
 }
 
 /// Does what was put off while workers of before the restart might still come with the rest of the job.
 void SupervisorCore::let_go(Job& job) {
   job.held = false;
-  job.overlap_until = overlap_over_at(config_, now_);
+  job.overlap_until = overlap_over_at(config_, event_.now);
   // Whoever is found running keeps its turn.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
@@ -310,7 +311,9 @@ void SupervisorCore::let_go(Job& job) {
     else
       cancel_subtasks(job, std::move(order.roots), order.kill_after);
   }
-  ask_who_came_back(job);
+  std::vector<std::string> absent;
+  for (const record::WorkerJoined& worker : expected_) absent.push_back(worker.name);
+  questions_.workers_are_back(job.id, job.known_workers, absent);
   stay_where_claimed(job);
   if (!job.cancelling) resume(job);
   if (job.open == 0) maybe_done_.push_back(job.id);

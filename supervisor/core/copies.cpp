@@ -11,12 +11,7 @@ KeepBatch& SupervisorCore::tail_of_keeps(WorkerSlot slot, Job& job) {
   const WorkerId id = workers_[slot].id;
   if (std::find(job.known_workers.begin(), job.known_workers.end(), id) == job.known_workers.end())
     job.known_workers.push_back(id);
-  std::vector<ToWorker>& outbox = outbox_of(slot);
-  if (!outbox.empty())
-    if (auto* last = std::get_if<KeepBatch>(&outbox.back());
-        last != nullptr && last->job == job.id && last->data.size() < config_.assign_batch_max)
-      return *last;
-  return std::get<KeepBatch>(outbox.emplace_back(KeepBatch{job.id, {}}));
+  return mail_.last_keeps(slot, job.id, config_.assign_batch_max);
 }
 
 // The first worker from a place on that depends on the subtask alone, so that copies spread; none if there is none that

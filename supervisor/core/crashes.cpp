@@ -84,7 +84,7 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
 void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash happened while the supervisor was away");
   if (reclaiming_) {
-    if (durable()) records_.push_back(record::WorkerGone{absent->worker});
+    gate_.write(record::WorkerGone{absent->worker});
     part_with(*absent, crash.message);
   }
   pass_on_drain(teller, absent->drain);
@@ -132,7 +132,7 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
       // It has run, whatever became of it.
       if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;
       leave_band(job, ref.subtask);
-      hold_for_overlap(job, ref.subtask, overlap_over_at(config_, now_));
+      hold_for_overlap(job, ref.subtask, overlap_over_at(config_, event_.now));
       fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail, workers_[slot].description.name,
                    crash != nullptr && !blamed ? Blame::Others : Blame::Open);
       if (crash == nullptr) lost.push_back(ref);

@@ -95,7 +95,7 @@ void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
 
 // Whatever stands behind something long is moved at last, also where nothing tells that this is long.
 void SupervisorCore::offer_again() {
-  if (now_ < search_.offer_again_at) return;
+  if (event_.now < search_.offer_again_at) return;
   search_.offer_again_at = kNever;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
@@ -128,11 +128,11 @@ void SupervisorCore::fill_dirty_bands() {
 void SupervisorCore::help_hungry() {
   if (search_ranks()) fill_dirty_bands();
   offer_again();
-  if (now_ >= search_.patient_until) {
+  if (event_.now >= search_.patient_until) {
     search_.patient_until = kNever;
     search_.all_may_try = true;
   }
-  if (now_ >= search_.ranks.again_at) {
+  if (event_.now >= search_.ranks.again_at) {
     search_.ranks.again_at = kNever;
     search_.all_may_try = true;
   }
@@ -157,7 +157,7 @@ void SupervisorCore::help_hungry() {
   search_.hungry_untried = std::min(search_.hungry_untried + unfinished, search_.hungry.size());
   const bool again = search_.ranks.thief.valid() ||
                      (search_.hungry_untried > 0 && !(search_.with_ready.empty() && search_.with_excess.empty()));
-  search_.help_at = again ? later(now_, kHelpAgainAfter) : kNever;
+  search_.help_at = again ? later(event_.now, kHelpAgainAfter) : kNever;
   if (!search_.with_excess.empty() && !search_.hungry.empty()) search_.help_at = std::min(search_.help_at, search_.patient_until);
   if (!search_.hungry.empty())
     search_.help_at = std::min({search_.help_at, search_.offer_again_at, search_.ranks.again_at});
@@ -170,7 +170,7 @@ void SupervisorCore::fill(BandSlot slot) {
     if (policed()) fill_shares(slot);
   }
   const bool hungry = !band.draining && band.runnable < band.slots;
-  if (hungry && band.hungry_since == kNever) band.hungry_since = now_;
+  if (hungry && band.hungry_since == kNever) band.hungry_since = event_.now;
   if (!hungry) band.hungry_since = kNever;
   if (hungry)
     search_.hungry.insert(slot.value());
@@ -388,7 +388,7 @@ std::uint64_t SupervisorCore::estimate_ns(const Job& job, std::uint32_t subtask)
 void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   SubtaskHot& hot = job.hot[subtask];
   BandEntry& band = workers_[slot];
-  if (band.in_flight == 0) band.progress_at = now_;
+  if (band.in_flight == 0) band.progress_at = event_.now;
   hot.phase = SubtaskPhase::Assigned;
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
   if ((hot.flags & SubtaskFlag::kOutrun) != 0)
@@ -510,7 +510,7 @@ void SupervisorCore::introduce_peer(WorkerSlot slot, WorkerId peer) {
   if (!holder.valid()) return;
   worker.new_peers.push_back({peer, workers_[holder].description.data_address});
   worker.has_new_peers = true;
-  outbox_of(slot);
+  mail_.of(slot);
 }
 
 // The last message to the worker if that is a batch of this job with room, else a new one.
@@ -518,7 +518,7 @@ AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
   if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
   const bool first = (job.known_of[slot.value()] & Job::kHeardOf) == 0;
   if (first && job.shares != nullptr) send_entitlements(job, slot);
-  std::vector<ToWorker>& outbox = outbox_of(slot);
+  std::vector<ToWorker>& outbox = mail_.of(slot);
   if (!outbox.empty()) {
     auto* batch = std::get_if<AssignBatch>(&outbox.back());
     const bool fits = batch != nullptr && batch->job == job.id &&
@@ -560,14 +560,14 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
   std::erase_if(sent.environment, is_checkpoint_key);
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
     sent.environment.push_back(std::string{kCheckpointKey} + "=" + to_string(job.id) + "." +
-                               std::to_string(unix_ms(job.submitted)));
+                               std::to_string(clock_.unix_ms(job.submitted)));
 }
 
 // The attempt has ended or was given back: the band has room again.
 void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
   const SubtaskHot& hot = job.hot[subtask];
   --workers_[hot.band].in_flight;
-  workers_[hot.band].progress_at = now_;
+  workers_[hot.band].progress_at = event_.now;
   --job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, -1);
   if (job.shares != nullptr) [[unlikely]] {
@@ -604,12 +604,12 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
   BandEntry& band = workers_[thief];
   Instant patient = band.may_ask_at;
   if (band.in_flight > 0) patient = std::max(patient, later(band.hungry_since, config_.steal_after));
-  if (now_ < patient) {
+  if (event_.now < patient) {
     search_.patient_until = std::min(search_.patient_until, patient);
     return false;
   }
   if (!try_all(search_.with_excess, &SupervisorCore::ask_for_queued)) return false;
-  band.may_ask_at = later(now_, config_.steal_after);
+  band.may_ask_at = later(event_.now, config_.steal_after);
   return true;
 }
 
@@ -618,7 +618,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   BandEntry& band = workers_[victim];
   const std::uint32_t excess =
       std::max(band.runnable - std::min(band.runnable, band.slots), band.blocked ? band.load.ready : 0);
-  const Duration stands_still = now_ - band.progress_at;
+  const Duration stands_still = event_.now - band.progress_at;
   const std::int64_t stands_still_ns = stands_still < kOfferAgainAfter ? 0 : stands_still.count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
@@ -664,7 +664,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     }
     hot.flags |= SubtaskFlag::kStealAsked;
     job.thieves.edit()[SubtaskIndex{ref.subtask}] = thief;
-    tail_of_outbox<StealRequest>(band.worker, job.id)
+    mail_.last<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
     ++asked;
     if (left) *left -= takes;
@@ -673,9 +673,9 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   search_.looks_left -= std::min(search_.looks_left, static_cast<std::uint32_t>(looked_at));
   // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
   // unless there was something for another.
-  if (asked == 0 && !for_another) offer_excess(victim, false), again = now_;
+  if (asked == 0 && !for_another) offer_excess(victim, false), again = event_.now;
   if (asked == 0 && again < kNever)
-    search_.offer_again_at = std::min(search_.offer_again_at, std::max(again, later(now_, kOfferAgainAfter)));
+    search_.offer_again_at = std::min(search_.offer_again_at, std::max(again, later(event_.now, kOfferAgainAfter)));
   return asked > 0;
 }
 

@@ -9,28 +9,10 @@
 
 namespace penstock::supervisor {
 
-// Spec: design 4, accepted means durable: the action leaves when all that this event writes is on the disk.
-void SupervisorCore::promise(SupervisorAction action) {
-  if (durable())
-    promises_.push_back(std::move(action));
-  else
-    out_->add(std::move(action));
-}
-
-/// Whether an action says something that a crash must not take back. Refusals change nothing, and answers to questions
-/// only tell what is; those must come also while the disk is in trouble.
-bool SupervisorCore::binds(const SupervisorAction& action) const {
-  const auto* word = std::get_if<supervisor_action::SendToClient>(&action);
-  if (word == nullptr) return true;
-  if (const auto* reply = std::get_if<SubmitReply>(&word->message)) return reply->job.valid();
-  if (std::holds_alternative<AdminAnswer>(word->message)) return !records_.empty() && !trouble_.has_value();
-  return true;
-}
-
 /// News of subtasks and what is written of them leave together, and one commit of them is under way at a time: a slow
 /// disk makes larger batches, not longer lines.
 bool SupervisorCore::news_must_wait() {
-  if (news_ticket_ > persisted_) return true;
+  if (gate_.progress_is_under_way()) return true;
   indices_.news_due = kNever;
   for (const JobId id : indices_.with_news) {
     if (!knows(id)) continue;
@@ -57,14 +39,13 @@ void SupervisorCore::record_news(Job& job) {
   const bool nothing = ended.succeeded.empty() && ended.cancelled.empty() && ended.failures.empty() &&
                        ended.outputs.empty() && ended.made.empty() && ended.checkpoints.empty();
   if (nothing) return;
-  records_.push_back(std::move(ended));
-  records_have_news_ = true;
+  gate_.write_progress(std::move(ended));
 }
 
 void SupervisorCore::record_change(const Job& job) {
   policy_.agenda.look_at(job.id);  // Whoever has changed it wants to see what follows.
-  if (!durable()) return;
-  records_.push_back(record::JobChanged{
+  if (!gate_.durable()) return;
+  gate_.write(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
       job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
       job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_returned,
@@ -72,7 +53,7 @@ void SupervisorCore::record_change(const Job& job) {
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
-  if (!durable()) return;
+  if (!gate_.durable()) return;
   const SubtaskIndex index{subtask};
   record::SubtaskChanged changed;
   changed.job = job.id;
@@ -86,16 +67,16 @@ void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
   }
   if (const std::int32_t* priority = job.priority_changes->find(index)) changed.priority = *priority;
   changed.cancelled = job.cancel_orders->contains(index);
-  records_.push_back(std::move(changed));
+  gate_.write(std::move(changed));
 }
 
 void SupervisorCore::record_end(const Job& job) {
-  if (!durable()) return;
+  if (!gate_.durable()) return;
   record::JobEnded over{job.id,
                         job.spec,
                         everything_so_far(job),
-                        unix_ms(job.submitted),
-                        unix_ms(job.ended),
+                        clock_.unix_ms(job.submitted),
+                        clock_.unix_ms(job.ended),
                         {},
                         job.release_when_returned};
   over.scale = job.scale.code();
@@ -104,50 +85,20 @@ void SupervisorCore::record_end(const Job& job) {
   for (const OutputLocation& output : job.outputs)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});
-  records_.push_back(std::move(over));
+  gate_.write(std::move(over));
 }
 
-// Workers may forget what they reported only when it is on the disk; until then they are the ones who can say it again.
-void SupervisorCore::acknowledge_reports() {
-  if (!indices_.with_news.empty()) return;
-  for (const WorkerSlot slot : std::exchange(owed_applied_, {})) {
-    WorkerEntry& worker = workers_[slot];
-    if (!std::exchange(worker.owed_applied, false) || !worker.alive) continue;
-    worker.reports_applied_sent = worker.reports_received;
-    promise(supervisor_action::SendToWorker{worker.id, ReportsApplied{worker.reports_received}});
-  }
-}
-
-// The last step of every event.
-void SupervisorCore::issue_records() {
-  acknowledge_reports();
-  for (const JobId brought_by : graphs_.take_forgotten()) records_.push_back(record::GraphForgotten{brought_by});
-  if (!records_.empty() || !active_.empty()) {
-    records_.insert(records_.begin(), std::make_move_iterator(joined_.begin()), std::make_move_iterator(joined_.end()));
-    joined_.clear();
-  }
-  if (!records_.empty()) {
-    ++issued_;
-    if (records_have_news_) news_ticket_ = issued_;
-  }
-  for (SupervisorAction& action : promises_) {
-    if (issued_ <= persisted_ || !binds(action))
-      out_->add(std::move(action));
-    else
-      held_.push_back(Held{issued_, std::move(action)});
-  }
-  promises_.clear();
-  if (!records_.empty()) out_->add(supervisor_action::Persist{std::exchange(records_, {}), issued_});
-  records_have_news_ = false;
+// The last step of every event. Workers forget their reports only when all that the reports said is on the disk.
+void SupervisorCore::write_what_has_changed() {
+  if (indices_.with_news.empty()) mail_.acknowledge_reports();
+  for (const JobId brought_by : graphs_.take_forgotten()) gate_.write(record::GraphForgotten{brought_by});
+  gate_.commit(!active_.empty());
 }
 
 void SupervisorCore::on(supervisor_event::Persisted& event) {
-  persisted_ = std::max(persisted_, std::min(event.ticket, issued_));
-  if (std::exchange(trouble_, std::nullopt).has_value()) note_trouble("promise again", "what had waited is written");
-  for (; !held_.empty() && held_.front().ticket <= persisted_; held_.pop_front())
-    out_->add(std::move(held_.front().action));
+  if (gate_.persisted(event.ticket)) audit_.note_trouble("promise again", "what had waited is written");
   std::size_t written = 0;
-  for (; written < accepting_.size() && accepting_[written].ticket <= persisted_; ++written) {
+  for (; written < accepting_.size() && gate_.on_disk(accepting_[written].ticket); ++written) {
     const JobId id = accepting_[written].job;
     if (!knows(id)) continue;
     Job& job = *jobs_[id.value()];
@@ -157,21 +108,20 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
     if (job.state == JobState::Running && !job.cancelling) place_sources(job);
   }
   accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
-  for (; !being_written_.empty() && being_written_.front().ticket <= persisted_; being_written_.pop_front())
+  for (; !being_written_.empty() && gate_.on_disk(being_written_.front().ticket); being_written_.pop_front())
     graphs_.leave(*being_written_.front().graph);
-  for (; !losses_.empty() && losses_.front().ticket <= persisted_; losses_.pop_front())
+  for (; !losses_.empty() && gate_.on_disk(losses_.front().ticket); losses_.pop_front())
     if (const WorkerSlot slot = workers_.find(losses_.front().worker); slot.valid())
       lose_worker(slot, losses_.front().reason);
-  if (reclaim_end_.ticket && *reclaim_end_.ticket <= persisted_) end_reclaiming();
+  if (reclaim_end_.ticket && gate_.on_disk(*reclaim_end_.ticket)) end_reclaiming();
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.
 void SupervisorCore::on(supervisor_event::StorageFailed& event) {
-  if (!trouble_.has_value()) {
-    out_->add(supervisor_action::Alert{event.error});
-    note_trouble("promise nothing", to_string(event.error));
+  if (gate_.fail(event.error)) {
+    audit_.note_trouble("promise nothing", to_string(event.error));
+    event_.out->add(supervisor_action::Alert{std::move(event.error)});
   }
-  trouble_ = std::move(event.error);
   for (const Acceptance& acceptance : std::exchange(accepting_, {})) withdraw(acceptance.job);
 }
 
@@ -183,22 +133,7 @@ void SupervisorCore::withdraw(JobId id) {
   if (job.state != JobState::Running || job.cancelling) return;  // Its end is being written behind it.
   PENSTOCK_COVERAGE_MARK("an acceptance could not be written");
   ++counters_.jobs_refused;
-  std::erase_if(held_, [&](Held& held) {
-    auto* word = std::get_if<supervisor_action::SendToClient>(&held.action);
-    if (word == nullptr) return false;
-    if (auto* reply = std::get_if<SubmitReply>(&word->message); reply != nullptr && reply->job == id) {
-      out_->add(supervisor_action::SendToClient{word->client,
-                                                SubmitReply{reply->submission, JobId::none(), false, *trouble_}});
-      return true;
-    }
-    if (auto* reply = std::get_if<AttachReply>(&word->message); reply != nullptr && reply->job == id) {
-      out_->add(
-          supervisor_action::SendToClient{word->client, AttachReply{reply->request, JobId::none(), 0, *trouble_}});
-      return true;
-    }
-    const auto* progress = std::get_if<JobProgress>(&word->message);
-    return progress != nullptr && progress->job == id;
-  });
+  gate_.withdraw(id);
   active_.erase(id, job.spec.priority);
   leave_policy(job);
   if (active_.empty()) watch_at_ = kNever;
@@ -207,7 +142,7 @@ void SupervisorCore::withdraw(JobId id) {
   leave_graph(job);
   erase_job(job);
   // Should the disk come back, both are written together, and nothing remains.
-  records_.push_back(record::JobForgotten{id});
+  gate_.write(record::JobForgotten{id});
 }
 
 }  // namespace penstock::supervisor

@@ -69,14 +69,14 @@ std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, co
 
 /// Something that policy looks at has changed. Changes are gathered for a while.
 void SupervisorCore::policy_changed() {
-  if (policed()) policy_.due = std::min(policy_.due, later(now_, policy_.config.settle));
+  if (policed()) policy_.due = std::min(policy_.due, later(event_.now, policy_.config.settle));
 }
 
 void SupervisorCore::run_policy() {
   if (!policed()) return;
-  if (policy_.pass.has_value() && now_ >= later(policy_.pass->begun, policy_.config.pass_max))
+  if (policy_.pass.has_value() && event_.now >= later(policy_.pass->begun, policy_.config.pass_max))
     give_up_pass("it took longer than `policy.pass_max`");
-  if (policy_.pass.has_value() || now_ < policy_.due) return;
+  if (policy_.pass.has_value() || event_.now < policy_.due) return;
   policy_.due = kNever;
   if (!active_.empty()) begin_pass();
 }
@@ -94,10 +94,10 @@ void SupervisorCore::give_up_pass(const std::string& why) {
   policy_.pass.reset();
   ++policy_.given_up;
   if (policy_.trouble != why)
-    out_->add(supervisor_action::Alert{
+    event_.out->add(supervisor_action::Alert{
         Error{ErrorCode::Internal, "policy", "a pass came to nothing: " + why, "the last plan stays in force"}});
   policy_.trouble = why;
-  policy_.due = later(now_, policy_.config.period);
+  policy_.due = later(event_.now, policy_.config.period);
 }
 
 void SupervisorCore::on(supervisor_event::PassEnded& event) {
@@ -109,7 +109,7 @@ void SupervisorCore::on(supervisor_event::PassEnded& event) {
   apply_plan(pass, event.plan);
   const bool moves = !event.plan.preemptions.empty() || !event.plan.starts.empty();
   if (!active_.empty())
-    policy_.due = std::min(policy_.due, later(now_, moves ? policy_.config.settle : policy_.config.period));
+    policy_.due = std::min(policy_.due, later(event_.now, moves ? policy_.config.settle : policy_.config.period));
 }
 
 void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
@@ -322,7 +322,7 @@ void SupervisorCore::entitle(Job& job) {
 
 /// Before the first assignment of the job, and whenever they change.
 void SupervisorCore::send_entitlements(const Job& job, WorkerSlot slot) {
-  std::vector<ToWorker>& outbox = outbox_of(slot);
+  std::vector<ToWorker>& outbox = mail_.of(slot);
   auto* batch = outbox.empty() ? nullptr : std::get_if<EntitlementBatch>(&outbox.back());
   if (batch == nullptr) batch = &std::get<EntitlementBatch>(outbox.emplace_back(EntitlementBatch{}));
   batch->version = ++policy_.version;
@@ -341,7 +341,7 @@ void SupervisorCore::recall(Job& job, BandSlot slot) {
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;
     if (!waits) continue;
     hot.flags |= SubtaskFlag::kStealAsked;
-    tail_of_outbox<StealRequest>(workers_[slot].worker, job.id)
+    mail_.last<StealRequest>(workers_[slot].worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
   }
 }
@@ -390,7 +390,7 @@ void SupervisorCore::preempt(Job& job, const AssignedRef& ref) {
   order.attempts = {{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}}};
   order.kill_after = grace_of(job);
   order.alone = order.preempt = true;
-  tell(workers_[job.hot[ref.subtask].band].worker, std::move(order));
+  mail_.tell(workers_[job.hot[ref.subtask].band].worker, std::move(order));
   note_preempted(job, ref);
 }
 

@@ -57,7 +57,7 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
       if (!wanted.valid()) return not_in_the_graph(*job, key);
       only = to_string(SubtaskId{job->id, wanted}) + "#";
     }
-    ask_for_logs(*job, only, client, request, deferred);
+    deferred = questions_.ask_for_logs(job->id, only, {client, request.request});
     return Value{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}}};
   }
   if (job->shape == nullptr || key.empty()) return explain_job(*job, true);
@@ -68,9 +68,7 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
   // Only the worker knows which of its latches holds the subtask.
   deferred = true;
   const WorkerSlot slot = workers_[job->hot[subtask.value()].band].worker;
-  const Question question{next_question_++, workers_[slot].id, client, request.request, std::move(answer)};
-  tell(slot, ExplainQuestion{question.number, {job->id, subtask}});
-  questions_.push_back(question);
+  questions_.ask_for_explanation(slot, {job->id, subtask}, {client, request.request}, std::move(answer));
   return Value{};
 }
 
@@ -156,13 +154,11 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       return "assigned to " + band_name(hot.band) + (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
              ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "");
     case SubtaskPhase::Backoff: {
-      const auto timer = std::find_if(timers_.begin(), timers_.end(), [&](const RetryTimer& entry) {
-        return entry.job == job.id && entry.subtask == subtask && entry.attempt == hot.attempt;
-      });
-      const Duration rest = timer == timers_.end() ? Duration{0} : timer->at - now_;
+      const RetryTimer* timer = timers_.find(job.id, subtask, hot.attempt);
+      const Duration rest = timer == nullptr ? Duration{0} : timer->at - event_.now;
       const std::string until = " in " + std::to_string(rest.count() / 1'000'000) + " ms";
       const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
-      if (overlap_ends(job, subtask, {}) > now_)
+      if (overlap_ends(job, subtask, {}) > event_.now)
         return "a worker that was lost may still run it (overlap = \"never\"); it is given out" + until;
       if (history == nullptr || history->transfers == 0) return "failed and runs again" + until;
       return history->last.message + ", " + std::to_string(history->transfers) + " times in a row; it is tried again" +
@@ -182,12 +178,12 @@ void SupervisorCore::watch() {
     watch_at_ = kNever;
     return;
   }
-  if (now_ < watch_at_) return;
-  watch_at_ = later(now_, config_.watchdog_after);
+  if (event_.now < watch_at_) return;
+  watch_at_ = later(event_.now, config_.watchdog_after);
   bool runs = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     runs = runs || (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].load.running > 0);
-  if (runs || now_ - progress_at_ < config_.watchdog_after || alerted_for_ == progress_at_) return;
+  if (runs || event_.now - progress_at_ < config_.watchdog_after || alerted_for_ == progress_at_) return;
   alerted_for_ = progress_at_;
   PENSTOCK_COVERAGE_MARK("the watchdog gave alarm");
   ++counters_.watchdog_alerts;
@@ -198,10 +194,11 @@ void SupervisorCore::watch() {
     Job& job = *jobs_[id.value()];
     const Value explanation = explain_job(job, false);
     const std::string* reason = explanation["reason"].text();
-    out_->add(supervisor_action::Alert{Error{ErrorCode::Internal, to_string(id),
-                                             "has pending work and nothing runs: " + (reason == nullptr ? "" : *reason) +
-                                                 (others > 0 ? "; and " + std::to_string(others) + " other jobs" : ""),
-                                             "`penstock explain " + to_string(id) + "` tells more"}});
+    event_.out->add(
+        supervisor_action::Alert{Error{ErrorCode::Internal, to_string(id),
+                                       "has pending work and nothing runs: " + (reason == nullptr ? "" : *reason) +
+                                           (others > 0 ? "; and " + std::to_string(others) + " other jobs" : ""),
+                                       "`penstock explain " + to_string(id) + "` tells more"}});
   }
 }
 

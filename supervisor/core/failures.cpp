@@ -37,7 +37,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
                          where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
   if (not_there && !larger) rule_out_bands(job, subtask, detail, history);
   const bool stays_unreachable =
-      unreachable && note_unreachable_input(history, workers_, workers_[hot.band].worker, config_, now_);
+      unreachable && note_unreachable_input(history, workers_, workers_[hot.band].worker, config_, event_.now);
   if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) return requeue(job, subtask);
   if (!may_try_again(job, subtask, history, detail.failure) || !mends_elsewhere(job, subtask, detail)) {
     fail_subtask(job, subtask, detail);
@@ -59,7 +59,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && detail.failure == FailureClass::InputLost)
     lose_lent(*loan, workers_[hot.band].worker);
   const Duration delay = unreachable
-                             ? backoff_after_transfers(history.transfers, rng_)
+                             ? backoff_after_transfers(history.transfers, timers_.rng())
                              : backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
   if (stays_unreachable) make_elsewhere(job, detail.lost_producer.value());
   if (delay > Duration{0})
@@ -195,27 +195,19 @@ void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration
   SubtaskHot& hot = job.hot[subtask];
   if (hot.phase != SubtaskPhase::Placeable) return;  // It waits for an input anyway, or was cancelled.
   hot.phase = SubtaskPhase::Backoff;
-  add(timers_, RetryTimer{later(now_, delay), job.id, subtask, hot.attempt});
-}
-
-void add(std::vector<RetryTimer>& timers, const RetryTimer& timer) {
-  timers.push_back(timer);
-  std::push_heap(timers.begin(), timers.end());
+  timers_.add(RetryTimer{later(event_.now, delay), job.id, subtask, hot.attempt});
 }
 
 void SupervisorCore::run_timers() {
-  while (!timers_.empty() && timers_.front().at <= now_) {
-    const RetryTimer timer = timers_.front();
-    std::pop_heap(timers_.begin(), timers_.end());
-    timers_.pop_back();
-    if (!knows(timer.job) || jobs_[timer.job.value()]->state != JobState::Running) continue;
-    Job& job = *jobs_[timer.job.value()];
-    const SubtaskHot& hot = job.hot[timer.subtask];
-    if (hot.phase != SubtaskPhase::Backoff || hot.attempt != timer.attempt) continue;
+  while (const std::optional<RetryTimer> timer = timers_.take_due(event_.now)) {
+    if (!knows(timer->job) || jobs_[timer->job.value()]->state != JobState::Running) continue;
+    Job& job = *jobs_[timer->job.value()];
+    const SubtaskHot& hot = job.hot[timer->subtask];
+    if (hot.phase != SubtaskPhase::Backoff || hot.attempt != timer->attempt) continue;
     if (hot.unplaced == 0)
-      become_placeable(job, timer.subtask);
+      become_placeable(job, timer->subtask);
     else
-      job.hot[timer.subtask].phase = SubtaskPhase::Waiting;
+      job.hot[timer->subtask].phase = SubtaskPhase::Waiting;
   }
 }
 

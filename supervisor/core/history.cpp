@@ -10,8 +10,6 @@
 namespace penstock::supervisor {
 namespace {
 
-constexpr Duration kMillisecond = std::chrono::milliseconds{1};
-
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 /// Which jobs are asked for.
@@ -77,16 +75,6 @@ std::uint64_t bytes_of(const Job& job) {
 
 }  // namespace
 
-// The wall clock decides nothing; it only lets a later life know how old things are.
-std::int64_t SupervisorCore::unix_ms(Instant at) const { return unix_ms_at_start_ + (at - start_) / kMillisecond; }
-
-Instant SupervisorCore::instant_of(std::int64_t unix_ms) const {
-  if (unix_ms == 0) return start_;  // An older version has not written it.
-  constexpr std::int64_t kCentury = std::int64_t{36'500} * 24 * 3'600'000;
-  const std::int64_t ago = std::clamp<std::int64_t>(unix_ms_at_start_ - unix_ms, 0, kCentury);
-  return start_ - ago * kMillisecond;
-}
-
 /// The job has just ended, or has come back as one that had.
 void SupervisorCore::remember_ended(Job& job) {
   job.ended_bytes = bytes_of(job);
@@ -103,7 +91,7 @@ void SupervisorCore::weigh_ended(Job& job) {
 void SupervisorCore::forget_old_jobs() {
   for (Job* next = next_to_forget(); next != nullptr; next = next_to_forget()) {
     Job& oldest = *next;
-    const bool too_old = later(oldest.ended, config_.finished_jobs_age_max) <= now_;
+    const bool too_old = later(oldest.ended, config_.finished_jobs_age_max) <= event_.now;
     const bool too_many = ended_.size() > config_.finished_jobs_max;
     const bool too_large =
         ended_bytes_ > static_cast<std::uint64_t>(config_.finished_jobs_bytes_max) && ended_.size() > 1;
@@ -114,7 +102,7 @@ void SupervisorCore::forget_old_jobs() {
     ended_bytes_ -= oldest.ended_bytes;
     ended_.erase(std::find(ended_.begin(), ended_.end(), id));
     erase_job(oldest);
-    if (durable()) records_.push_back(record::JobForgotten{id});
+    gate_.write(record::JobForgotten{id});
   }
 }
 
@@ -147,10 +135,10 @@ Value::Record SupervisorCore::first_fields(const Job& job) const {
 
 Value SupervisorCore::describe_row(const Job& job, bool with_end) const {
   Value::Record row = first_fields(job);
-  row.emplace_back("age_s", seconds(now_ - job.submitted));
+  row.emplace_back("age_s", seconds(event_.now - job.submitted));
   if (with_end) {
     row.emplace_back().first = "ended_ago_s";  // In place: gcc 12 warns of a moved empty value.
-    if (job.ended != kNever) row.back().second = seconds(now_ - job.ended);
+    if (job.ended != kNever) row.back().second = seconds(event_.now - job.ended);
   }
   return row;
 }
@@ -167,7 +155,7 @@ Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
   if (!filter->ended) return Value{std::move(rows)};
   for (auto id = ended_.rbegin(); id != ended_.rend() && rows.size() < filter->limit; ++id) {
     const Job& job = *jobs_[id->value()];
-    if (now_ - job.ended > filter->since) break;  // They are in the order of their ends.
+    if (event_.now - job.ended > filter->since) break;  // They are in the order of their ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));
   }
   return Value{std::move(rows)};

@@ -10,8 +10,7 @@ void SupervisorCore::leave_homeless(Job& job, std::uint32_t subtask) {
   if (job.homeless.empty()) indices_.with_homeless.insert(job.id);
   job.homeless.push_back(subtask);
   const bool may_end = !job.spec.wait_for_resources && !job.shape->template_of(subtask).required.empty();
-  if (may_end && job.bands_awaited_until == kNever)
-    await_bands(job, later(now_, config_.required_band_wait));
+  if (may_end && job.bands_awaited_until == kNever) await_bands(job, later(event_.now, config_.required_band_wait));
 }
 
 void SupervisorCore::await_bands(Job& job, Instant until) {
@@ -49,7 +48,7 @@ void SupervisorCore::house_homeless(Job& job) {
 // Spec: worker 10, a required band that is not left fails with `NoAvailableBand`. It gets a while to come back, because
 // workers are started again. Without any worker nothing can be said of bands, and everything waits.
 void SupervisorCore::give_up_missing_bands() {
-  for (const JobId id : indices_.bands_awaited.due_at(now_)) {
+  for (const JobId id : indices_.bands_awaited.due_at(event_.now)) {
     Job& job = *jobs_[id.value()];
     const std::vector<std::uint32_t> homeless = take_homeless(job);
     for (const std::uint32_t subtask : homeless) {

@@ -104,7 +104,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
 bool SupervisorCore::may_move_home(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief) {
   if (!may_run_on(job, subtask, thief)) return false;
   const BandEntry& band = workers_[victim];
-  const std::int64_t stands_still = band.in_flight > 0 ? (now_ - band.progress_at).count() : 0;
+  const std::int64_t stands_still = band.in_flight > 0 ? (event_.now - band.progress_at).count() : 0;
   const std::int64_t gain = std::max(queue_cost_ns(job, subtask, victim), stands_still);
   return movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
 }
@@ -127,7 +127,7 @@ bool SupervisorCore::search_ranks() {
     if (looks == 0) return false;  // It goes on here.
     const std::optional<JobId> next = active_.after(search.job, search.priority);
     if (!next) {
-      search.again_at = later(now_, config_.steal_after * kSearchPause);
+      search.again_at = later(event_.now, config_.steal_after * kSearchPause);
       break;
     }
     search.job = *next;

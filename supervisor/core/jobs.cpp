@@ -47,7 +47,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   job.graph = &graph;
   job.shape = graph.shape.get();
   job.graph_hash = job.shape->hash();
-  job.submitted = now_;
+  job.submitted = event_.now;
   job.hot.resize(job.shape->size());
   for (const LearnedDuration& learned : graph.learned)
     job.templates.push_back({std::min(learned.runs, kRunsRemembered), learned.mean_ns});
@@ -66,8 +66,8 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   active_.insert(id, job.spec.priority);
   open_shares(job);
   open_labels(job);
-  progress_at_ = now_;
-  if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
+  progress_at_ = event_.now;
+  if (watch_at_ == kNever) watch_at_ = later(event_.now, config_.watchdog_after);
   return job;
 }
 
@@ -147,7 +147,7 @@ void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
   // One small message for each worker, however many attempts it holds.
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
-      tell(slot, CancelBatch{job.id, true, {}, kill_after});
+      mail_.tell(slot, CancelBatch{job.id, true, {}, kill_after});
 }
 
 // Cancels subtasks and everything that depends on them.
@@ -163,7 +163,7 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
     if (hot.phase == SubtaskPhase::Assigned) {
       const WorkerSlot slot = workers_[hot.band].worker;
       hot.flags |= SubtaskFlag::kCancelAsked;
-      CancelBatch& batch = tail_of_cancels(slot, job.id, false);
+      CancelBatch& batch = mail_.last_cancels(slot, job.id, false);
       batch.kill_after = kill_after;
       batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{hot.attempt}});
     } else if (!is_final(hot.phase)) {
@@ -190,7 +190,7 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
 void SupervisorCore::tell_priority(const Job& job) {
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
-      tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
+      mail_.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
 }
 
 void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {
@@ -210,7 +210,7 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
   }
   if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
-  tail_of_outbox<PriorityBatch>(slot, job.id)
+  mail_.last<PriorityBatch>(slot, job.id)
       .changes.push_back(PriorityChange{SubtaskIndex{subtask}, job.worker_priority(subtask)});
 }
 
@@ -231,8 +231,8 @@ void SupervisorCore::finish_if_done(Job& job) {
     job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
   if (job.counts.failed > 0 && job.error->message.empty() && !job.failures.empty())
     job.error = Seldom{why_failed(job.failures.front())};
-  job.ended = now_;
-  progress_at_ = now_;
+  job.ended = event_.now;
+  progress_at_ = event_.now;
   active_.erase(job.id, job.spec.priority);
   leave_homes(job);
   charge(job);
@@ -255,7 +255,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   if (job.outputs.empty()) {
     release_job(job);
   } else {
-    job.keep_until = later(now_, config_.results_keep);
+    job.keep_until = later(event_.now, config_.results_keep);
     indices_.kept.insert(job.id, job.keep_until);
     if (unneeded) {
       PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
@@ -286,7 +286,7 @@ void SupervisorCore::release_job(Job& job) {
   }
   indices_.kept.erase(job.id, job.keep_until);
   for (const WorkerId worker : job.known_workers)
-    if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});
+    if (const WorkerSlot slot = workers_.find(worker); slot.valid()) mail_.tell(slot, ForgetJob{job.id});
   give_back(job.known_workers);
   give_back(job.known_of);
   give_back(job.templates_known);

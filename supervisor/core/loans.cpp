@@ -184,7 +184,7 @@ void SupervisorCore::settle_loan(const SubtaskId& waiter) {
   const Prospect prospect = prospect_of(job, loan);
   if (!prospect.never) {
     if (prospect.drains)
-      lenders_drain_until_.try_emplace(waiter, later(now_, config_.required_band_wait));
+      lenders_drain_until_.try_emplace(waiter, later(event_.now, config_.required_band_wait));
     else
       lenders_drain_until_.erase(waiter);
     return become_placeable(job, subtask);
@@ -241,7 +241,7 @@ Instant SupervisorCore::lenders_given_up_at() const {
 void SupervisorCore::give_up_draining_lenders() {
   std::vector<SubtaskId> due;
   for (const auto& [waiter, until] : lenders_drain_until_)
-    if (until <= now_) due.push_back(waiter);
+    if (until <= event_.now) due.push_back(waiter);
   for (const SubtaskId& waiter : due) {
     lenders_drain_until_.erase(waiter);
     if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;

@@ -50,7 +50,7 @@ std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
     case Standing::Reserved:
       if (!share.promised.empty()) return "its place is promised, and others are leaving it";
       return "its start is reserved, within " +
-             decimal_text(static_cast<std::uint64_t>(std::max(share.starts_by - now_, Duration{0}).count()) /
+             decimal_text(static_cast<std::uint64_t>(std::max(share.starts_by - event_.now, Duration{0}).count()) /
                           1'000'000) +
              " s" + (share.hold.empty() ? "" : "; " + share.hold);
     case Standing::Limited:
@@ -65,9 +65,9 @@ std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
 
 /// Work that comes and goes changes what a job may hold all the time: that must not fill the history.
 bool SupervisorCore::may_tell_again(const ToldShare& told) {
-  if (now_ < later(told.at, kToldAgainAfter)) return false;
-  if (now_ >= policy_.lines_until) {
-    policy_.lines_until = later(now_, kToldAgainAfter);
+  if (event_.now < later(told.at, kToldAgainAfter)) return false;
+  if (event_.now >= policy_.lines_until) {
+    policy_.lines_until = later(event_.now, kToldAgainAfter);
     policy_.lines_left = kLinesMax;
   }
   if (policy_.lines_left == 0) return false;
@@ -100,8 +100,8 @@ void SupervisorCore::note_standing(Job& job) {
     std::string text = standing_text(job, kind);
     if (told.standing == Standing::Limited) text += "; it had " + decimal_text(told.milli);
     if (told.changes > 1) text += "; the last of " + std::to_string(told.changes) + " changes";
-    note_decision(verb_of(told.standing, standing) + to_string(job.id), std::move(text));
-    told = {standing, milli, now_, static_cast<std::uint8_t>(told.once | bit), standing, milli, 0};
+    audit_.note_decision(verb_of(told.standing, standing) + to_string(job.id), std::move(text));
+    told = {standing, milli, event_.now, static_cast<std::uint8_t>(told.once | bit), standing, milli, 0};
   }
 }
 
@@ -198,16 +198,17 @@ void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Pl
 void SupervisorCore::note_preempted(const Job& job, const AssignedRef& ref) {
   if (++policy_.preempted_now > kLinesEachMax) return;
   const std::string& reason = *job.shares->preemption_reason;
-  note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
-                job.on_hold      ? "it is on hold by an operator"
-                : reason.empty() ? "its slots are somebody else's"
-                                 : reason);
+  audit_.note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
+                       job.on_hold      ? "it is on hold by an operator"
+                       : reason.empty() ? "its slots are somebody else's"
+                                        : reason);
 }
 
 void SupervisorCore::note_more_preempted() {
   const std::uint32_t all = std::exchange(policy_.preempted_now, 0);
   if (all > kLinesEachMax)
-    note_decision("preempt " + std::to_string(all - kLinesEachMax) + " more", "in the same pass, for the same reasons");
+    audit_.note_decision("preempt " + std::to_string(all - kLinesEachMax) + " more",
+                         "in the same pass, for the same reasons");
 }
 
 /// Jobs and workers, each with its pool; without a policy they are in none.
@@ -233,11 +234,11 @@ void SupervisorCore::note_pool_moves(const std::vector<std::pair<std::string, st
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (before[i].second == after[i].second || before[i].second.empty() || after[i].second.empty()) continue;
     if (++moves > kLinesEachMax) continue;
-    note_decision(after[i].first,
-                  "from pool '" + before[i].second + "' to '" + after[i].second + "', as the configuration says now");
+    audit_.note_decision(after[i].first, "from pool '" + before[i].second + "' to '" + after[i].second +
+                                             "', as the configuration says now");
   }
   if (moves > kLinesEachMax)
-    note_decision("move " + std::to_string(moves - kLinesEachMax) + " more", "as the configuration says now");
+    audit_.note_decision("move " + std::to_string(moves - kLinesEachMax) + " more", "as the configuration says now");
 }
 
 }  // namespace penstock::supervisor

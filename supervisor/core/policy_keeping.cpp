@@ -12,36 +12,36 @@ constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
 
 /// Use changes all the time: what has been written is renewed now and then, and when the last job ends.
 void SupervisorCore::keep_usage() {
-  if (!durable() || policy_.config.accounts.empty()) return;
-  if (now_ >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();
+  if (!gate_.durable() || policy_.config.accounts.empty()) return;
+  if (event_.now >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();
 }
 
 void SupervisorCore::keep_policy() {
-  if (!durable()) return;
-  policy_.kept = now_;
+  if (!gate_.durable()) return;
+  policy_.kept = event_.now;
   record::PolicyKept kept;
-  kept.at_ms = unix_ms(policy_.decayed);
+  kept.at_ms = clock_.unix_ms(policy_.decayed);
   for (const auto& [whom, used] : policy_.usage.tallies()) kept.usage.push_back({whom.first, whom.second, used});
   for (const auto& [of, amount] : policy_.settings) kept.settings.push_back({of.first, of.second, amount});
   for (const auto& [account, amount] : policy_.shares) kept.shares.push_back({account, amount});
-  records_.push_back(std::move(kept));
+  gate_.write(std::move(kept));
 }
 
 /// A setting that does not fit what the configuration says now is not set again, and somebody is told.
 void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   if (!policed()) return;
-  policy_.decayed = policy_.kept = now_;
-  const Duration passed = now_ - instant_of(kept.at_ms);
+  policy_.decayed = policy_.kept = event_.now;
+  const Duration passed = event_.now - clock_.instant_of(kept.at_ms);
   // An earlier version kept none of users: most accounts are those of one, of the same name.
   for (const record::PolicyKept::Usage& usage : kept.usage)
     policy_.usage.charge({usage.account, usage.user.empty() ? usage.account : usage.user}, usage.used);
   policy_.usage.fade(left_after(std::max(passed, Duration{0}), policy_.config.usage_half_life));
   for (const record::PolicyKept::Setting& each : kept.settings)
     if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)
-      out_->add(supervisor_action::Alert{changed.error()});
+      event_.out->add(supervisor_action::Alert{changed.error()});
   for (const record::PolicyKept::Shares& each : kept.shares)
     if (const Result<void> changed = change_account(each.account, each.amount); !changed)
-      out_->add(supervisor_action::Alert{changed.error()});
+      event_.out->add(supervisor_action::Alert{changed.error()});
 }
 
 /// What does not fit together is refused whole.

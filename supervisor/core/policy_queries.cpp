@@ -243,7 +243,7 @@ Result<Value> SupervisorCore::describe_shares() const {
   if (!policed()) return no_policy();
   const AccountTree tree = accounts_now();
   // A pass fades it and charges what has run since: where nobody waits there is none for long.
-  const double left = left_after(std::max(now_ - policy_.decayed, Duration{0}), policy_.config.usage_half_life);
+  const double left = left_after(std::max(event_.now - policy_.decayed, Duration{0}), policy_.config.usage_half_life);
   std::vector<UsedSeconds> used(tree.accounts.size());
   for (const auto& [whom, seconds] : policy_.usage.tallies()) {
     const auto charged = tree.charged.find(whom);
@@ -499,8 +499,9 @@ void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Rec
     fields.emplace_back(which + "slots_held", decimal_value(milli_held(job, static_cast<BandKind>(kind))));
     if (std::string hold = hold_of(job, static_cast<BandKind>(kind)); !hold.empty())
       fields.emplace_back(which + "held_by", std::move(hold));
-    if (share.starts_by != kNever && share.starts_by > now_)
-      fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());
+    if (share.starts_by != kNever && share.starts_by > event_.now)
+      fields.emplace_back(which + "starts_within_s",
+                          std::chrono::duration<double>(share.starts_by - event_.now).count());
     if (!with_relief) continue;
     const Explainer explainer{*this, job, static_cast<BandKind>(kind)};
     if (std::optional<Value::Record> start = explainer.start())

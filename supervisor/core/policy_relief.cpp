@@ -58,7 +58,7 @@ RoomView::Holder SupervisorCore::Explainer::holder_of(const Job& other, const Ro
   if (parts.has(policy::Action::Backfill) && share.holds_since != kNever) {
     holder.ends_by = later(share.holds_since, core_.time_limit_of(other));
     // As backfill takes it.
-    if (holder.ends_by <= core_.now_) holder.ends_by = later(core_.now_, parts.overrun);
+    if (holder.ends_by <= core_.event_.now) holder.ends_by = later(core_.event_.now, parts.overrun);
   }
   return holder;
 }
@@ -130,7 +130,7 @@ Value::Record SupervisorCore::Explainer::end_row(const Ended& ended, Instant by)
   std::string names;
   for (const Job* each : ended) names += (names.empty() ? "" : ", ") + to_string(each->id);
   Value::Record made = relief_row("end", names, ended.size() > 1 ? "together" : "");
-  if (by != kNever) made.emplace_back("within_s", within(by - core_.now_));
+  if (by != kNever) made.emplace_back("within_s", within(by - core_.event_.now));
   return made;
 }
 
@@ -274,7 +274,7 @@ void SupervisorCore::Explainer::add_other(const WaitsFor& waits, Value::List& ro
   Value::Record starts = relief_row("start", name, "");
   if (other != nullptr && other->shares != nullptr)
     if (const Instant at = other->shares->kinds[static_cast<std::size_t>(kind_)].starts_by; at != kNever)
-      starts.emplace_back("within_s", within(at - core_.now_));
+      starts.emplace_back("within_s", within(at - core_.event_.now));
   rows.emplace_back(std::move(starts));
   if (waits.hold == policy::Hold::HigherPriority) add_priority(room(), rows);
 }

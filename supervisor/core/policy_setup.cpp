@@ -258,7 +258,7 @@ void SupervisorCore::tell_warnings(Value::Record& answer) {
   Value::List all;
   for (std::string& warning : warnings_of_policy()) {
     all.emplace_back(warning);
-    out_->add(supervisor_action::Alert{Error{ErrorCode::InvalidArgument, "policy", std::move(warning), {}}});
+    event_.out->add(supervisor_action::Alert{Error{ErrorCode::InvalidArgument, "policy", std::move(warning), {}}});
   }
   if (!all.empty()) answer.emplace_back("warnings", std::move(all));
 }
@@ -277,9 +277,9 @@ void SupervisorCore::on(supervisor_event::PolicyRead& event) {
     tell_warnings(done);
     return Value{std::move(done)};
   }();
-  note_order(event.request, result);
+  audit_.note_order(event.request, result);
   if (!event.client.valid()) {
-    if (!result) out_->add(supervisor_action::Alert{result.error()});
+    if (!result) event_.out->add(supervisor_action::Alert{result.error()});
     return;
   }
   AdminAnswer reply;

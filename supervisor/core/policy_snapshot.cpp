@@ -111,7 +111,7 @@ void SupervisorCore::begin_pass() {
   policy_.pass.emplace();
   PassUnderWay& pass = *policy_.pass;
   pass.number = ++policy_.passes;
-  pass.begun = now_;
+  pass.begun = event_.now;
   policy_.agenda.admit(policy_.config.queue_depth, [this](JobId id) {
     const Job& job = *jobs_[id.value()];
     return is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
@@ -122,7 +122,7 @@ void SupervisorCore::begin_pass() {
   size_portions(pass);
   count_holdings();
   policy::Snapshot snapshot;
-  snapshot.now = now_;
+  snapshot.now = event_.now;
   show_bands(pass, snapshot);
   show_owners(pass, snapshot);
   std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
@@ -141,7 +141,7 @@ void SupervisorCore::begin_pass() {
   // After all that may start: where there are more members than a pass tells apart, nobody is left out for them.
   for (const JobId id : policy_.agenda.in_sight())
     if (Job& job = *jobs_[id.value()]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
-  out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
+  event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
 bool SupervisorCore::is_shown(const Job& job) const {
@@ -218,7 +218,7 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
                                 std::vector<PromisedPlace>& leaving) const {
   KindShare& share = job.shares->kinds.edit(kind);
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
-  const bool gives_up = gives_up_rest(share, all, held, now_, policy_.config.gang_wait);
+  const bool gives_up = gives_up_rest(share, all, held, event_.now, policy_.config.gang_wait);
   if (counts_quotas(job.shares->pool) && !held.empty()) {
     share.promised_since = kNever;  // The next promise has its own time.
     return;
@@ -231,7 +231,7 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
   }
   // What others have to leave is looked up among all jobs: only where anything is promised.
   const Duration grace = share.promised.empty() ? Duration{0} : longest_grace_in(job.shares->pool);
-  if (gives_promise_back(share, now_, policy_.config.gang_wait, grace))
+  if (gives_promise_back(share, event_.now, policy_.config.gang_wait, grace))
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
 
@@ -241,7 +241,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool, kind)];
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
-  if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : now_;
+  if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : event_.now;
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
   if (gang) watch_gang(job, kind, held, leaving);
@@ -407,10 +407,10 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
 
 /// Each pass, by what has run since the last one, whether it has ended or not. Spec: policy-flux 6.
 void SupervisorCore::charge_accounts() {
-  const Duration passed = now_ - policy_.decayed;
+  const Duration passed = event_.now - policy_.decayed;
   const double left = left_after(passed, policy_.config.usage_half_life);
   policy_.usage.fade(left);
-  policy_.decayed = now_;
+  policy_.decayed = event_.now;
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = *jobs_[id.value()];
     charge(job);
@@ -440,9 +440,9 @@ AccountTree SupervisorCore::accounts_now() const {
 /// later, in another life of the supervisor, or never. REQUIRES: the job has shares.
 JobUse& SupervisorCore::accrue(Job& job) const {
   JobUse& use = job.shares->use.edit();
-  const auto passed = static_cast<double>((now_ - use.accrued) / std::chrono::microseconds{1});
+  const auto passed = static_cast<double>((event_.now - use.accrued) / std::chrono::microseconds{1});
   for (std::size_t i = 0; i < kUsedKinds; ++i) use.used[i] += static_cast<double>(use.started_rate[i]) * passed;
-  use.accrued = now_;
+  use.accrued = event_.now;
   return use;
 }
 

@@ -228,7 +228,8 @@ void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome, std:
     if (job.in_flight == 0) enter_turn(job);
     if (next != before) tell_of(shares, shares.tried[next], policy_.config.pools[shares.turn.pools()[before]].name);
     // Room that is known is not left idle for a period: a pass there takes what this one has seen.
-    if (next > before || room_in != kAnyPool) policy_.due = std::min(policy_.due, later(now_, policy_.config.settle));
+    if (next > before || room_in != kAnyPool)
+      policy_.due = std::min(policy_.due, later(event_.now, policy_.config.settle));
   }
 }
 
@@ -313,7 +314,7 @@ bool SupervisorCore::goes_on_elsewhere(Job& job, WorkerSlot slot) {
     return false;
   }
   PENSTOCK_COVERAGE_MARK("work is claimed late in a pool that its job has left");
-  note_decision(
+  audit_.note_decision(
       "fence " + to_string(job.id),
       workers_[slot].description.name + " came back too late: the job goes on in pool '" + shares.pool_name + "'");
   return true;

@@ -36,18 +36,19 @@ void SupervisorCore::count_news(Job& job) {
     indices_.with_news.push_back(job.id);
     indices_.news_due = std::min(indices_.news_due, next_news_of(job));
   }
-  if (job.state != JobState::Running || job.news_count >= news_count_max()) indices_.news_due = std::min(indices_.news_due, now_);
+  if (job.state != JobState::Running || job.news_count >= news_count_max())
+    indices_.news_due = std::min(indices_.news_due, event_.now);
 }
 
 // At a low rate news leave at once; a flood is gathered.
 void SupervisorCore::send_news() {
-  if (now_ < indices_.news_due || (durable() && news_must_wait())) return;
+  if (event_.now < indices_.news_due || (gate_.durable() && news_must_wait())) return;
   indices_.news_due = kNever;
   std::size_t kept = 0;
   for (const JobId id : indices_.with_news) {
     if (!knows(id) || jobs_[id.value()]->news_count == 0) continue;
     Job& job = *jobs_[id.value()];
-    if (durable() || news_are_due(job))
+    if (gate_.durable() || news_are_due(job))
       send_news_of(job);
     else
       indices_.with_news[kept++] = id, indices_.news_due = std::min(indices_.news_due, next_news_of(job));
@@ -56,7 +57,7 @@ void SupervisorCore::send_news() {
 }
 
 bool SupervisorCore::news_are_due(const Job& job) const {
-  return job.state != JobState::Running || job.news_count >= news_count_max() || now_ >= next_news_of(job);
+  return job.state != JobState::Running || job.news_count >= news_count_max() || event_.now >= next_news_of(job);
 }
 
 Instant SupervisorCore::next_news_of(const Job& job) const {
@@ -64,7 +65,7 @@ Instant SupervisorCore::next_news_of(const Job& job) const {
 }
 
 void SupervisorCore::send_news_of(Job& job) {
-  if (durable()) record_news(job);
+  if (gate_.durable()) record_news(job);
   JobProgress& news = job.news.edit();
   news.job = job.id;
   news.state = job.state;
@@ -77,7 +78,7 @@ void SupervisorCore::send_news_of(Job& job) {
   }
   news = JobProgress{};
   job.news_count = 0;
-  job.news_sent = now_;
+  job.news_sent = event_.now;
 }
 
 JobProgress SupervisorCore::everything_so_far(const Job& job) const {
@@ -154,7 +155,7 @@ void SupervisorCore::unfollow(Job& job, ClientId client) {
   indices_.follows.erase({client, job.id});
   if (std::erase(job.followers, client) == 0 || !job.followers.empty()) return;
   // Its outputs are kept for so long from now on: whoever was cut off finds them when it is back.
-  if (job.keep_until != kNever) indices_.kept.move(job.id, job.keep_until, later(now_, config_.results_keep));
+  if (job.keep_until != kNever) indices_.kept.move(job.id, job.keep_until, later(event_.now, config_.results_keep));
 }
 
 }  // namespace penstock::supervisor

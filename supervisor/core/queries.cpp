@@ -106,20 +106,33 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
   bool deferred = false;
   Result<Value> result = execute(client, request, deferred);
   if (deferred) return;
-  note_order(request, result);
-  const bool confirms = result && request.command == "cancel" && !trouble_.has_value();
+  audit_.note_order(request, result);
+  const bool confirms = result && request.command == "cancel" && !gate_.trouble().has_value();
   if (confirms && await_confirmations(client, request, *result)) return;
   if (result)
-    reply.value = trouble_.has_value() && is_order(request.command) ? unwritten(*result) : std::move(result).value();
+    reply.value =
+        gate_.trouble().has_value() && is_order(request.command) ? unwritten(*result) : std::move(result).value();
   else
     reply.refusal = result.error();
   send_to_client(client, std::move(reply));
 }
 
+/// Whether the answer to a cancel waits until the workers that may hold something of the job have carried it out. After
+/// a restart they are told when they are back, and asked then.
+bool SupervisorCore::await_confirmations(ClientId client, const AdminRequest& request, const Value& answer) {
+  const std::string* name = answer["job"].text();
+  const Job* job = name == nullptr ? nullptr : find_job(job_selector_of(*name));
+  if (job == nullptr) return false;
+  const WorkerQuestions::Asker asker{client, request.request};
+  if (!job->held) return questions_.ask_for_confirmations(job->id, job->known_workers, asker, answer);
+  questions_.ask_for_confirmations_later(job->id, asker, answer);
+  return true;
+}
+
 Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& request, bool& deferred) {
   const std::string& command = request.command;
   if (command == "jobs") return list_jobs(request);
-  if (command == "audit") return list_orders(request);
+  if (command == "audit") return audit_.list(request);
   if (command == "workers") return describe_workers();
   if (command == "bands") return describe_bands();
   if (command == "queues") return describe_queues();
@@ -140,7 +153,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "move") return move_by_request(request);
   if (command == "reload") {
     deferred = true;
-    out_->add(supervisor_action::ReloadPolicy{client, request});
+    event_.out->add(supervisor_action::ReloadPolicy{client, request});
     return Value{};
   }
   if (command == "job") {
@@ -158,7 +171,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
 }
 
 Value SupervisorCore::describe_job(const Job& job) const {
-  const Duration age = (job.ended == kNever ? now_ : job.ended) - job.submitted;
+  const Duration age = (job.ended == kNever ? event_.now : job.ended) - job.submitted;
   Value::Record fields = first_fields(job);
   fields.emplace_back("attempts", job.counts.attempts);
   fields.emplace_back("forward_hits", job.counts.forward_hits);

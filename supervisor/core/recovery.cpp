@@ -28,10 +28,9 @@ Result<std::unique_ptr<GraphShape>> rebuild(std::vector<Graph> chunks) {
 }  // namespace
 
 void SupervisorCore::on(supervisor_event::StateRecovered& event) {
-  unix_ms_at_start_ = event.unix_ms;
-  start_ = now_;
+  clock_ = WallClock{event_.now, event.unix_ms};
   attempts_begin_ = attempts_begin(event.term);
-  recover_orders(event.state.orders);
+  audit_.recover(event.state.orders);
   for (const Incarnation writer : event.state.lost_writers) lost_writers_.push_back({writer, true});
   look_for_old_checkpoints_ = true;
   if (event.state.policy.has_value()) recover_policy(*event.state.policy);
@@ -70,13 +69,13 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.outputs = std::exchange(recovered.everything.outputs, {});
   job.final_news = Seldom{std::move(recovered.everything)};
   if (!recovered.keys.empty()) job.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
-  job.submitted = instant_of(recovered.submitted_ms);
-  job.ended = instant_of(recovered.ended_ms);
+  job.submitted = clock_.instant_of(recovered.submitted_ms);
+  job.ended = clock_.instant_of(recovered.ended_ms);
   remember_name(job);
   remember_ended(job);
   job.release_when_returned = recovered.unneeded;
   if (job.outputs.empty() && !recovered.unneeded) return;
-  job.keep_until = later(now_, config_.results_keep);
+  job.keep_until = later(event_.now, config_.results_keep);
   if (job.outputs.empty()) return;  // They were released.
   for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
   indices_.kept.insert(job.id, job.keep_until);
@@ -103,9 +102,9 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   if (graph == graphs.end() || !graph->second) {
     // It was checked before it was written: this is our mistake or a disk's. The others go on; it stays in the journal.
     const std::string why = graph == graphs.end() ? "it is missing" : to_string(graph->second.error());
-    out_->add(supervisor_action::Alert{Error{ErrorCode::StorageDamaged, recovered.spec.name,
-                                             "its graph is not acceptable any more: " + why,
-                                             "submit it again under another name"}});
+    event_.out->add(supervisor_action::Alert{Error{ErrorCode::StorageDamaged, recovered.spec.name,
+                                                   "its graph is not acceptable any more: " + why,
+                                                   "submit it again under another name"}});
     return;
   }
   graphs_.join(**graph->second);
@@ -115,7 +114,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   priority = scale.taken_over(priority, PriorityScale::of_code(recovered.scale, priority, scale));
   Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.identity = recovered.identity;
-  job.submitted = instant_of(recovered.submitted_ms);
+  job.submitted = clock_.instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   if (job.shares != nullptr) job.shares->preemptions = recovered.preempted;
   job.on_hold = recovered.on_hold;
@@ -132,7 +131,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   cancel_behind_failures(job);
   job.held = reclaiming_;
   if (job.held) policy_.agenda.look_at(job.id);  // Workers may have much of it.
-  job.overlap_until = overlap_over_at(config_, now_);  // Also of a worker whose loss was written already.
+  job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker whose loss was written already.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");

@@ -16,7 +16,7 @@ constexpr std::size_t kLooksEarnedMax = 1024;
 void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   WorkerEntry& worker = workers_[slot];
   worker.reports_received = std::max(worker.reports_received, message.number);
-  outbox_of(slot);  // At least `ReportsApplied` goes back.
+  mail_.of(slot);  // At least `ReportsApplied` goes back.
   for (const JobReports& reports : message.jobs)
     if (means_another(slot, reports.job, reports.identity)) return;
   for (const JobReports& reports : message.jobs) {
@@ -51,7 +51,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
 void SupervisorCore::drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy) {
   const std::uint32_t subtask = copy.producer.index.value();
   if (subtask < job.total() && makes_again(slot, job, subtask)) return;
-  tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{copy.producer.index, copy.output}}});
+  mail_.tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{copy.producer.index, copy.output}}});
 }
 
 /// An order to drop a copy that does not count calls it lost while a subtask or the client has still to read the datum:
@@ -96,7 +96,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
                                !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
     if (told_to_leave) policy_changed();
-    progress_at_ = now_;
+    progress_at_ = event_.now;
     switch (report.outcome) {
       case Outcome::Started: note_started(job, subtask); break;
       case Outcome::Succeeded: succeed(job, report, own_outputs, slot); break;
@@ -154,7 +154,7 @@ void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptRe
   if (subtask < job.total())
     if (makes_again(slot, job, subtask) || (claiming && job.hot[subtask].phase == SubtaskPhase::Succeeded)) return;
   for (const OutputReport& output : outputs)
-    tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{report.subtask, output.output}}});
+    mail_.tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{report.subtask, output.output}}});
 }
 
 bool SupervisorCore::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
@@ -212,7 +212,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   for (const OutputReport& output : outputs)
     if (output.output < count && output.bytes > 0) {
       job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
-      if (durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});
+      if (gate_.durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});
     }
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
@@ -247,7 +247,7 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
 // The worker that caches a successor learns that one of its producers has finished elsewhere. `holder` is none if what
 // it has made is lost.
 void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
-  InputNoticeBatch& batch = tail_of_outbox<InputNoticeBatch>(to, job.id);
+  InputNoticeBatch& batch = mail_.last<InputNoticeBatch>(to, job.id);
   if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;
   const std::uint16_t count = outputs_of(job, producer);
   bool any = false;
@@ -260,36 +260,6 @@ void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, Wor
   }
   if (!any) batch.notices.push_back(InputNotice{SubtaskIndex{producer}, EdgeKind::kOrderOnly, holder, 0});
 }
-
-template <class Message>
-Message& SupervisorCore::tail_of_outbox(WorkerSlot slot, JobId job) {
-  std::vector<ToWorker>& outbox = outbox_of(slot);
-  if (!outbox.empty())
-    if (auto* last = std::get_if<Message>(&outbox.back()); last != nullptr && last->job == job) return *last;
-  Message message;
-  message.job = job;
-  return std::get<Message>(outbox.emplace_back(std::move(message)));
-}
-DropBatch& SupervisorCore::tail_of_drops(WorkerSlot slot, JobId job, bool lost) {
-  std::vector<ToWorker>& outbox = outbox_of(slot);
-  if (!outbox.empty())
-    if (auto* last = std::get_if<DropBatch>(&outbox.back()); last != nullptr && last->job == job && last->lost == lost)
-      return *last;
-  return std::get<DropBatch>(outbox.emplace_back(DropBatch{job, lost, {}}));
-}
-
-CancelBatch& SupervisorCore::tail_of_cancels(WorkerSlot slot, JobId job, bool alone) {
-  std::vector<ToWorker>& outbox = outbox_of(slot);
-  if (!outbox.empty())
-    if (auto* last = std::get_if<CancelBatch>(&outbox.back());
-        last != nullptr && last->job == job && last->alone == alone && !last->preempt)
-      return *last;
-  return std::get<CancelBatch>(outbox.emplace_back(CancelBatch{job, false, {}, kDefaultGrace, alone}));
-}
-
-template InputNoticeBatch& SupervisorCore::tail_of_outbox<InputNoticeBatch>(WorkerSlot, JobId);
-template PriorityBatch& SupervisorCore::tail_of_outbox<PriorityBatch>(WorkerSlot, JobId);
-template StealRequest& SupervisorCore::tail_of_outbox<StealRequest>(WorkerSlot, JobId);
 
 // The subtask is final: it reads its inputs no more. What has lost its last reader is spare.
 void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
@@ -317,7 +287,7 @@ void SupervisorCore::drop_replicas(Job& job, std::uint32_t subtask, bool lost) {
     if (!slot.valid() || (band.valid() && slot == workers_[band].worker)) continue;
     for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
       if (job.data.bytes(*job.shape, subtask, output) > 0)
-        tail_of_drops(slot, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
+        mail_.last_drops(slot, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
   }
   job.data.forget_replicas(subtask);
 }
@@ -326,7 +296,8 @@ void SupervisorCore::drop_data(Job& job, std::uint32_t subtask, bool lost) {
   drop_replicas(job, subtask, lost);
   for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
     if (job.data.bytes(*job.shape, subtask, output) > 0)
-      tail_of_drops(workers_[job.hot[subtask].band].worker, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
+      mail_.last_drops(workers_[job.hot[subtask].band].worker, job.id, lost)
+          .data.push_back({SubtaskIndex{subtask}, output});
   job.data.set_gone(subtask, true);
   if (!lost) forget_checkpoint(job, subtask);
 }

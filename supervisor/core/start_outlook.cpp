@@ -40,8 +40,8 @@ std::optional<Duration> SupervisorCore::Explainer::ends_in(const Job& other, std
   basis = to_string(other.id);
   if (has_limit && share.holds_since != kNever) {
     const Instant by = later(share.holds_since, core_.time_limit_of(other));
-    basis += by > core_.now_ ? " (time limit)" : " (past its time limit)";
-    return by > core_.now_ ? by - core_.now_ : parts.overrun;
+    basis += by > core_.event_.now ? " (time limit)" : " (past its time limit)";
+    return by > core_.event_.now ? by - core_.event_.now : parts.overrun;
   }
   std::uint64_t at_once = 0;
   for (std::uint32_t i = 0; i < core_.workers_.band_slots(); ++i) {
@@ -161,8 +161,8 @@ Value::Record SupervisorCore::Explainer::start_by_share() const {
 std::optional<Value::Record> SupervisorCore::Explainer::start() const {
   if (core_.milli_held(job_, kind_) > 0 || core_.hold_of(job_, kind_).empty()) return std::nullopt;
   if (job_.on_hold) return unknown("it is on hold until `release`");
-  if (share_.starts_by != kNever && share_.starts_by > core_.now_)
-    return known("reserved", share_.starts_by - core_.now_, "time limits of what runs");
+  if (share_.starts_by != kNever && share_.starts_by > core_.event_.now)
+    return known("reserved", share_.starts_by - core_.event_.now, "time limits of what runs");
   if (share_.barrier->waits()) return unknown("its gang begins when workers hold all its slots");
   if (!share_.waits.has_value())
     return unknown(job_.homeless.empty() ? "a limit keeps it from its turn" : "no band may have it now");

@@ -14,17 +14,6 @@ constexpr std::uint32_t kLooksForEvent = 16;
 /// The same for each further message in one event.
 constexpr std::uint32_t kLooksForMessage = 4;
 
-}  // namespace
-
-// For a heap with the earliest on top; equal instants in order of job and subtask.
-bool RetryTimer::operator<(const RetryTimer& other) const {
-  if (at != other.at) return at > other.at;
-  if (job != other.job) return job > other.job;
-  return subtask > other.subtask;
-}
-
-namespace {
-
 /// What is kept in case that it is wanted again leaves seven eighths of the memory to what is wanted.
 std::uint64_t cached_graph_bytes(const SupervisorConfig& config) {
   const std::int64_t most = config.memory_max.is_zero() ? INT64_MAX : config.memory_max.value() / 8;
@@ -35,9 +24,12 @@ std::uint64_t cached_graph_bytes(const SupervisorConfig& config) {
 
 SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability)
     : config_(config),
-      durability_(durability),
-      rng_(rng),
-      graphs_(config.cached_graphs_max, cached_graph_bytes(config)) {
+      gate_(durability, event_),
+      audit_(config_, gate_, clock_, event_),
+      mail_(workers_, gate_, event_),
+      questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
+      graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
+      timers_(rng) {
   policy_.config = config.policy;
   policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);
@@ -46,8 +38,8 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
 }
 
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
-  now_ = now;
-  out_ = &actions;
+  event_.now = now;
+  event_.out = &actions;
   search_.looks_left = kLooksForEvent;
   // These change nothing for those who found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
@@ -65,45 +57,42 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   run_policy();
   send_news();
   remove_old_checkpoints();
-  flush_outboxes();
-  if (durable()) issue_records();
-  out_ = nullptr;
+  mail_.flush();
+  if (gate_.durable()) write_what_has_changed();
+  event_.out = nullptr;
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
   Instant next = std::min({watch_at_, search_.help_at, reclaim_end_.until, lenders_given_up_at(), forget_at()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
-  if (!timers_.empty()) next = std::min(next, timers_.front().at);
-  const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
-  if (!news_wait_for_disk) next = std::min(next, indices_.news_due);
-  next = std::min({next, indices_.bands_awaited.first(), indices_.kept.first()});
+  if (!gate_.progress_is_under_way()) next = std::min(next, indices_.news_due);
+  next = std::min({next, timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
 void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   if (const Result<void> good = check_registration(event.description, config_.graph.name_bytes_max); !good) {
-    out_->add(supervisor_action::Alert{good.error()});
-    out_->add(supervisor_action::ReleaseWorker{event.worker});
+    event_.out->add(supervisor_action::Alert{good.error()});
+    event_.out->add(supervisor_action::ReleaseWorker{event.worker});
     return;
   }
   std::optional<record::WorkerJoined> known;
   if (event.description.reclaims) {
     known = take_back(event.worker, event.incarnation);
     if (!known) {
-      out_->add(supervisor_action::ReleaseWorker{event.worker});
+      event_.out->add(supervisor_action::ReleaseWorker{event.worker});
       return;
     }
   }
   const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
   if (known) workers_[slot].drain_order = known->drain;
   note_pools_of(slot);
-  tell(slot, RegisterReply{event.worker});
-  progress_at_ = now_;
+  mail_.tell(slot, RegisterReply{event.worker});
+  progress_at_ = event_.now;
   if (event.description.crash) blame(slot, *event.description.crash);
   if (event.description.reclaims) return begin_claim(slot);
-  if (durable())
-    joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name,
-                                           event.description.shared_storage});
+  gate_.write_with_next(
+      record::WorkerJoined{event.worker, event.incarnation, event.description.name, event.description.shared_storage});
   look_for_old_checkpoints_ = true;
   for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
   house_homeless();
@@ -151,67 +140,28 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
     const JobId id = (at++)->second;
     if (knows(id)) unfollow(*jobs_[id.value()], event.client);
   }
-  std::erase_if(questions_, [&](const Question& question) { return question.client == event.client; });
+  questions_.client_gone(event.client);
 }
 
 void SupervisorCore::on(supervisor_event::Tick&) {
-  if (policed() && now_ >= policy_.barriers_end) give_up_late_barriers();
+  if (policed() && event_.now >= policy_.barriers_end) give_up_late_barriers();
   run_timers();
   give_up_missing_bands();
   give_up_draining_lenders();
   end_reclaiming_if_late();
-  for (const JobId id : indices_.kept.due_at(now_)) {
+  for (const JobId id : indices_.kept.due_at(event_.now)) {
     Job& job = *jobs_[id.value()];
     if (job.followers.empty() && job.borrowers == 0)
       release_job(job);
     else  // Someone is still connected, or borrows from it.
-      indices_.kept.move(id, job.keep_until, later(now_, config_.results_keep));
+      indices_.kept.move(id, job.keep_until, later(event_.now, config_.results_keep));
   }
   forget_old_jobs();
   watch();
 }
 
-void SupervisorCore::tell(WorkerSlot slot, ToWorker message) {
-  if (workers_[slot].alive) outbox_of(slot).push_back(std::move(message));
-}
-
-// Outboxes are few and used in turn, so that they stay in the cache however many workers there are.
-std::vector<ToWorker>& SupervisorCore::outbox_of(WorkerSlot slot) {
-  WorkerEntry& worker = workers_[slot];
-  if (worker.outbox == WorkerEntry::kNoOutbox) {
-    worker.outbox = static_cast<std::uint32_t>(outboxes_used_++);
-    if (outboxes_used_ > outboxes_.size()) outboxes_.emplace_back();
-    outboxes_[worker.outbox].worker = slot;
-  }
-  return outboxes_[worker.outbox].messages;
-}
-
-void SupervisorCore::flush_outboxes() {
-  for (std::size_t i = 0; i < outboxes_used_; ++i) {
-    Outbox& outbox = outboxes_[i];
-    WorkerEntry& worker = workers_[outbox.worker];
-    worker.outbox = WorkerEntry::kNoOutbox;
-    if (worker.alive && worker.has_new_peers)
-      out_->add(supervisor_action::SendToWorker{worker.id, PeerAddressBatch{std::exchange(worker.new_peers, {})}});
-    worker.has_new_peers = false;
-    for (ToWorker& message : outbox.messages)
-      if (worker.alive) out_->add(supervisor_action::SendToWorker{worker.id, std::move(message)});
-    outbox.messages.clear();
-    // The assignments before this were written with these reports applied; later ones will be, too.
-    if (worker.alive && worker.reports_received > worker.reports_applied_sent) {
-      if (durable()) {
-        if (!std::exchange(worker.owed_applied, true)) owed_applied_.push_back(outbox.worker);
-        continue;
-      }
-      worker.reports_applied_sent = worker.reports_received;
-      out_->add(supervisor_action::SendToWorker{worker.id, ReportsApplied{worker.reports_received}});
-    }
-  }
-  outboxes_used_ = 0;
-}
-
 void SupervisorCore::send_to_client(ClientId client, ToClient message) {
-  promise(supervisor_action::SendToClient{client, std::move(message)});
+  gate_.defer(supervisor_action::SendToClient{client, std::move(message)});
 }
 
 const Job* SupervisorCore::find_job(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }

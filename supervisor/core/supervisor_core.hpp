@@ -9,19 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "common/base/actions.hpp"
-#include "common/base/rng.hpp"
+#include "supervisor/core/admin/worker_questions.hpp"
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/ledger/audit_log.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 
 namespace penstock::supervisor {
-
-/// Whether what the core promises waits until it is written down.
-enum class Durability : std::uint8_t { None, Journal };
 
 /// Every scheduling decision of the supervisor: jobs, placement, lookahead, leases, stealing, retries, lost workers.
 /// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
@@ -73,24 +70,13 @@ class SupervisorCore {
   void on(supervisor_event::StateRecovered& event);
   void on(supervisor_event::PassEnded& event);
   void on(supervisor_event::PolicyRead& event);
-  void flush_outboxes();
 
   // Workers: workers.cpp.
   void receive(WorkerSlot slot, const Register& message);
   void receive(WorkerSlot slot, const DrainState& message);
   void receive(WorkerSlot slot, const BarrierAnswer& message);
-  void receive(WorkerSlot slot, const ExplainAnswer& message);
-  void receive(WorkerSlot slot, const LogAnswer& message);
-  void answer_for_lost(WorkerId worker, const std::string& reason);
-  std::optional<Question> take_question(WorkerSlot slot, std::uint64_t number);
-  void answer_question(const Question& question, const std::string& state, const std::string& reason);
-  void ask_for_logs(const Job& job, const std::string& only, ClientId client, const AdminRequest& request,
-                    bool& deferred);
-  void answer_log_question(const Question& question, const std::string& log);
-  bool await_confirmations(ClientId client, const AdminRequest& request, const Value& answer);
-  bool ask_for_confirmations(const Job& job, ClientId client, std::uint64_t request, const Value& answer);
-  void ask_who_came_back(const Job& job);
-  void confirmed(Question question, const std::vector<std::string>& unconfirmed);
+  void receive(WorkerSlot slot, const ExplainAnswer& message) { questions_.answered(slot, message); }
+  void receive(WorkerSlot slot, const LogAnswer& message) { questions_.answered(slot, message); }
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
   void rehouse(Job& job, BandSlot band);
@@ -362,8 +348,6 @@ class SupervisorCore {
   void make_elsewhere(Job& job, std::uint32_t producer);
 
   // Jobs that have ended: history.cpp.
-  std::int64_t unix_ms(Instant at) const;
-  Instant instant_of(std::int64_t unix_ms) const;
   void remember_ended(Job& job);
   void weigh_ended(Job& job);
   void forget_old_jobs();
@@ -550,15 +534,6 @@ class SupervisorCore {
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, bool with_relief, Value::Record& fields) const;
 
-  // Who has ordered what: audit.cpp.
-  void note_decision(std::string decision, std::string reason);
-  void note_trouble(std::string decision, const std::string& reason);
-  void note_order(const AdminRequest& request, const Result<Value>& result);
-  void recover_orders(std::vector<record::Ordered>& orders);
-  void keep_order(record::Ordered order);
-  void forget_old_orders();
-  Result<Value> list_orders(const AdminRequest& request) const;
-
   // News for clients: progress.cpp.
   void attach(ClientId client, const AttachJob& message);
   void follow(Job& job, ClientId client);
@@ -573,22 +548,18 @@ class SupervisorCore {
   Instant next_news_of(const Job& job) const;
   /// How many of the configuration's gatherings of news become one: with a journal each costs a commit with its sync,
   /// about 0.3 ms of processor in a virtual machine, whose interrupts are not cheap.
-  int news_gathered() const { return durable() ? 4 : 1; }
+  int news_gathered() const { return gate_.durable() ? 4 : 1; }
   std::uint64_t news_count_max() const { return std::uint64_t{config_.progress_batch_max} * news_gathered(); }
   JobProgress everything_so_far(const Job& job) const;
   void send_to_client(ClientId client, ToClient message);
 
   // What is written down, and what waits for it: durability.cpp.
-  bool durable() const { return durability_ == Durability::Journal; }
-  void promise(SupervisorAction action);
-  bool binds(const SupervisorAction& action) const;
   bool news_must_wait();
   void record_news(Job& job);
   void record_change(const Job& job);
   void record_change(const Job& job, std::uint32_t subtask);
   void record_end(const Job& job);
-  void acknowledge_reports();
-  void issue_records();
+  void write_what_has_changed();
   void withdraw(JobId id);
 
   // Going on after an earlier life: recovery.cpp.
@@ -613,6 +584,7 @@ class SupervisorCore {
   Value describe_queues() const;
   Value describe_failure(const Job& job, std::uint32_t subtask, const SubtaskHistory& history) const;
   Result<Value> cancel_by_request(const AdminRequest& request);
+  bool await_confirmations(ClientId client, const AdminRequest& request, const Value& answer);
   Result<Value> priority_by_request(const AdminRequest& request);
   Result<Value> drain_by_request(const AdminRequest& request);
   Result<Value> complete_words(const AdminRequest& request) const;
@@ -624,21 +596,21 @@ class SupervisorCore {
   void watch();
 
   bool knows(JobId id) const { return id.value() < jobs_.size() && jobs_[id.value()] != nullptr; }
-  void tell(WorkerSlot worker, ToWorker message);
-  std::vector<ToWorker>& outbox_of(WorkerSlot worker);
-  DropBatch& tail_of_drops(WorkerSlot worker, JobId job, bool lost);
   KeepBatch& tail_of_keeps(WorkerSlot worker, Job& job);
-  CancelBatch& tail_of_cancels(WorkerSlot worker, JobId job, bool alone);
-  template <class Message>
-  Message& tail_of_outbox(WorkerSlot worker, JobId job);
 
   // Constant after construction.
   const SupervisorConfig config_;
-  const Durability durability_;
+
+  // Parts, each after those that it uses.
+  EventContext event_;
+  WallClock clock_;  ///< Since the start of this term of the state.
+  CommitGate gate_;
+  AuditLog audit_;
+  WorkerTable workers_;
+  WorkerMail mail_;
+  WorkerQuestions questions_;
 
   // State.
-  Rng rng_;
-  WorkerTable workers_;
   GraphTable graphs_;
   std::vector<std::unique_ptr<Job>> jobs_;   ///< By job number; null when forgotten. Number 0 is not used.
   LookupMap<std::uint64_t, std::vector<JobId>> names_;  ///< Jobs by the hash of their names.
@@ -651,49 +623,28 @@ class SupervisorCore {
   /// Subtasks that borrow and have no band, by what they borrow from.
   std::map<SubtaskId, std::vector<SubtaskId>> awaiting_lent_;
   std::map<SubtaskId, Instant> lenders_drain_until_;  ///< By waiter; then it fails if its lender still only drains.
-  std::vector<SubtaskId> unread_;            ///< Checkpoints that wait for a worker to stand for them.
-  std::deque<record::Ordered> orders_;       ///< Of operators, oldest first.
-  std::deque<record::Ordered> decisions_;    ///< Of policy, the same; both are one history by their numbers.
-  std::uint64_t next_order_ = 1;
-  Attempt attempts_begin_ = attempts_begin(1);  ///< Of the state's term.
-  Instant start_{};  ///< Of this life, and the wall clock then.
-  std::int64_t unix_ms_at_start_ = 0;
+  std::vector<SubtaskId> unread_;                     ///< Checkpoints that wait for a worker to stand for them.
+  Attempt attempts_begin_ = attempts_begin(1);        ///< Of the state's term.
   PolicyState policy_;
   JobIndices indices_;
-  std::vector<RetryTimer> timers_;                ///< A heap, earliest first.
+  RetryTimers timers_;
   WorkSearch search_;
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.
   Instant watch_at_ = kNever;
   Instant alerted_for_ = kNever;             ///< The `progress_at_` after which the watchdog gave alarm.
-  std::vector<Question> questions_;          ///< Asked to workers and not answered.
-  std::uint64_t next_question_ = 1;
-  std::uint64_t issued_ = 0;                 ///< The last ticket.
-  std::uint64_t persisted_ = 0;              ///< The last one that is on the disk.
-  std::uint64_t news_ticket_ = 0;            ///< The last one with news of subtasks; one at a time is under way.
-  std::deque<Held> held_;                    ///< Promises that wait for their tickets, in order.
   std::deque<Acceptance> accepting_;         ///< Jobs that wait for theirs.
   std::deque<Loss> losses_;                  ///< Workers that are gone, and wait for theirs.
   std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
-  std::vector<WorkerSlot> owed_applied_;
-  std::optional<Error> trouble_;             ///< Why the journal cannot be written now.
-  std::vector<Record> joined_;               ///< Workers that are written down with whatever is written next.
   bool reclaiming_ = false;
   ReclaimEnd reclaim_end_;
   ExpectedWorkers expected_;                 ///< Workers of earlier lives that are not back.
   std::deque<LostLife> lost_lives_;          ///< The latest, the first that was lost first.
   std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
   // Scratch, and what is valid during `handle`.
-  Instant now_{};
-  Out* out_ = nullptr;
   std::vector<BandSlot> dirty_bands_;
-  std::vector<Outbox> outboxes_;             ///< The first `outboxes_used_` are in use; the others keep their memory.
-  std::size_t outboxes_used_ = 0;
   std::vector<JobId> maybe_done_;
-  std::vector<SubtaskId> lent_news_;         ///< Something has become of these, or of who holds them.
-  std::vector<Record> records_;              ///< To be written because of this event.
-  std::vector<SupervisorAction> promises_;   ///< To be kept when they are.
-  bool records_have_news_ = false;
+  std::vector<SubtaskId> lent_news_;             ///< Something has become of these, or of who holds them.
   std::vector<WaitingJobs::Entry> passed_over_;  ///< Jobs from which the band that is being filled can take no more.
 };
 

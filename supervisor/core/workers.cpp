@@ -41,10 +41,9 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   worker.drained = false;
   worker.drain_order = draining;
   // The order may not have reached it when we die: the next life says it again.
-  if (durable())
-    records_.push_back(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,
-                                            worker.description.shared_storage, draining, true});
-  tell(slot, Drain{draining});
+  gate_.write(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,
+                                   worker.description.shared_storage, draining, true});
+  mail_.tell(slot, Drain{draining});
   look_after_spare(slot);
   if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
 }
@@ -71,7 +70,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
     order.job = job;
     order.kill_after = grace_of(*jobs_[job.value()]);
     order.alone = order.preempt = true;
-    tell(slot, std::move(order));
+    mail_.tell(slot, std::move(order));
   }
   return told;
 }
@@ -85,8 +84,11 @@ void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   look_for_old_checkpoints_ = true;
   if (event.suspected) {
     PENSTOCK_COVERAGE_MARK("a worker was suspected");
-    out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name,
-                                             "suspected: nothing is heard of it; it gets nothing new until it is heard again", {}}});
+    event_.out->add(
+        supervisor_action::Alert{Error{ErrorCode::Disconnected,
+                                       worker.description.name,
+                                       "suspected: nothing is heard of it; it gets nothing new until it is heard again",
+                                       {}}});
   }
   if (!worker.claiming) open_or_close_bands(slot);
 }
@@ -137,9 +139,9 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
 void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   const WorkerSlot slot = workers_.find(event.worker);
   if (!slot.valid() || workers_[slot].lost) return;
-  if (!durable()) return lose_worker(slot, event.reason);
-  records_.push_back(record::WorkerGone{event.worker});
-  losses_.push_back({issued_ + 1, event.worker, std::move(event.reason)});
+  if (!gate_.durable()) return lose_worker(slot, event.reason);
+  gate_.write(record::WorkerGone{event.worker});
+  losses_.push_back({gate_.next_ticket(), event.worker, std::move(event.reason)});
   WorkerEntry& worker = workers_[slot];
   worker.lost = worker.suspected = true;
   if (!worker.claiming) open_or_close_bands(slot);
@@ -150,17 +152,17 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
 
 void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash) {
   ++counters_.workers_lost;
-  if (durable() && !workers_[slot].lost) records_.push_back(record::WorkerGone{workers_[slot].id});
+  if (gate_.durable() && !workers_[slot].lost) gate_.write(record::WorkerGone{workers_[slot].id});
   if (std::exchange(workers_[slot].claiming, false)) {
     --claims_open_;  // Nobody knows what it runs.
     for (const JobId id : active_)
       if (Job& job = *jobs_[id.value()]; job.overlap_until > Instant{})
-        job.overlap_until = overlap_over_at(config_, now_);
+        job.overlap_until = overlap_over_at(config_, event_.now);
   }
   const WorkerEntry& worker = workers_[slot];
-  out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
-                                           "its unfinished subtasks run again elsewhere"}});
-  note_trouble("give up " + worker.description.name, reason);
+  event_.out->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
+                                                 "its unfinished subtasks run again elsewhere"}});
+  audit_.note_trouble("give up " + worker.description.name, reason);
   for (const BandSlot band : worker.bands) {
     search_.hungry.erase(band.value());
     search_.with_ready.erase(band.value());
@@ -192,8 +194,8 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     if (auto* known = job.templates_known.if_any()) known->erase(worker.id);
   }
-  answer_for_lost(worker.id, reason);
-  out_->add(supervisor_action::ReleaseWorker{worker.id});
+  questions_.worker_lost(worker.id, reason);
+  event_.out->add(supervisor_action::ReleaseWorker{worker.id});
   if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
   announce_loss(slot);
   workers_.remove(slot);
@@ -214,7 +216,7 @@ void SupervisorCore::announce_loss(WorkerSlot slot) {
     if (!other.alive || other.id == lost || (!other.peers_known.erase(lost) && !other.reclaimed)) continue;
     other.new_peers.push_back({lost, {}});
     other.has_new_peers = true;
-    outbox_of(WorkerSlot{i});
+    mail_.of(WorkerSlot{i});
   }
 }
 

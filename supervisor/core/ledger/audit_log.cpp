@@ -1,11 +1,11 @@
-// SupervisorCore: who has ordered what.
+#include "supervisor/core/ledger/audit_log.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "common/base/quantity.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/request_words.hpp"
-#include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::size_t kOrderBytesMax = 1024;
 constexpr const char* kPolicy = "policy";
 constexpr const char* kItself = "supervisor";
 
-/// What nobody has ordered: it must not push orders out.
+/// Whether nobody has ordered it.
 bool is_own(const record::Ordered& order) { return order.who == kPolicy || order.who == kItself; }
 
 std::string words_of(const AdminRequest& request) {
@@ -62,52 +62,48 @@ std::string outcome_of(const Value& answer) {
 
 }  // namespace
 
-/// Orders that were refused are told of, too. With a journal the answer leaves when this is written.
-void SupervisorCore::note_order(const AdminRequest& request, const Result<Value>& result) {
+// With a journal the answer to the order leaves when its entry is on the disk.
+void AuditLog::note_order(const AdminRequest& request, const Result<Value>& result) {
   if (!is_order(request.command)) return;
-  record::Ordered order;
-  order.number = next_order_++;
-  order.at_ms = unix_ms(now_);
-  order.who = request.who.substr(0, kWhoBytesMax);
-  order.order = words_of(request);
-  order.outcome = (result.has_value() ? outcome_of(*result) : to_string(result.error())).substr(0, kOrderBytesMax);
-  keep_order(std::move(order));
+  record::Ordered entry;
+  entry.number = next_number_++;
+  entry.at_ms = now_ms();
+  entry.who = request.who.substr(0, kWhoBytesMax);
+  entry.order = words_of(request);
+  entry.outcome = (result.has_value() ? outcome_of(*result) : to_string(result.error())).substr(0, kOrderBytesMax);
+  keep(std::move(entry));
 }
 
-/// What policy has decided about somebody who may ask why.
-void SupervisorCore::note_decision(std::string decision, std::string reason) {
-  keep_order({next_order_++, unix_ms(now_), kPolicy, std::move(decision), std::move(reason)});
+void AuditLog::note_decision(std::string decision, std::string reason) {
+  keep({next_number_++, now_ms(), kPolicy, std::move(decision), std::move(reason)});
 }
 
-/// What has befallen the cluster, and what the supervisor does about it.
-void SupervisorCore::note_trouble(std::string decision, const std::string& reason) {
-  keep_order(
-      {next_order_++, unix_ms(now_), kItself, decision.substr(0, kOrderBytesMax), reason.substr(0, kOrderBytesMax)});
+void AuditLog::note_trouble(const std::string& decision, const std::string& reason) {
+  keep({next_number_++, now_ms(), kItself, decision.substr(0, kOrderBytesMax), reason.substr(0, kOrderBytesMax)});
 }
 
-void SupervisorCore::keep_order(record::Ordered order) {
-  if (durable()) records_.push_back(order);
-  (is_own(order) ? decisions_ : orders_).push_back(std::move(order));
-  forget_old_orders();
+void AuditLog::keep(record::Ordered entry) {
+  gate_.write(entry);
+  (is_own(entry) ? decisions_ : orders_).push_back(std::move(entry));
+  forget_old();
 }
 
-void SupervisorCore::recover_orders(std::vector<record::Ordered>& orders) {
-  for (record::Ordered& order : orders) {
-    next_order_ = std::max(next_order_, order.number + 1);
-    (is_own(order) ? decisions_ : orders_).push_back(std::move(order));
+void AuditLog::recover(std::vector<record::Ordered>& entries) {
+  for (record::Ordered& entry : entries) {
+    next_number_ = std::max(next_number_, entry.number + 1);
+    (is_own(entry) ? decisions_ : orders_).push_back(std::move(entry));
   }
-  forget_old_orders();
+  forget_old();
 }
 
-// Only when there is a new one: whoever orders nothing has no list to keep short. Policy decides far more often than
-// operators order, and workers may be lost by the thousand: what nobody has ordered makes room first while it is more
-// than half, so that orders keep the other half.
-void SupervisorCore::forget_old_orders() {
-  const auto forget_oldest = [&](std::deque<record::Ordered>& from) {
-    if (durable()) records_.push_back(record::OrderForgotten{from.front().number});
-    from.pop_front();
-  };
-  const std::int64_t oldest_ms = unix_ms(now_) - config_.audit_age_max / std::chrono::milliseconds{1};
+void AuditLog::forget_oldest(std::deque<record::Ordered>& from) {
+  gate_.write(record::OrderForgotten{from.front().number});
+  from.pop_front();
+}
+
+// Called only when there is a new entry: a history to which nothing is added needs no shortening.
+void AuditLog::forget_old() {
+  const std::int64_t oldest_ms = now_ms() - config_.audit_age_max / std::chrono::milliseconds{1};
   for (std::deque<record::Ordered>* each : {&orders_, &decisions_})
     while (!each->empty() && each->front().at_ms < oldest_ms) forget_oldest(*each);
   while (orders_.size() + decisions_.size() > config_.audit_entries_max) {
@@ -117,8 +113,7 @@ void SupervisorCore::forget_old_orders() {
   }
 }
 
-/// The last ones, oldest first.
-Result<Value> SupervisorCore::list_orders(const AdminRequest& request) const {
+Result<Value> AuditLog::list(const AdminRequest& request) const {
   std::uint32_t limit = 0xffffffffU;
   std::int64_t since_ms = INT64_MIN;
   if (const std::string text = option(request, "limit"); !text.empty() && !parse(text, limit))
@@ -126,22 +121,22 @@ Result<Value> SupervisorCore::list_orders(const AdminRequest& request) const {
   if (const std::string text = option(request, "since"); !text.empty()) {
     const Result<Duration> since = parse_duration(text);
     if (!since) return since.error();
-    since_ms = unix_ms(now_) - *since / std::chrono::milliseconds{1};
+    since_ms = now_ms() - *since / std::chrono::milliseconds{1};
   }
   std::vector<const record::Ordered*> all;
   for (const std::deque<record::Ordered>* each : {&orders_, &decisions_})
-    for (const record::Ordered& order : *each) all.push_back(&order);
+    for (const record::Ordered& entry : *each) all.push_back(&entry);
   const auto by_number = [](const record::Ordered* a, const record::Ordered* b) { return a->number < b->number; };
   std::inplace_merge(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(orders_.size()), all.end(), by_number);
   Value::List rows;
   for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), limit); i < all.size(); ++i) {
-    const record::Ordered& order = *all[i];
-    if (order.at_ms < since_ms) continue;
-    rows.push_back(Value::Record{{"number", order.number},
-                                 {"time", utc_text(order.at_ms)},
-                                 {"who", order.who},
-                                 {"order", order.order},
-                                 {"outcome", order.outcome}});
+    const record::Ordered& entry = *all[i];
+    if (entry.at_ms < since_ms) continue;
+    rows.push_back(Value::Record{{"number", entry.number},
+                                 {"time", utc_text(entry.at_ms)},
+                                 {"who", entry.who},
+                                 {"order", entry.order},
+                                 {"outcome", entry.outcome}});
   }
   return Value{std::move(rows)};
 }
