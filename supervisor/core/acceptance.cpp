@@ -74,7 +74,7 @@ void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message, c
 
 GraphHash SupervisorCore::graph_of(const SubmitAgain& message) {
   if (message.graph.valid()) return message.graph;
-  const Job* like = find_job(message.like);
+  const Job* like = jobs_.find(message.like);
   return like == nullptr ? GraphHash{} : like->graph_hash;
 }
 
@@ -89,7 +89,7 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
     refuse(client, reply, name.error());
     return false;
   }
-  if (Job* known = find_job(JobSelector{JobId::none(), spec.name}); known != nullptr && !spec.name.empty()) {
+  if (Job* known = jobs_.find(JobSelector{JobId::none(), spec.name}); known != nullptr && !spec.name.empty()) {
     reply.job = known->id;
     reply.identity = known->identity;
     reply.existed = true;
@@ -113,7 +113,7 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
 
 void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph,
                             const JobIdentity& identity) {
-  const JobId id{static_cast<std::uint32_t>(jobs_.size())};
+  const JobId id = jobs_.next();
   reply.job = id;
   reply.identity = identity;
   ++counters_.jobs_accepted;

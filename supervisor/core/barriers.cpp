@@ -152,8 +152,8 @@ void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
 }
 
 void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
-  if (!knows(message.job) || message.band.value() >= workers_[slot].bands.size()) return;
-  Job& job = *jobs_[message.job.value()];
+  if (!jobs_.knows(message.job) || message.band.value() >= workers_[slot].bands.size()) return;
+  Job& job = jobs_[message.job];
   if (job.shares == nullptr || job.cancelling) return;
   const BandSlot band = workers_[slot].bands[message.band.value()];
   const BandKind kind = workers_[band].kind;
@@ -199,7 +199,7 @@ void SupervisorCore::give_up_late_barriers() {
   policy_.barriers_end = kNever;
   for (const JobId id : policy_.agenda.in_sight().all())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-      Job& job = *jobs_[id.value()];
+      Job& job = jobs_[id];
       if (job.shares == nullptr || job.cancelling) continue;
       const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
       if (!barrier.waits()) continue;
@@ -216,7 +216,7 @@ std::vector<std::pair<JobId, BandKind>> SupervisorCore::barriers_with(WorkerSlot
   std::vector<std::pair<JobId, BandKind>> found;
   for (const JobId id : policy_.agenda.in_sight())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-      const Job& job = *jobs_[id.value()];
+      const Job& job = jobs_[id];
       if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].barrier->waits()) continue;
       const std::vector<BandSlot>& bands = workers_[slot].bands;
       const bool there = std::any_of(bands.begin(), bands.end(), [&](BandSlot band) {

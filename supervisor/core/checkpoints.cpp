@@ -81,8 +81,8 @@ bool SupervisorCore::somebody_may_work() const {
 /// Before anything is given to a worker that has come.
 void SupervisorCore::read_what_waits() {
   for (const SubtaskId& id : std::exchange(unread_, {})) {
-    if (!knows(id.job) || jobs_[id.job.value()]->state != JobState::Running) continue;
-    Job& job = *jobs_[id.job.value()];
+    if (!jobs_.knows(id.job) || jobs_[id.job].state != JobState::Running) continue;
+    Job& job = jobs_[id.job];
     const std::uint32_t subtask = id.index.value();
     if (job.held || job.cancelling || !data_is_gone(job, subtask)) continue;
     if (is_needed(job, subtask)) find_again(job, subtask);

@@ -58,7 +58,7 @@ void SupervisorCore::receive(WorkerSlot slot, const WorkerClaim& message) {
 /// A worker that knows another job under a number of ours goes on from a state that is not ours, e.g. from one that was
 /// put back by hand. Whatever it holds is of no use: it begins afresh, and nothing of the two is mixed up.
 bool SupervisorCore::means_another(WorkerSlot slot, JobId job, const JobIdentity& identity) {
-  if (!knows(job) || !differ(identity, jobs_[job.value()]->identity)) return false;
+  if (!jobs_.knows(job) || !differ(identity, jobs_[job].identity)) return false;
   PENSTOCK_COVERAGE_MARK("a worker means another job of that number");
   ++counters_.other_jobs;
   lose_worker(slot, "it knows another job as " + to_string(job) + ", from another state; it begins afresh");
@@ -66,8 +66,8 @@ bool SupervisorCore::means_another(WorkerSlot slot, JobId job, const JobIdentity
 }
 
 void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
-  if (!knows(claimed.job)) return mail_.tell(slot, ForgetJob{claimed.job});
-  Job& job = *jobs_[claimed.job.value()];
+  if (!jobs_.knows(claimed.job)) return mail_.tell(slot, ForgetJob{claimed.job});
+  Job& job = jobs_[claimed.job];
   if (job.state != JobState::Running && job.outputs.empty()) return mail_.tell(slot, ForgetJob{claimed.job});
   if (std::find(job.known_workers.begin(), job.known_workers.end(), workers_[slot].id) == job.known_workers.end())
     job.known_workers.push_back(workers_[slot].id);
@@ -228,8 +228,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   }
   for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
   for (const JobId id : policy_.agenda.in_sight())
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && slot.value() < job.known_of.size() &&
-                                             (job.known_of[slot.value()] & Job::kHeardOf) != 0)
+    if (const Job& job = jobs_[id]; job.shares != nullptr && slot.value() < job.known_of.size() &&
+                                    (job.known_of[slot.value()] & Job::kHeardOf) != 0)
       send_entitlements(job, slot);
   policy_changed();
   note_lenders();
@@ -274,7 +274,7 @@ void SupervisorCore::end_reclaiming() {
   policy_changed();
   for (const record::WorkerJoined& absent : expected_) part_with(absent, "did not come back after the restart");
   for (const JobId id : active_.all()) {
-    if (Job& job = *jobs_[id.value()]; job.held) let_go(job);
+    if (Job& job = jobs_[id]; job.held) let_go(job);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) tell_what_has_finished(WorkerSlot{i});
@@ -323,8 +323,8 @@ void SupervisorCore::let_go(Job& job) {
 /// lost with it.
 void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
   for (const SubtaskId& waiter : std::exchange(workers_[slot].waiting, {})) {
-    if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;
-    Job& job = *jobs_[waiter.job.value()];
+    if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) continue;
+    Job& job = jobs_[waiter.job];
     const SubtaskHot& hot = job.hot[waiter.index.value()];
     if (hot.phase != SubtaskPhase::Assigned || workers_[hot.band].worker != slot) continue;
     const auto predecessors = job.shape->predecessors(waiter.index.value());

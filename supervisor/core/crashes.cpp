@@ -55,8 +55,8 @@ void SupervisorCore::blame(WorkerSlot teller, const OperatorCrash& crash) {
 void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash was told after its worker was lost");
   for (const AssignedRef& ref : lost.held) {
-    if (!knows(ref.job) || jobs_[ref.job.value()]->state != JobState::Running) continue;
-    Job& job = *jobs_[ref.job.value()];
+    if (!jobs_.knows(ref.job) || jobs_[ref.job].state != JobState::Running) continue;
+    Job& job = jobs_[ref.job];
     if (is_final(job.hot[ref.subtask].phase)) continue;
     SubtaskHistory* history = job.histories.edit().find(SubtaskIndex{ref.subtask});
     if (history == nullptr || history->last_attempt != ref.attempt ||
@@ -90,8 +90,8 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
   pass_on_drain(teller, absent->drain);
   expected_.erase(absent);
   const std::uint32_t subtask = crash.subtask.index.value();
-  if (knows(crash.subtask.job) && jobs_[crash.subtask.job.value()]->state == JobState::Running) {
-    Job& job = *jobs_[crash.subtask.job.value()];
+  if (jobs_.knows(crash.subtask.job) && jobs_[crash.subtask.job].state == JobState::Running) {
+    Job& job = jobs_[crash.subtask.job];
     const ClaimedAttempt claim{crash.subtask.index, crash.attempt, BandIndex{0}, ClaimedStage::Running};
     if (adopt(teller, job, claim, Proof::None)) {
       ++job.counts.attempts;
@@ -123,8 +123,8 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
   for (const BandSlot band : workers_[slot].bands) {
     const std::vector<AssignedRef> assigned = std::exchange(workers_[band].assigned, {});
     for (const AssignedRef& ref : assigned) {
-      if (!knows(ref.job)) continue;
-      Job& job = *jobs_[ref.job.value()];
+      if (!jobs_.knows(ref.job)) continue;
+      Job& job = jobs_[ref.job];
       if (ref.subtask >= job.total()) continue;
       const SubtaskHot& hot = job.hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;

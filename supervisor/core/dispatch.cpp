@@ -53,10 +53,10 @@ BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, boo
 }
 
 /// What is left of a band, in thousandths of slots, once all runs that it holds and that has its inputs.
-std::int64_t milli_left(const BandEntry& band, const std::vector<std::unique_ptr<Job>>& jobs) {
+std::int64_t milli_left(const BandEntry& band, const JobTable& jobs) {
   std::int64_t left = band.description.capacity.slots.value();
   for (const AssignedRef& ref : band.assigned) {
-    const Job* job = ref.job.value() < jobs.size() ? jobs[ref.job.value()].get() : nullptr;
+    const Job* job = jobs.find(ref.job);
     if (job == nullptr || ref.subtask >= job->total()) continue;
     const SubtaskHot& hot = job->hot[ref.subtask];
     if (hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0)
@@ -206,7 +206,7 @@ bool SupervisorCore::correct_waiting(BandSlot slot, std::size_t at) {
   ++counters_.jobs_looked_at;
   WaitingJobs& waiting = workers_[slot].waiting;
   const WaitingJobs::Entry entry = waiting[at];
-  Job* job = knows(entry.job) ? jobs_[entry.job.value()].get() : nullptr;
+  Job* job = jobs_.find(entry.job);
   LocalSet* local = job != nullptr && job->waiting_epoch == entry.epoch ? job->find_local(slot) : nullptr;
   if (local != nullptr && !local->is_waiting()) local = nullptr;  // A later entry has been removed already.
   if (local != nullptr && !job->cancelling && !local->empty() && credit_of(*job, slot).slots > 0) {
@@ -222,7 +222,7 @@ Job* SupervisorCore::first_waiting(BandSlot slot) {
   const WaitingJobs& waiting = workers_[slot].waiting;
   while (!waiting.empty()) {
     const JobId first = waiting[0].job;
-    if (correct_waiting(slot, 0) && waiting[0].job == first) return jobs_[first.value()].get();
+    if (correct_waiting(slot, 0) && waiting[0].job == first) return jobs_.find(first);
   }
   return nullptr;
 }
@@ -277,7 +277,7 @@ void SupervisorCore::follow_entitlement(Job& job, BandSlot slot) {
 void SupervisorCore::fill_shares(BandSlot slot) {
   std::vector<JobId>& entitled = workers_[slot].entitled;
   for (auto at = entitled.begin(); at != entitled.end();) {
-    Job* job = knows(*at) ? jobs_[at->value()].get() : nullptr;
+    Job* job = jobs_.find(*at);
     const BandShare share = job == nullptr || job->shares == nullptr ? BandShare{} : job->shares->of(slot);
     if (share.entitled.is_zero() || !share.limited()) {
       at = entitled.erase(at);
@@ -425,8 +425,8 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
 
 void SupervisorCore::sweep_assigned(BandEntry& band) {
   std::erase_if(band.assigned, [this](const AssignedRef& ref) {
-    if (!knows(ref.job) || ref.subtask >= jobs_[ref.job.value()]->total()) return true;
-    const SubtaskHot& hot = jobs_[ref.job.value()]->hot[ref.subtask];
+    if (!jobs_.knows(ref.job) || ref.subtask >= jobs_[ref.job].total()) return true;
+    const SubtaskHot& hot = jobs_[ref.job].hot[ref.subtask];
     return hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt;
   });
 }
@@ -629,14 +629,14 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   std::size_t looked_at = 0;
   const std::size_t least = band.assigned.size() - std::min(band.assigned.size(), kQueuedLookedAt);
   for (std::size_t i = least; i < band.assigned.size(); ++i)
-    if (const AssignedRef ref = band.assigned[i]; knows(ref.job)) {
-      const LargeArray<SubtaskHot>& hot = jobs_[ref.job.value()]->hot;
+    if (const AssignedRef ref = band.assigned[i]; jobs_.knows(ref.job)) {
+      const LargeArray<SubtaskHot>& hot = jobs_[ref.job].hot;
       if (ref.subtask < hot.size()) prefetch_line(&hot[ref.subtask]);
     }
   for (std::size_t i = band.assigned.size(); i-- > least && asked < wanted; ++looked_at) {
     const AssignedRef ref = band.assigned[i];
-    if (!knows(ref.job)) continue;
-    Job& job = *jobs_[ref.job.value()];
+    if (!jobs_.knows(ref.job)) continue;
+    Job& job = jobs_[ref.job];
     if (ref.subtask >= job.total() || job.cancelling || !has_slots_for(job, thief)) continue;
     SubtaskHot& hot = job.hot[ref.subtask];
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&

@@ -15,9 +15,9 @@ bool SupervisorCore::news_must_wait() {
   if (gate_.progress_is_under_way()) return true;
   indices_.news_due = kNever;
   for (const JobId id : indices_.with_news) {
-    if (!knows(id)) continue;
-    if (news_are_due(*jobs_[id.value()])) return false;
-    indices_.news_due = std::min(indices_.news_due, next_news_of(*jobs_[id.value()]));
+    if (!jobs_.knows(id)) continue;
+    if (news_are_due(jobs_[id])) return false;
+    indices_.news_due = std::min(indices_.news_due, next_news_of(jobs_[id]));
   }
   return true;
 }
@@ -100,8 +100,8 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   std::size_t written = 0;
   for (; written < accepting_.size() && gate_.on_disk(accepting_[written].ticket); ++written) {
     const JobId id = accepting_[written].job;
-    if (!knows(id)) continue;
-    Job& job = *jobs_[id.value()];
+    if (!jobs_.knows(id)) continue;
+    Job& job = jobs_[id];
     job.waiting_for_disk = false;
     policy_changed();
     // It may have been cancelled in the meantime.
@@ -127,8 +127,8 @@ void SupervisorCore::on(supervisor_event::StorageFailed& event) {
 
 /// A job whose acceptance could not be written, and was told to nobody, never was.
 void SupervisorCore::withdraw(JobId id) {
-  if (!knows(id)) return;
-  Job& job = *jobs_[id.value()];
+  if (!jobs_.knows(id)) return;
+  Job& job = jobs_[id];
   job.waiting_for_disk = false;
   if (job.state != JobState::Running || job.cancelling) return;  // Its end is being written behind it.
   PENSTOCK_COVERAGE_MARK("an acceptance could not be written");
@@ -137,7 +137,7 @@ void SupervisorCore::withdraw(JobId id) {
   active_.erase(id, job.spec.priority);
   leave_policy(job);
   if (active_.empty()) watch_at_ = kNever;
-  forget_name(job);
+  jobs_.remove_name(job);
   return_loans(job);
   leave_graph(job);
   erase_job(job);

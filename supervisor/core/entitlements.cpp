@@ -115,7 +115,7 @@ void SupervisorCore::on(supervisor_event::PassEnded& event) {
 void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
   note_preemptions(pass, plan);
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     for (BandShare& share : job.shares->bands) share.planned = 0;
     job.shares->kinds.visit_own([](KindShare& share) {
@@ -129,8 +129,8 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   std::vector<bool> stays(pass.members.size(), true);
   for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
   const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
-    if (!is_still(pass, place.band) || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
-    JobShares& shares = *jobs_[subject.job.value()]->shares;
+    if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
+    JobShares& shares = *jobs_[subject.job].shares;
     if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier->sits_out >= pass.number) return;
     if (policy_.pool_of_band[place.band.value()] != shares.pool) {
       PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
@@ -154,17 +154,17 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     std::vector<PromisedPlace> places;
     for (const policy::Place& place : each.places) places.push_back(place_of(each.member, place, each.places.size()));
     const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
-    if (subject.keeps_place || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
-    KindShare& share = jobs_[subject.job.value()]->shares->kinds.edit(subject.kind);
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    KindShare& share = jobs_[subject.job].shares->kinds.edit(subject.kind);
     share.starts_by = std::min(share.starts_by, each.starts_by);
     if (!places.empty()) share.promised.push_back(std::move(places));
   }
   note_explanations(pass, plan);
   note_turns(pass, plan);
   for (const JobId id : policy_.agenda.in_sight()) {
-    note_limit_holds(*jobs_[id.value()]);
-    entitle(*jobs_[id.value()]);
-    note_standing(*jobs_[id.value()]);
+    note_limit_holds(jobs_[id]);
+    entitle(jobs_[id]);
+    note_standing(jobs_[id]);
   }
   note_more_preempted();
 }
@@ -190,8 +190,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
   const auto kind_share = [&](std::uint32_t subject) -> KindShare* {
     const PassUnderWay::Subject& of = pass.subjects[subject];
-    if (of.keeps_place || !knows(of.job) || jobs_[of.job.value()]->shares == nullptr) return nullptr;
-    JobShares& shares = *jobs_[of.job.value()]->shares;
+    if (of.keeps_place || !jobs_.knows(of.job) || jobs_[of.job].shares == nullptr) return nullptr;
+    JobShares& shares = *jobs_[of.job].shares;
     for (const std::uint32_t pool : pools_wanted_by(shares))
       policy_.contended[pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
     return &shares.kinds.edit(of.kind);
@@ -207,7 +207,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
                             : project + 1 == projects ? "jobs without a project"
                                                       : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
-    const JobPolicy& wish = jobs_[pass.subjects[why.workload].job.value()]->spec.policy;
+    const JobPolicy& wish = jobs_[pass.subjects[why.workload].job].spec.policy;
     if (why.hold == policy::Hold::NoRoom && wish.gang > 0 && !share->bound &&
         counts_quotas(pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds)))
       share->hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
@@ -233,8 +233,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
   for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
     const PassUnderWay::Subject& subject = pass.subjects[i];
-    if (subject.keeps_place || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
-    const JobShares& shares = *jobs_[subject.job.value()]->shares;
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    const JobShares& shares = *jobs_[subject.job].shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
     if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // It takes nothing.
     for (const std::uint32_t pool : pools_wanted_by(shares)) {

@@ -39,12 +39,12 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
                  request.command + " JOB [SUBTASK]"};
   std::string job_text = request.arguments[0];
   std::string key = request.arguments.size() > 1 ? request.arguments[1] : "";
-  const bool is_job = find_job(job_selector_of(job_text)) != nullptr;  // Names may have colons.
+  const bool is_job = jobs_.find(job_selector_of(job_text)) != nullptr;  // Names may have colons.
   if (const std::size_t colon = job_text.find(':'); !is_job && key.empty() && colon != std::string::npos) {
     key = job_text.substr(colon + 1);
     job_text.resize(colon);
   }
-  Job* job = find_job(job_selector_of(job_text));
+  Job* job = jobs_.find(job_selector_of(job_text));
   if (job == nullptr) return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
   if (request.command == "logs") {
     std::string only;
@@ -191,7 +191,7 @@ void SupervisorCore::watch() {
   for (const JobId id : active_) {
     if (named++ == kNamedMax) break;
     const std::size_t others = named == kNamedMax ? active_.size() - kNamedMax : 0;
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     const Value explanation = explain_job(job, false);
     const std::string* reason = explanation["reason"].text();
     event_.out->add(

@@ -200,8 +200,8 @@ void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration
 
 void SupervisorCore::run_timers() {
   while (const std::optional<RetryTimer> timer = timers_.take_due(event_.now)) {
-    if (!knows(timer->job) || jobs_[timer->job.value()]->state != JobState::Running) continue;
-    Job& job = *jobs_[timer->job.value()];
+    if (!jobs_.knows(timer->job) || jobs_[timer->job].state != JobState::Running) continue;
+    Job& job = jobs_[timer->job];
     const SubtaskHot& hot = job.hot[timer->subtask];
     if (hot.phase != SubtaskPhase::Backoff || hot.attempt != timer->attempt) continue;
     if (hot.unplaced == 0)

@@ -114,9 +114,9 @@ void Foresight::step_placed(const Ahead& ahead) {
 const JobReports* Foresight::reports_of(const FromWorker& message, const Job*& job) const {
   const auto* batch = std::get_if<ReportBatch>(&message);
   if (batch == nullptr || batch->jobs.empty() || batch->jobs.front().attempts.empty()) return nullptr;
-  const std::uint32_t number = batch->jobs.front().job.value();
-  if (number >= jobs_.size() || jobs_[number] == nullptr || jobs_[number]->state != JobState::Running) return nullptr;
-  job = jobs_[number].get();
+  const Job* known = jobs_.find(batch->jobs.front().job);
+  if (known == nullptr || known->state != JobState::Running) return nullptr;
+  job = known;
   return &batch->jobs.front();
 }
 

@@ -3,12 +3,10 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "supervisor/core/events.hpp"
-#include "supervisor/core/job.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
@@ -19,13 +17,12 @@ namespace penstock::supervisor {
 /// nothing, and does nothing where there are few bands.
 class Foresight {
  public:
-  using Jobs = std::vector<std::unique_ptr<Job>>;
   using Said = std::span<const supervisor_event::WorkerSaid>;
   /// Messages that go together: about as many lines as a processor waits for at once.
   static constexpr std::size_t kTogether = 8;
 
   /// Both outlive it.
-  Foresight(const WorkerTable& workers, const Jobs& jobs) : workers_(workers), jobs_(jobs) {}
+  Foresight(const WorkerTable& workers, const JobTable& jobs) : workers_(workers), jobs_(jobs) {}
   /// REQUIRES: at most `kTogether` messages, which are about to be applied.
   void look_at(Said said);
 
@@ -53,7 +50,7 @@ class Foresight {
   const JobReports* reports_of(const FromWorker& message, const Job*& job) const;
 
   const WorkerTable& workers_;
-  const Jobs& jobs_;
+  const JobTable& jobs_;
   std::array<Ahead, kTogether> ahead_;
 };
 

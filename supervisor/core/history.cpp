@@ -89,8 +89,8 @@ void SupervisorCore::weigh_ended(Job& job) {
 }
 
 void SupervisorCore::forget_old_jobs() {
-  for (Job* next = next_to_forget(); next != nullptr; next = next_to_forget()) {
-    Job& oldest = *next;
+  for (const Job* next = next_to_forget(); next != nullptr; next = next_to_forget()) {
+    Job& oldest = jobs_[next->id];
     const bool too_old = later(oldest.ended, config_.finished_jobs_age_max) <= event_.now;
     const bool too_many = ended_.size() > config_.finished_jobs_max;
     const bool too_large =
@@ -98,7 +98,7 @@ void SupervisorCore::forget_old_jobs() {
     if (!too_old && !too_many && !too_large) return;
     const JobId id = oldest.id;
     release_job(oldest);
-    forget_name(oldest);
+    jobs_.remove_name(oldest);
     ended_bytes_ -= oldest.ended_bytes;
     ended_.erase(std::find(ended_.begin(), ended_.end(), id));
     erase_job(oldest);
@@ -107,9 +107,9 @@ void SupervisorCore::forget_old_jobs() {
 }
 
 /// The one that has ended first of those that lend nothing: who lends is forgotten when the borrowers have ended. Or null.
-Job* SupervisorCore::next_to_forget() const {
+const Job* SupervisorCore::next_to_forget() const {
   for (const JobId id : ended_)
-    if (Job* job = jobs_[id.value()].get(); job->borrowers == 0) return job;
+    if (const Job* job = jobs_.find(id); job->borrowers == 0) return job;
   return nullptr;
 }
 
@@ -150,11 +150,11 @@ Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
   Value::List rows;
   for (const JobId id : active_) {
     if (!filter->running || rows.size() >= filter->limit) break;
-    if (fits(*filter, *jobs_[id.value()])) rows.push_back(describe_row(*jobs_[id.value()], filter->ended));
+    if (fits(*filter, jobs_[id])) rows.push_back(describe_row(jobs_[id], filter->ended));
   }
   if (!filter->ended) return Value{std::move(rows)};
   for (auto id = ended_.rbegin(); id != ended_.rend() && rows.size() < filter->limit; ++id) {
-    const Job& job = *jobs_[id->value()];
+    const Job& job = jobs_[*id];
     if (event_.now - job.ended > filter->since) break;  // They are in the order of their ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));
   }

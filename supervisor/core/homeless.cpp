@@ -29,7 +29,7 @@ void SupervisorCore::house_homeless() {
   read_what_waits();
   note_lenders();
   for (const JobId id : std::vector<JobId>{indices_.with_homeless.begin(), indices_.with_homeless.end()})
-    house_homeless(*jobs_[id.value()]);
+    house_homeless(jobs_[id]);
 }
 
 void SupervisorCore::house_homeless(Job& job) {
@@ -49,7 +49,7 @@ void SupervisorCore::house_homeless(Job& job) {
 // workers are started again. Without any worker nothing can be said of bands, and everything waits.
 void SupervisorCore::give_up_missing_bands() {
   for (const JobId id : indices_.bands_awaited.due_at(event_.now)) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     const std::vector<std::uint32_t> homeless = take_homeless(job);
     for (const std::uint32_t subtask : homeless) {
       const SubtaskHot& hot = job.hot[subtask];

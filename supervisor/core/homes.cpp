@@ -73,7 +73,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
     if (at >= waiting.size()) break;
     const JobId id = waiting[at].job;
     if (!correct_waiting(victim, at)) continue;
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (!has_slots_for(job, thief)) {
       search_.looks_left -= search_.looks_left > 0;
       continue;
@@ -117,7 +117,7 @@ bool SupervisorCore::search_ranks() {
   const BandEntry& thief = workers_[search.thief];
   const bool is_idle = thief.alive && !thief.draining && thief.in_flight == 0;
   for (std::uint32_t looks = kRanksLookedAt; is_idle && looks > 0;) {
-    Job* job = knows(search.job) ? jobs_[search.job.value()].get() : nullptr;
+    Job* job = jobs_.find(search.job);
     const bool may_have = job != nullptr && job->state == JobState::Running && !job->cancelling &&
                           has_slots_for(*job, search.thief);
     if (may_have && take_home(*job, looks)) {
@@ -131,7 +131,7 @@ bool SupervisorCore::search_ranks() {
       break;
     }
     search.job = *next;
-    search.priority = jobs_[next->value()]->spec.priority;
+    search.priority = jobs_[*next].spec.priority;
     search.next = 0;
     --looks;
   }

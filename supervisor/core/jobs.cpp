@@ -12,12 +12,6 @@ namespace {
 /// Runs of earlier jobs of a graph that count: enough to trust their mean, few enough to learn anew.
 constexpr std::uint64_t kRunsRemembered = 7;
 
-std::uint64_t hash_of_name(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return mix_bits(hash);
-}
-
 /// With its memory: `= {}` and `clear()` would keep that, and jobs that have ended are remembered by the thousand.
 template <class Container>
 void give_back(Container& container) {
@@ -36,11 +30,7 @@ Error why_failed(const SubtaskFailure& first) {
 
 /// The graph has counted this job already.
 Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
-  PENSTOCK_CHECK(jobs_.size() == id.value());
-  auto owned = std::make_unique<Job>();
-  Job& job = *owned;
-  jobs_.push_back(std::move(owned));
-  job.id = id;
+  Job& job = jobs_.add(id);
   job.spec = std::move(spec);
   job.scale = scale_of(job.spec);
   if (job.spec.name.empty()) job.spec.name = to_string(id);
@@ -53,7 +43,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
     job.templates.push_back({std::min(learned.runs, kRunsRemembered), learned.mean_ns});
   job.open = job.total();
   job.counts.total = job.total();
-  remember_name(job);
+  jobs_.add_name(job);
   const std::vector<bool> read = job.spec.keep == Keep::Sinks ? job.shape->read_subtasks() : std::vector<bool>{};
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
@@ -312,23 +302,6 @@ void SupervisorCore::release_job(Job& job) {
   if (!had_outputs) return;
   weigh_ended(job);
   record_end(job);
-}
-
-void SupervisorCore::remember_name(const Job& job) { names_[hash_of_name(job.spec.name)].push_back(job.id); }
-
-void SupervisorCore::forget_name(const Job& job) {
-  std::vector<JobId>& same = names_[hash_of_name(job.spec.name)];
-  std::erase(same, job.id);
-  if (same.empty()) names_.erase(hash_of_name(job.spec.name));
-}
-
-Job* SupervisorCore::find_job(const JobSelector& selector) {
-  if (selector.id.valid()) return knows(selector.id) ? jobs_[selector.id.value()].get() : nullptr;
-  const std::vector<JobId>* candidates = names_.find(hash_of_name(selector.name));
-  if (candidates == nullptr) return nullptr;
-  for (const JobId id : *candidates)
-    if (knows(id) && jobs_[id.value()]->spec.name == selector.name) return jobs_[id.value()].get();
-  return nullptr;
 }
 
 }  // namespace penstock::supervisor

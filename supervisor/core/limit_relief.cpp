@@ -80,7 +80,7 @@ std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
 std::vector<const Job*> SupervisorCore::Explainer::jobs_under(const std::string& whom) const {
   std::vector<const Job*> jobs;
   for (const JobId id : core_.active_)
-    if (const Job& job = *core_.jobs_[id.value()]; job.shares != nullptr && limits_named(job, whom) != nullptr)
+    if (const Job& job = core_.jobs_[id]; job.shares != nullptr && limits_named(job, whom) != nullptr)
       jobs.push_back(&job);
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return core_.goes_before(*a, *b); });
   return jobs;

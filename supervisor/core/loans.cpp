@@ -43,8 +43,8 @@ Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& 
                    "keep that job, and want that output, for as long as it is borrowed"};
     };
     const auto& [producer, output, identity] = loan.lent;
-    if (!knows(producer.job)) return refuse(ErrorCode::NotFound, "and there is no such job (any more)");
-    const Job& lender = *jobs_[producer.job.value()];
+    if (!jobs_.knows(producer.job)) return refuse(ErrorCode::NotFound, "and there is no such job (any more)");
+    const Job& lender = jobs_[producer.job];
     if (differ(identity, lender.identity)) return refuse(ErrorCode::NotFound, "which is another job now");
     if (!lender.spec.owner.empty() && lender.spec.owner != spec.owner)
       return refuse(ErrorCode::NotFound, "which is a job of another owner");
@@ -66,7 +66,7 @@ Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& 
 /// The job is there: its lenders stay until it has ended.
 void SupervisorCore::take_loans(const Job& job) {
   for (const JobId id : lenders_of(*job.shape))
-    if (knows(id)) ++jobs_[id.value()]->borrowers;
+    if (jobs_.knows(id)) ++jobs_[id].borrowers;
 }
 
 /// It has ended, or never was. A lender that was to be released meanwhile is released now.
@@ -78,8 +78,8 @@ void SupervisorCore::return_loans(const Job& job) {
   }
   std::erase_if(lenders_drain_until_, [&](const auto& each) { return each.first.job == job.id; });
   for (const JobId id : lenders_of(*job.shape)) {
-    if (!knows(id)) continue;
-    Job& lender = *jobs_[id.value()];
+    if (!jobs_.knows(id)) continue;
+    Job& lender = jobs_[id];
     if (--lender.borrowers > 0) continue;
     if (lender.release_when_returned && lender.state != JobState::Running) {
       PENSTOCK_COVERAGE_MARK("a lender was released after what it had lent");
@@ -90,7 +90,7 @@ void SupervisorCore::return_loans(const Job& job) {
 
 /// Where an output of a job that has ended is kept for the client; null: nowhere.
 const OutputLocation* SupervisorCore::find_output(const LentDatum& lent) {
-  Job& lender = *jobs_[lent.producer.job.value()];
+  Job& lender = jobs_[lent.producer.job];
   // In the order of their ends until somebody looks for one: most jobs lend nothing.
   if (!std::exchange(lender.outputs_sorted, true)) std::sort(lender.outputs.begin(), lender.outputs.end(), before);
   OutputLocation wanted;
@@ -103,8 +103,8 @@ const OutputLocation* SupervisorCore::find_output(const LentDatum& lent) {
 /// Workers that hold it. Of a job that has ended only the address is known that its client was told: it outlives us.
 std::vector<WorkerSlot> SupervisorCore::holders_of(const LentDatum& lent) {
   std::vector<WorkerSlot> holders;
-  if (!knows(lent.producer.job)) return holders;
-  const Job& lender = *jobs_[lent.producer.job.value()];
+  if (!jobs_.knows(lent.producer.job)) return holders;
+  const Job& lender = jobs_[lent.producer.job];
   if (lender.state != JobState::Running) {
     const OutputLocation* at = find_output(lent);
     for (std::uint32_t i = 0; at != nullptr && i < workers_.worker_slots(); ++i)
@@ -176,8 +176,8 @@ void SupervisorCore::settle_loans() {
 }
 
 void SupervisorCore::settle_loan(const SubtaskId& waiter) {
-  if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) return;
-  Job& job = *jobs_[waiter.job.value()];
+  if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) return;
+  Job& job = jobs_[waiter.job];
   const std::uint32_t subtask = waiter.index.value();
   if (job.hot[subtask].phase != SubtaskPhase::Placeable || job.hot[subtask].band.valid()) return;
   const Loan& loan = *job.shape->loan_of(subtask);
@@ -197,8 +197,8 @@ void SupervisorCore::settle_loan(const SubtaskId& waiter) {
 SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan) {
   const auto never = [](std::string why) { return Prospect{true, false, std::move(why)}; };
   const auto& [producer, output, identity] = loan.lent;
-  if (!knows(producer.job)) return never("that job is forgotten");
-  const Job& lender = *jobs_[producer.job.value()];
+  if (!jobs_.knows(producer.job)) return never("that job is forgotten");
+  const Job& lender = jobs_[producer.job];
   if (lender.state == JobState::Running) {
     const SubtaskHot& hot = lender.hot[producer.index.value()];
     if (hot.phase == SubtaskPhase::Failed) return never("it has failed");
@@ -244,8 +244,8 @@ void SupervisorCore::give_up_draining_lenders() {
     if (until <= event_.now) due.push_back(waiter);
   for (const SubtaskId& waiter : due) {
     lenders_drain_until_.erase(waiter);
-    if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;
-    Job& job = *jobs_[waiter.job.value()];
+    if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) continue;
+    Job& job = jobs_[waiter.job];
     const SubtaskHot& hot = job.hot[waiter.index.value()];
     if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
     const Loan& loan = *job.shape->loan_of(waiter.index.value());
@@ -287,9 +287,9 @@ const FailureDetail* SupervisorCore::lost_loan_of(const Job& job, std::uint32_t 
 /// The worker that was thought to hold it says that it does not: another life at the same address, or a damaged file.
 void SupervisorCore::lose_lent(const Loan& loan, WorkerSlot slot) {
   const auto& [producer, output, identity] = loan.lent;
-  if (!knows(producer.job)) return;
+  if (!jobs_.knows(producer.job)) return;
   PENSTOCK_COVERAGE_MARK("what was to be lent was not there");
-  Job& lender = *jobs_[producer.job.value()];
+  Job& lender = jobs_[producer.job];
   const std::uint32_t subtask = producer.index.value();
   if (lender.state != JobState::Running) {
     if (const OutputLocation* at = find_output(loan.lent); at != nullptr)

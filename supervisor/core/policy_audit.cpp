@@ -108,7 +108,7 @@ void SupervisorCore::note_standing(Job& job) {
 std::uint64_t SupervisorCore::milli_of_project(std::uint32_t project, BandKind kind) const {
   std::uint64_t held = 0;
   for (const JobId id : policy_.agenda.in_sight())
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->project == project)
+    if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->project == project)
       held += milli_held(job, kind);
   return held;
 }
@@ -124,9 +124,9 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
                                             const policy::Preemption& each, HeldByProject& held_by) const {
   const std::uint32_t victim = pass.members[each.member].subject;
   const PassUnderWay::Subject& subject = pass.subjects[victim];
-  const Job& job = *jobs_[subject.job.value()];
-  const bool for_somebody = each.beneficiary != policy::kNone && knows(pass.subjects[each.beneficiary].job);
-  const Job* other = for_somebody ? jobs_[pass.subjects[each.beneficiary].job.value()].get() : nullptr;
+  const Job& job = jobs_[subject.job];
+  const bool for_somebody = each.beneficiary != policy::kNone && jobs_.knows(pass.subjects[each.beneficiary].job);
+  const Job* other = for_somebody ? jobs_.find(pass.subjects[each.beneficiary].job) : nullptr;
   const std::string for_whom = other == nullptr ? "" : ": " + to_string(other->id);
   switch (each.reason) {
     case policy::PreemptionReason::AboveShare: {
@@ -181,15 +181,15 @@ void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Pl
   for (const policy::Preemption& each : plan.preemptions) {
     const std::uint32_t victim = pass.members[each.member].subject;
     const JobId id = pass.subjects[victim].job;
-    if (!knows(id) || jobs_[id.value()]->shares == nullptr) continue;
+    if (!jobs_.knows(id) || jobs_[id].shares == nullptr) continue;
     if (told[victim]) continue;
     told[victim] = true;
-    jobs_[id.value()]->shares->preemption_reason = Seldom{preemption_text(pass, plan, each, held_by)};
+    jobs_[id].shares->preemption_reason = Seldom{preemption_text(pass, plan, each, held_by)};
   }
   // What a limit takes back no plan orders: the job is shown with less.
   for (std::uint32_t at = 0; at < pass.subjects.size(); ++at) {
-    if (told[at] || !knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job.value()]->shares == nullptr) continue;
-    JobShares& shares = *jobs_[pass.subjects[at].job.value()]->shares;
+    if (told[at] || !jobs_.knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job].shares == nullptr) continue;
+    JobShares& shares = *jobs_[pass.subjects[at].job].shares;
     if (shares.rules.cut[static_cast<std::size_t>(pass.subjects[at].kind)])
       shares.preemption_reason = Seldom{shares.rules.hold};
   }
@@ -215,7 +215,7 @@ void SupervisorCore::note_more_preempted() {
 std::vector<std::pair<std::string, std::string>> SupervisorCore::pools_by_name() const {
   std::vector<std::pair<std::string, std::string>> all;
   for (const JobId id : active_) {
-    const Job& job = *jobs_[id.value()];
+    const Job& job = jobs_[id];
     all.emplace_back("move " + to_string(id), job.shares == nullptr ? "" : policy_.config.pools[job.shares->pool].name);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {

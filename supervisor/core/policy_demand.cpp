@@ -220,7 +220,7 @@ void SupervisorCore::count_holdings() {
     return all_runs(job, kind) >= job.spec.policy.gang * std::uint64_t{1000};
   };
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (job.shares != nullptr) follow_attempts(*job.shares, workers_);
     for (std::uint32_t i = 0; job.shares != nullptr && i < job.shares->bands.size() && i < held.size(); ++i) {
       BandShare& share = job.shares->bands[i];
@@ -238,7 +238,7 @@ void SupervisorCore::count_holdings() {
   const std::vector<JobId> active = policy_.agenda.in_sight().all();
   for (const Loses turn : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
     for (std::size_t at = active.size(); at-- > 0;) {
-      Job& job = *jobs_[active[at].value()];
+      Job& job = jobs_[active[at]];
       if (job.shares == nullptr) continue;
       for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i) {
         BandShare& share = job.shares->bands[i];

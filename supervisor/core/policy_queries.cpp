@@ -160,7 +160,7 @@ Result<Value> SupervisorCore::describe_pools() const {
         ++bands, slots += band.slots, running += band.load.running;
       }
       for (const JobId id : active_) {
-        const Job& job = *jobs_[id.value()];
+        const Job& job = jobs_[id];
         if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
         const std::vector<std::uint32_t>& listed = job.shares->turn.pools();
         if (job.shares->pool != pool)
@@ -206,7 +206,7 @@ Result<Value> SupervisorCore::describe_projects() const {
   };
   std::vector<Sum> sums(policy_.config.projects.size());
   for (const JobId id : active_) {
-    const Job& job = *jobs_[id.value()];
+    const Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     const std::uint64_t held[kBandKinds] = {milli_held(job, BandKind::Cpu), milli_held(job, BandKind::Gpu)};
     for (std::uint32_t at = job.shares->project; at < sums.size(); at = policy_.tree.parents[at]) {
@@ -292,7 +292,7 @@ Result<Value> SupervisorCore::describe_queue() const {
   if (!policed()) return no_policy();
   std::vector<const Job*> jobs;
   for (const JobId id : active_)
-    if (jobs_[id.value()]->shares != nullptr) jobs.push_back(jobs_[id.value()].get());
+    if (jobs_[id].shares != nullptr) jobs.push_back(jobs_.find(id));
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) {
     if (a->shares->pool != b->shares->pool) return a->shares->pool < b->shares->pool;
     return goes_before(*a, *b);
@@ -346,7 +346,7 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
         "set " + what,
         "there is no such setting; it takes priority, weight, cap, qos, queue or user-factor of a job, quota, "
         "gpu-quota, memory-quota or project-weight of a project, shares of an account");
-  Job* job = find_job(job_selector_of(whom));
+  Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{
@@ -393,7 +393,7 @@ std::string SupervisorCore::place_text(const Job& job) const {
   std::uint64_t place = 1;
   std::uint64_t all = 0;
   for (const JobId id : active_) {
-    const Job& each = *jobs_[id.value()];
+    const Job& each = jobs_[id];
     if (each.shares == nullptr || each.shares->pool != job.shares->pool || precedence_of(each) != precedence_of(job))
       continue;
     ++all;
@@ -427,8 +427,8 @@ Result<void> SupervisorCore::check_positions_count(const Job& job) const {
 /// `move JOB ahead-of|behind OTHER` of its pool, whose priority it takes. Spec: policy-determined 5.5.
 Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   if (!policed()) return no_policy();
-  Job* job = find_job(job_selector_of(operand(request, 0)));
-  Job* other = find_job(job_selector_of(operand(request, 2)));
+  Job* job = jobs_.find(job_selector_of(operand(request, 0)));
+  Job* other = jobs_.find(job_selector_of(operand(request, 2)));
   const std::string where = operand(request, 1);
   if (where != "ahead-of" && where != "behind") return bad_argument("move", "write: move JOB ahead-of|behind OTHER");
   for (const auto& [found, named] : {std::pair{job, operand(request, 0)}, {other, operand(request, 2)}})
@@ -456,7 +456,7 @@ Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead)
   if (&job == &other) return {};
   std::vector<const Job*> order;
   for (const JobId id : active_)
-    if (const Job& each = *jobs_[id.value()]; each.shares != nullptr && each.shares->pool == job.shares->pool)
+    if (const Job& each = jobs_[id]; each.shares != nullptr && each.shares->pool == job.shares->pool)
       order.push_back(&each);
   std::stable_sort(order.begin(), order.end(), [this](const Job* a, const Job* b) {
     const std::int64_t left = precedence_of(*a);

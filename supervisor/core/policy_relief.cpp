@@ -82,7 +82,7 @@ RoomView SupervisorCore::Explainer::room() const {
     view.places.push_back({BandSlot{i}, all, all, !band.draining});
   }
   for (const JobId id : core_.active_) {
-    const Job& other = *core_.jobs_[id.value()];
+    const Job& other = core_.jobs_[id];
     if (other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
     RoomView::Holder holder = holder_of(other, view);
     std::uint64_t sum = 0;
@@ -107,7 +107,7 @@ std::vector<RoomView::Amounts> SupervisorCore::Explainer::leaving_for(const Room
   const std::vector<bool> reclaimed = quotas ? reclaimable(room) : std::vector<bool>{};
   for (std::size_t at = 0; at < room.holders.size(); ++at) {
     const RoomView::Holder& holder = room.holders[at];
-    const Job& other = *core_.jobs_[holder.job.value()];
+    const Job& other = core_.jobs_[holder.job];
     const bool leaves = quotas                                       ? reclaimed[at]
                         : parts.has(policy::Action::StartByPriority) ? core_.precedence_of(other) < precedence
                                                                      : parts.has(policy::Action::StartByShare);
@@ -137,7 +137,7 @@ Value::Record SupervisorCore::Explainer::end_row(const Ended& ended, Instant by)
 /// Jobs each of which gives it room when it ends; if there is none, the first that do so together.
 void SupervisorCore::Explainer::add_ends(const RoomView& room, Value::List& rows) const {
   const std::uint64_t needed = need();
-  const auto job_of = [this](const RoomView::Holder& holder) { return core_.jobs_[holder.job.value()].get(); };
+  const auto job_of = [this](const RoomView::Holder& holder) { return core_.jobs_.find(holder.job); };
   const std::size_t before = rows.size();
   for (const RoomView::Holder& holder : room.holders)
     if (rows.size() < before + kReliefRowsMax && room.fits(needed, holder.places))
@@ -235,7 +235,7 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   std::int64_t priority = job_.spec.priority;
   std::vector<std::int64_t> levels;  // Whoever holds something may leave for who is above him.
   for (const JobId id : core_.active_) {
-    const Job& other = *core_.jobs_[id.value()];
+    const Job& other = core_.jobs_[id];
     if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
     const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;
     const bool competes = waits.has_value() && waits->hold != policy::Hold::NeverFits &&
@@ -261,8 +261,8 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
 /// What waits for another job: until it starts, or has left.
 void SupervisorCore::Explainer::add_other(const WaitsFor& waits, Value::List& rows) const {
   const std::string name = waits.other.valid() ? to_string(waits.other) : "";
-  const bool known = waits.other.valid() && core_.knows(waits.other);
-  const Job* other = known ? core_.jobs_[waits.other.value()].get() : nullptr;
+  const bool known = waits.other.valid() && core_.jobs_.knows(waits.other);
+  const Job* other = known ? core_.jobs_.find(waits.other) : nullptr;
   if (waits.hold == policy::Hold::PredecessorsLeave) {
     Value::Record leaves = relief_row("leave", name, "");
     if (core_.parts_in(job_.shares->pool).preemption)

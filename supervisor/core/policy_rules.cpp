@@ -153,7 +153,7 @@ void SupervisorCore::leave_turn(Job& job) const {
 void SupervisorCore::take_limit_turns() {
   std::vector<Job*> jobs;
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();
     job.shares->rules.held_by = LimitRule::None;
@@ -257,7 +257,7 @@ Result<Value> SupervisorCore::describe_limits() const {
   for (const AccountConfig& account : policy_.config.accounts)
     if (account.limits.any()) counts["account '" + account.name + "'"].limits = account.limits;
   for (const JobId id : active_) {
-    const Job& job = *jobs_[id.value()];
+    const Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     for (const LimitedBy& by : job.shares->rules.limits) {
       Count& count = counts[by.whom];
@@ -324,7 +324,7 @@ Result<Value> SupervisorCore::hold_by_request(const AdminRequest& request) {
     return Error{ErrorCode::WrongState, "policy", "none is in force, and jobs are held by it",
                  "configure a [[policy.pool]] and `penstock reload`"};
   const std::string whom = operand(request, 0);
-  Job* job = find_job(job_selector_of(whom));
+  Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{

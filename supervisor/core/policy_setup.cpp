@@ -67,7 +67,7 @@ Duration SupervisorCore::grace_of(const Job& job) const {
 Duration SupervisorCore::longest_grace_in(std::uint32_t pool) const {
   Duration longest = policy_.config.grace;
   for (const JobId id : active_)
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->pool == pool)
+    if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->pool == pool)
       longest = std::max(longest, grace_of(job));
   return longest;
 }
@@ -216,7 +216,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
   for (const JobId id : active_.all()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (policed())
       open_shares(job);
     else

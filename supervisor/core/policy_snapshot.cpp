@@ -113,12 +113,12 @@ void SupervisorCore::begin_pass() {
   pass.number = ++policy_.passes;
   pass.begun = event_.now;
   policy_.agenda.admit(policy_.config.queue_depth, [this](JobId id) {
-    const Job& job = *jobs_[id.value()];
+    const Job& job = jobs_[id];
     return is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
   });
   charge_accounts();
   for (const JobId id : policy_.agenda.in_sight())
-    if (Job& job = *jobs_[id.value()]; is_shown(job)) follow_turn(job);
+    if (Job& job = jobs_[id]; is_shown(job)) follow_turn(job);
   size_portions(pass);
   count_holdings();
   policy::Snapshot snapshot;
@@ -127,20 +127,20 @@ void SupervisorCore::begin_pass() {
   show_owners(pass, snapshot);
   std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (job.shares != nullptr) weights[job.shares->project] += own_weight(job);
     if (is_shown(job)) measure(job);
   }
   take_limit_turns();
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (!is_shown(job)) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
   }
   // After all that may start: where there are more members than a pass tells apart, nobody is left out for them.
   for (const JobId id : policy_.agenda.in_sight())
-    if (Job& job = *jobs_[id.value()]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
+    if (Job& job = jobs_[id]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
   event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
@@ -285,10 +285,10 @@ void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPl
                                   const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
-  const bool whole = subject.gang && !counts_quotas(jobs_[subject.job.value()]->shares->pool);
+  const bool whole = subject.gang && !counts_quotas(jobs_[subject.job].shares->pool);
   std::uint64_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.milli;
-  const Job& job = *jobs_[subject.job.value()];
+  const Job& job = jobs_[subject.job];
   if (whole && sum > 0) {
     show_member(sum, held, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : held)
@@ -321,7 +321,7 @@ void SupervisorCore::show_member(std::uint64_t milli, std::vector<PromisedPlace>
                                  policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject& subject = pass.subjects.back();
-  const Job& job = *jobs_[subject.job.value()];
+  const Job& job = jobs_[subject.job];
   policy::Member member;
   member.name = to_string(job.id) + "." + std::to_string(snapshot.members.size());
   member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
@@ -348,16 +348,16 @@ void SupervisorCore::show_member(std::uint64_t milli, std::vector<PromisedPlace>
 void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
-  const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
+  const bool quotas = counts_quotas(jobs_[subject.job].shares->pool);
   const std::uint64_t grain = pass.domains[subject.domain].grain;
   const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
-  const std::vector<std::uint32_t> allowed = bands_allowed(*jobs_[subject.job.value()], subject.kind);
+  const std::vector<std::uint32_t> allowed = bands_allowed(jobs_[subject.job], subject.kind);
   const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
   const BandEntry* roomiest = nullptr;
   double most = 0;
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
-    const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job.value()]->shares->pool;
+    const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job].shares->pool;
     if (band.kind != subject.kind || !in_pool || !may_use_band(allowed, i)) continue;
     if (const double part = part_held_by(band, share.portion); part > most) most = part, roomiest = &band;
   }
@@ -381,7 +381,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
 void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
-  const Job& job = *jobs_[subject.job.value()];
+  const Job& job = jobs_[subject.job];
   const std::uint64_t grain = pass.domains[subject.domain].grain;
   std::map<BandSlot, std::vector<const std::vector<PromisedPlace>*>> promised;
   for (const std::vector<PromisedPlace>& places : share.promised)
@@ -412,7 +412,7 @@ void SupervisorCore::charge_accounts() {
   policy_.usage.fade(left);
   policy_.decayed = event_.now;
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     charge(job);
   }
   keep_usage();
@@ -431,7 +431,7 @@ void SupervisorCore::charge(Job& job) {
 AccountTree SupervisorCore::accounts_now() const {
   std::set<UsageTable::Key> active;
   for (const JobId id : policy_.agenda.in_sight())
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->account < policy_.config.accounts.size())
+    if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->account < policy_.config.accounts.size())
       active.insert(charged_for(job, policy_.config.accounts));
   return account_tree(policy_.config, policy_.usage, active);
 }

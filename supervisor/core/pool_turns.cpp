@@ -180,8 +180,8 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
   }
   const std::vector<bool> being_left = domains_being_left(pass, plan);
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    if (!knows(owners[i]) || jobs_[owners[i].value()]->shares == nullptr) continue;
-    Job& job = *jobs_[owners[i].value()];
+    if (!jobs_.knows(owners[i]) || jobs_[owners[i]].shares == nullptr) continue;
+    Job& job = jobs_[owners[i]];
     // Who shares fairly leaves for nobody by name: if those whose share is due to it went on to the next pool meanwhile,
     // what is left would be taken again by who has left it, and so for ever.
     bool is_due = false;
@@ -193,7 +193,7 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
   }
   // A job that may run nowhere in its pool wants nothing there, and so no pass has seen it.
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (job.homeless.empty() || job.shares == nullptr || job.shares->turn.pools().size() == 1) continue;
     if (job.held || job.in_flight > 0 || holds_slots(*job.shares) || !job.shares->rules.hold.empty()) continue;
     if (std::binary_search(owners.begin(), owners.end(), id)) continue;

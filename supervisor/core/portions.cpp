@@ -149,7 +149,7 @@ void SupervisorCore::size_portions(PassUnderWay& pass) {
   }
   choose_grains(pass);
   for (const JobId id : policy_.agenda.in_sight())
-    if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
+    if (Job& job = jobs_[id]; job.shares != nullptr)
       for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
         if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
         KindShare& share = job.shares->kinds.edit(kind);
@@ -177,7 +177,7 @@ void SupervisorCore::choose_grains(PassUnderWay& pass) const {
   for (std::size_t at = 0; at < pass.domains.size(); ++at)
     pass.domains[at].grain = counts_quotas(static_cast<std::uint32_t>(at / kBandKinds)) ? 1 : 1000;
   for (const JobId id : policy_.agenda.in_sight()) {
-    const Job& job = *jobs_[id.value()];
+    const Job& job = jobs_[id];
     if (job.shares == nullptr || counts_quotas(job.shares->pool)) continue;
     const KindShare& share = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)];
     DomainView& domain = pass.domains[domain_of(job.shares->pool, BandKind::Gpu)];

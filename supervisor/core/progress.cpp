@@ -46,8 +46,8 @@ void SupervisorCore::send_news() {
   indices_.news_due = kNever;
   std::size_t kept = 0;
   for (const JobId id : indices_.with_news) {
-    if (!knows(id) || jobs_[id.value()]->news_count == 0) continue;
-    Job& job = *jobs_[id.value()];
+    if (!jobs_.knows(id) || jobs_[id].news_count == 0) continue;
+    Job& job = jobs_[id];
     if (gate_.durable() || news_are_due(job))
       send_news_of(job);
     else
@@ -111,7 +111,7 @@ JobProgress SupervisorCore::everything_so_far(const Job& job) const {
 void SupervisorCore::attach(ClientId client, const AttachJob& message) {
   AttachReply reply;
   reply.request = message.request;
-  Job* job = find_job(message.job);
+  Job* job = jobs_.find(message.job);
   if (job == nullptr) {
     reply.refusal = Error{ErrorCode::NotFound, message.job.id.valid() ? to_string(message.job.id) : message.job.name,
                           "there is no such job", "`penstock jobs --all` lists those that are remembered"};
@@ -148,7 +148,7 @@ void SupervisorCore::follow(Job& job, ClientId client) {
 
 void SupervisorCore::erase_job(const Job& job) {
   for (const ClientId client : job.followers) indices_.follows.erase({client, job.id});
-  jobs_[job.id.value()].reset();
+  jobs_.erase(job.id);
 }
 
 void SupervisorCore::unfollow(Job& job, ClientId client) {

@@ -121,7 +121,7 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
 /// a restart they are told when they are back, and asked then.
 bool SupervisorCore::await_confirmations(ClientId client, const AdminRequest& request, const Value& answer) {
   const std::string* name = answer["job"].text();
-  const Job* job = name == nullptr ? nullptr : find_job(job_selector_of(*name));
+  const Job* job = name == nullptr ? nullptr : jobs_.find(job_selector_of(*name));
   if (job == nullptr) return false;
   const WorkerQuestions::Asker asker{client, request.request};
   if (!job->held) return questions_.ask_for_confirmations(job->id, job->known_workers, asker, answer);
@@ -157,12 +157,12 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
     return Value{};
   }
   if (command == "job") {
-    const Job* job = find_job(job_selector_of(operand(request, 0)));
+    const Job* job = jobs_.find(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return describe_job(*job);
   }
   if (command == "kept" || command == "results") {
-    const Job* job = find_job(job_selector_of(operand(request, 0)));
+    const Job* job = jobs_.find(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "submit it again");
     return command == "kept" ? find_missing(*job, request.arguments) : list_results(*job, request);
   }
@@ -276,7 +276,7 @@ Value SupervisorCore::describe_queues() const {
 }
 
 Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
-  Job* job = find_job(job_selector_of(operand(request, 0)));
+  Job* job = jobs_.find(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->state != JobState::Running)
     return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
@@ -311,7 +311,7 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
 }
 
 Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
-  Job* job = find_job(job_selector_of(operand(request, 0)));
+  Job* job = jobs_.find(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->state != JobState::Running)
     return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
@@ -353,7 +353,7 @@ Result<Value> SupervisorCore::complete_words(const AdminRequest& request) const 
       if (workers_[WorkerSlot{i}].alive) words.emplace_back(workers_[WorkerSlot{i}].description.name);
     return Value{std::move(words)};
   }
-  for (const auto& job : jobs_) {
+  for (const auto& job : jobs_.all()) {
     if (job == nullptr) continue;
     words.emplace_back(to_string(job->id));
     words.emplace_back(job->spec.name);

@@ -38,7 +38,7 @@ std::vector<SupervisorCore::Explainer::Sums> SupervisorCore::Explainer::sums_wit
   const ProjectTree& tree = core_.policy_.tree;
   std::vector<Sums> sums(tree.parents.size());
   for (const JobId id : core_.active_) {
-    const Job& each = *core_.jobs_[id.value()];
+    const Job& each = core_.jobs_[id];
     if (each.shares == nullptr || each.shares->pool != job_.shares->pool) continue;
     const std::array<std::int64_t, 2> amounts{amount_of(each, policy::Resource::Gpu),
                                               amount_of(each, policy::Resource::Memory)};
@@ -92,14 +92,14 @@ std::vector<bool> SupervisorCore::Explainer::reclaimable(const RoomView& room) c
       core_.policy_.config, tree, job_.shares->pool, kind_ == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
   std::vector<std::uint64_t> held(tree.parents.size(), 0);
   for (const JobId id : core_.active_) {
-    const Job& each = *core_.jobs_[id.value()];
+    const Job& each = core_.jobs_[id];
     if (each.shares == nullptr || each.shares->pool != job_.shares->pool) continue;
     const std::uint64_t own = core_.milli_held(each, kind_);
     for (std::uint32_t at = each.shares->project; at < held.size(); at = tree.parents[at]) held[at] += own;
   }
   std::vector<bool> all;
   for (const RoomView::Holder& holder : room.holders) {
-    const Job& other = *core_.jobs_[holder.job.value()];
+    const Job& other = core_.jobs_[holder.job];
     if (!core_.may_leave(other, kind_) || other.shares->project == job_.shares->project) {
       all.push_back(core_.may_leave(other, kind_) && core_.precedence_of(other) < core_.precedence_of(job_));
       continue;
@@ -171,7 +171,7 @@ void SupervisorCore::Explainer::add_ends_within(const RoomView& room, const std:
   std::vector<std::int64_t> too_much;
   for (const Bound& bound : bounds) too_much.push_back(bound.would_hold - bound.may_hold);
   const auto end = [&](std::size_t holder, RoomView::Amounts& back, std::vector<std::int64_t>& rest) {
-    const Job& other = *core_.jobs_[room.holders[holder].job.value()];
+    const Job& other = core_.jobs_[room.holders[holder].job];
     for (std::size_t i = 0; i < bounds.size(); ++i) rest[i] -= counts(other, bounds[i]);
     for (std::size_t i = 0; i < back.size(); ++i)
       back[i] += room.holders[holder].places[i] - (leaving[holder].empty() ? 0 : leaving[holder][i]);
@@ -180,7 +180,7 @@ void SupervisorCore::Explainer::add_ends_within(const RoomView& room, const std:
   };
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < room.holders.size(); ++i) {
-    const Job& other = *core_.jobs_[room.holders[i].job.value()];
+    const Job& other = core_.jobs_[room.holders[i].job];
     if (std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return counts(other, bound) > 0; }))
       candidates.push_back(i);
   }
@@ -189,12 +189,12 @@ void SupervisorCore::Explainer::add_ends_within(const RoomView& room, const std:
     if (rows.size() >= before + kReliefRowsMax) break;
     RoomView::Amounts back = come_back;
     std::vector<std::int64_t> rest = too_much;
-    if (end(each, back, rest)) rows.emplace_back(end_row({core_.jobs_[room.holders[each].job.value()].get()}, kNever));
+    if (end(each, back, rest)) rows.emplace_back(end_row({core_.jobs_.find(room.holders[each].job)}, kNever));
   }
   Ended together;
   for (const std::size_t each : candidates) {
     if (rows.size() > before) return;
-    together.push_back(core_.jobs_[room.holders[each].job.value()].get());
+    together.push_back(core_.jobs_.find(room.holders[each].job));
     if (end(each, come_back, too_much)) rows.emplace_back(end_row(together, kNever));
   }
 }

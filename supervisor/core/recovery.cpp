@@ -44,21 +44,16 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   }
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
-  for (const JobId id : active_) take_loans(*jobs_[id.value()]);
+  for (const JobId id : active_) take_loans(jobs_[id]);
   for (const JobId id : indices_.kept.due_at(kNever))  // The last who borrowed ended while it was being written.
-    if (Job& job = *jobs_[id.value()]; job.release_when_returned && job.borrowers == 0) release_job(job);
-  if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
-  std::stable_sort(ended_.begin(), ended_.end(),
-                   [this](JobId a, JobId b) { return jobs_[a.value()]->ended < jobs_[b.value()]->ended; });
+    if (Job& job = jobs_[id]; job.release_when_returned && job.borrowers == 0) release_job(job);
+  jobs_.skip_to(event.state.next_job);
+  std::stable_sort(ended_.begin(), ended_.end(), [this](JobId a, JobId b) { return jobs_[a].ended < jobs_[b].ended; });
   forget_old_jobs();
 }
 
 void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
-  if (jobs_.size() <= recovered.id.value()) jobs_.resize(recovered.id.value() + 1);
-  auto owned = std::make_unique<Job>();
-  Job& job = *owned;
-  jobs_[recovered.id.value()] = std::move(owned);
-  job.id = recovered.id;
+  Job& job = jobs_.add(recovered.id);
   job.identity = recovered.identity;
   job.spec = std::move(recovered.spec);
   job.scale = PriorityScale::of_code(recovered.scale, job.spec.priority, scale_of(job.spec));
@@ -71,7 +66,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   if (!recovered.keys.empty()) job.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
   job.submitted = clock_.instant_of(recovered.submitted_ms);
   job.ended = clock_.instant_of(recovered.ended_ms);
-  remember_name(job);
+  jobs_.add_name(job);
   remember_ended(job);
   job.release_when_returned = recovered.unneeded;
   if (job.outputs.empty() && !recovered.unneeded) return;
@@ -108,7 +103,6 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
     return;
   }
   graphs_.join(**graph->second);
-  if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
   std::int32_t& priority = recovered.spec.priority;
   const PriorityScale scale = scale_of(recovered.spec);
   priority = scale.taken_over(priority, PriorityScale::of_code(recovered.scale, priority, scale));

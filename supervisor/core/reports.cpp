@@ -20,15 +20,15 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   for (const JobReports& reports : message.jobs)
     if (means_another(slot, reports.job, reports.identity)) return;
   for (const JobReports& reports : message.jobs) {
-    if (knows(reports.job) && jobs_[reports.job.value()]->state == JobState::Running) {
-      apply(slot, *jobs_[reports.job.value()], reports);
+    if (jobs_.knows(reports.job) && jobs_[reports.job].state == JobState::Running) {
+      apply(slot, jobs_[reports.job], reports);
     } else {
       counters_.stale_reports += reports.attempts.size();
     }
   }
   for (const ReplicaReport& replica : message.replicas) {
-    if (!knows(replica.producer.job)) continue;
-    Job& job = *jobs_[replica.producer.job.value()];
+    if (!jobs_.knows(replica.producer.job)) continue;
+    Job& job = jobs_[replica.producer.job];
     const std::uint32_t subtask = replica.producer.index.value();
     const bool known = job.data.in_use() && subtask < job.total() && !job.data.gone(subtask);
     if (replica.checkpoint) {

@@ -40,8 +40,7 @@ std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   for (const ProjectConfig& project : core_.policy_.config.projects)
     view.projects.push_back({project.weight == kNoWeight ? 1000 : project.weight, 0});
   for (const JobId id : core_.active_)
-    if (const Job& each = *core_.jobs_[id.value()];
-        each.shares != nullptr && each.shares->project < view.projects.size())
+    if (const Job& each = core_.jobs_[id]; each.shares != nullptr && each.shares->project < view.projects.size())
       view.projects[each.shares->project].jobs += core_.own_weight(each);
   const auto add = [&](const Job& each, policy::ShareGroup group) {
     group.held = slots(core_.milli_held(each, kind_));
@@ -52,8 +51,8 @@ std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   };
   for (std::size_t i = 0; i < last->second.jobs.size(); ++i) {
     const JobId id = last->second.jobs[i];
-    if (!core_.knows(id) || id == job_.id) continue;
-    const Job& each = *core_.jobs_[id.value()];
+    if (!core_.jobs_.knows(id) || id == job_.id) continue;
+    const Job& each = core_.jobs_[id];
     if (each.shares != nullptr && each.shares->pool == job_.shares->pool) add(each, last->second.groups[i]);
   }
   const auto own = std::find(last->second.jobs.begin(), last->second.jobs.end(), job_.id);
@@ -91,7 +90,7 @@ void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   });
   for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kLookedAtMax)) {
     Ended jobs;
-    for (const std::size_t at : ended) jobs.push_back(core_.jobs_[view->sharers[at].job.value()].get());
+    for (const std::size_t at : ended) jobs.push_back(core_.jobs_.find(view->sharers[at].job));
     rows.emplace_back(end_row(jobs, kNever));
   }
   const std::string name = to_string(job_.id);

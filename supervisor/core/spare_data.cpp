@@ -50,8 +50,8 @@ void SupervisorCore::drop_spare(WorkerSlot slot, std::size_t count) {
   std::vector<HeldOutput>& spare = workers_[slot].spare;
   const auto end = spare.begin() + static_cast<std::ptrdiff_t>(std::min(count, spare.size()));
   for (auto each = spare.begin(); each != end; ++each) {
-    if (!knows(each->job)) continue;
-    Job& job = *jobs_[each->job.value()];
+    if (!jobs_.knows(each->job)) continue;
+    Job& job = jobs_[each->job];
     if (job.state == JobState::Running && is_spare(job, each->subtask)) drop_data(job, each->subtask);
   }
   spare.erase(spare.begin(), end);

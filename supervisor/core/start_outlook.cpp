@@ -71,7 +71,7 @@ std::vector<const Job*> SupervisorCore::Explainer::waiting_before() const {
   const bool by_order =
       !core_.counts_quotas(job_.shares->pool) && !core_.parts_in(job_.shares->pool).has(policy::Action::StartByShare);
   for (const JobId id : core_.active_) {
-    const Job& other = *core_.jobs_[id.value()];
+    const Job& other = core_.jobs_[id];
     if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
     const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;
     if (!waits.has_value() || waits->hold == policy::Hold::NeverFits || waits->hold == policy::Hold::Held ||
@@ -96,7 +96,7 @@ Value::Record SupervisorCore::Explainer::start_by_room() const {
   std::vector<std::optional<Duration>> ends;
   std::vector<std::string> bases;
   for (const RoomView::Holder& holder : view.holders)
-    ends.push_back(ends_in(*core_.jobs_[holder.job.value()], bases.emplace_back()));
+    ends.push_back(ends_in(core_.jobs_[holder.job], bases.emplace_back()));
   std::vector<WaitingForRoom> waiting;
   const auto add = [&](const Explainer& each, std::optional<Duration> runs_for) {
     const RoomView of_each = each.empty_room();
@@ -135,7 +135,7 @@ Value::Record SupervisorCore::Explainer::start_by_share() const {
   for (std::size_t i = 0; i < view->sharers.size(); ++i) {
     if (i == view->subject || view->sharers[i].group.held == 0) continue;
     std::string basis;
-    const std::optional<Duration> in = ends_in(*core_.jobs_[view->sharers[i].job.value()], basis);
+    const std::optional<Duration> in = ends_in(core_.jobs_[view->sharers[i].job], basis);
     if (in.has_value())
       ends.push_back({*in, i, std::move(basis)});
     else
@@ -176,9 +176,8 @@ std::optional<Value::Record> SupervisorCore::Explainer::start() const {
     case policy::Hold::PredecessorsLeave: {
       if (!core_.parts_in(job_.shares->pool).preemption)
         return unknown("its place is promised when others have left it");
-      const bool one = waits.other.valid() && core_.knows(waits.other);
-      const Duration grace =
-          one ? core_.grace_of(*core_.jobs_[waits.other.value()]) : core_.longest_grace_in(job_.shares->pool);
+      const bool one = waits.other.valid() && core_.jobs_.knows(waits.other);
+      const Duration grace = one ? core_.grace_of(core_.jobs_[waits.other]) : core_.longest_grace_in(job_.shares->pool);
       return known("estimated", grace, "its place is promised, and whoever leaves it has so much grace");
     }
     case policy::Hold::NeverFits: return unknown("no end makes room: its pool could not hold it if it were empty");

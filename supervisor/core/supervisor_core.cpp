@@ -34,7 +34,6 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
   policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);
   policy_.contended.assign(config.policy.pools.size() * kBandKinds, true);
-  jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
 }
 
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
@@ -51,7 +50,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
     fill_dirty_bands();
     help_hungry();
     for (std::size_t i = 0; i < maybe_done_.size(); ++i)
-      if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
+      if (jobs_.knows(maybe_done_[i])) finish_if_done(jobs_[maybe_done_[i]]);
     maybe_done_.clear();
   } while (!lent_news_.empty());  // Others waited to borrow from a job that has ended.
   run_policy();
@@ -122,12 +121,12 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
     attach(event.client, *attach_message);
   } else if (const auto* release = std::get_if<ReleaseJob>(&event.message)) {
-    if (knows(release->job) && !differ(release->identity, jobs_[release->job.value()]->identity))
-      release_for(*jobs_[release->job.value()], event.client);
+    if (jobs_.knows(release->job) && !differ(release->identity, jobs_[release->job].identity))
+      release_for(jobs_[release->job], event.client);
   } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
-    if (knows(unfollow_message->job) &&
-        !differ(unfollow_message->identity, jobs_[unfollow_message->job.value()]->identity))
-      unfollow(*jobs_[unfollow_message->job.value()], event.client);
+    if (jobs_.knows(unfollow_message->job) &&
+        !differ(unfollow_message->identity, jobs_[unfollow_message->job].identity))
+      unfollow(jobs_[unfollow_message->job], event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
@@ -138,7 +137,7 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
 void SupervisorCore::on(supervisor_event::ClientGone& event) {
   for (auto at = indices_.follows.lower_bound({event.client, JobId{0}}); at != indices_.follows.end() && at->first == event.client;) {
     const JobId id = (at++)->second;
-    if (knows(id)) unfollow(*jobs_[id.value()], event.client);
+    if (jobs_.knows(id)) unfollow(jobs_[id], event.client);
   }
   questions_.client_gone(event.client);
 }
@@ -150,7 +149,7 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   give_up_draining_lenders();
   end_reclaiming_if_late();
   for (const JobId id : indices_.kept.due_at(event_.now)) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     if (job.followers.empty() && job.borrowers == 0)
       release_job(job);
     else  // Someone is still connected, or borrows from it.
@@ -164,11 +163,9 @@ void SupervisorCore::send_to_client(ClientId client, ToClient message) {
   gate_.defer(supervisor_action::SendToClient{client, std::move(message)});
 }
 
-const Job* SupervisorCore::find_job(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }
-
 std::uint64_t SupervisorCore::memory_bytes() const {
   std::uint64_t sum = graphs_.memory_bytes();
-  for (const auto& job : jobs_) {
+  for (const auto& job : jobs_.all()) {
     if (job == nullptr) continue;
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
     for (const LocalSet& local : job->locals) sum += sizeof(LocalSet) + local.memory_bytes();
@@ -239,7 +236,7 @@ void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
 /// How many checkpoints of each life of a worker are known is what the jobs know.
 void SupervisorCore::check_checkpoints() const {
   std::map<Incarnation, std::uint64_t> known;
-  for (const auto& job : jobs_)
+  for (const auto& job : jobs_.all())
     if (job != nullptr)
       for (const auto& [writer, count] : job->data.writers()) known[writer] += count;
   PENSTOCK_CHECK(known == checkpoints_of_);
@@ -296,7 +293,7 @@ void SupervisorCore::validate() const {
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
   std::vector<std::uint32_t> runnable(workers_.band_slots());
   LimitedJobs limited;
-  for (const auto& job : jobs_) {
+  for (const auto& job : jobs_.all()) {
     if (job != nullptr && job->shares != nullptr) limited.add(job->shares->rules.limits);
     if (job == nullptr || job->shape == nullptr || job->state != JobState::Running) continue;
     std::uint32_t open = 0;

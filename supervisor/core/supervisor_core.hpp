@@ -11,8 +11,8 @@
 
 #include "supervisor/core/admin/worker_questions.hpp"
 #include "supervisor/core/events.hpp"
-#include "supervisor/core/job.hpp"
 #include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/ledger/audit_log.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
@@ -42,7 +42,7 @@ class SupervisorCore {
 
   const SupervisorCounters& counters() const { return counters_; }
   /// Null if unknown or forgotten.
-  const Job* find_job(JobId id) const;
+  const Job* find_job(JobId id) const { return jobs_.find(id); }
   const WorkerTable& workers() const { return workers_; }
   const PolicyState& policy() const { return policy_; }
   /// Whether workers of before the restart are still waited for.
@@ -195,9 +195,6 @@ class SupervisorCore {
   void finish_if_done(Job& job);
   void release_job(Job& job);
   void release_for(Job& job, ClientId client);
-  void remember_name(const Job& job);
-  void forget_name(const Job& job);
-  Job* find_job(const JobSelector& selector);
 
   // Where a subtask goes: assigner.cpp. The score terms are named functions.
   void become_placeable(Job& job, std::uint32_t subtask);
@@ -351,7 +348,7 @@ class SupervisorCore {
   void remember_ended(Job& job);
   void weigh_ended(Job& job);
   void forget_old_jobs();
-  Job* next_to_forget() const;
+  const Job* next_to_forget() const;
   Instant forget_at() const;
   Value::Record first_fields(const Job& job) const;
   Value describe_row(const Job& job, bool with_end) const;
@@ -595,7 +592,6 @@ class SupervisorCore {
   std::string reason_of(Job& job, std::uint32_t subtask);
   void watch();
 
-  bool knows(JobId id) const { return id.value() < jobs_.size() && jobs_[id.value()] != nullptr; }
   KeepBatch& tail_of_keeps(WorkerSlot worker, Job& job);
 
   // Constant after construction.
@@ -606,14 +602,13 @@ class SupervisorCore {
   WallClock clock_;  ///< Since the start of this term of the state.
   CommitGate gate_;
   AuditLog audit_;
+  JobTable jobs_;
   WorkerTable workers_;
   WorkerMail mail_;
   WorkerQuestions questions_;
 
   // State.
   GraphTable graphs_;
-  std::vector<std::unique_ptr<Job>> jobs_;   ///< By job number; null when forgotten. Number 0 is not used.
-  LookupMap<std::uint64_t, std::vector<JobId>> names_;  ///< Jobs by the hash of their names.
   ActiveJobs active_;
   std::deque<JobId> ended_;                  ///< Oldest first.
   std::uint64_t ended_bytes_ = 0;            ///< What they take together.

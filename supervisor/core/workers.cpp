@@ -55,9 +55,8 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
   std::uint64_t told = 0;
   for (const BandSlot band : workers_[slot].bands)
     for (const AssignedRef& ref : workers_[band].assigned) {
-      if (!knows(ref.job) || jobs_[ref.job.value()]->cancelling || ref.subtask >= jobs_[ref.job.value()]->total())
-        continue;
-      Job& job = *jobs_[ref.job.value()];
+      if (!jobs_.knows(ref.job) || jobs_[ref.job].cancelling || ref.subtask >= jobs_[ref.job].total()) continue;
+      Job& job = jobs_[ref.job];
       const SubtaskHot& hot = job.hot[ref.subtask];
       const bool is_there = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == band;
       if (!is_there || !job.shape->template_of(ref.subtask).retryable) continue;
@@ -68,7 +67,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
   for (auto& [job, order] : orders) {
     PENSTOCK_COVERAGE_MARK("a worker was drained at once");
     order.job = job;
-    order.kill_after = grace_of(*jobs_[job.value()]);
+    order.kill_after = grace_of(jobs_[job]);
     order.alone = order.preempt = true;
     mail_.tell(slot, std::move(order));
   }
@@ -115,7 +114,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     return;
   }
   for (const JobId id : active_)
-    for (const BandSlot band : worker.bands) rehouse(*jobs_[id.value()], band);
+    for (const BandSlot band : worker.bands) rehouse(jobs_[id], band);
 }
 
 // What was kept here for a band finds another home. Only that is looked at, however large the job is.
@@ -147,7 +146,7 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   if (!worker.claiming) open_or_close_bands(slot);
   // A gang is not let begin on slots that nobody answers for.
   for (const auto& [id, kind] : barriers_with(slot))
-    give_up_barrier(*jobs_[id.value()], kind, worker.description.name + ", which held a part of them, was lost");
+    give_up_barrier(jobs_[id], kind, worker.description.name + ", which held a part of them, was lost");
 }
 
 void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash) {
@@ -156,8 +155,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   if (std::exchange(workers_[slot].claiming, false)) {
     --claims_open_;  // Nobody knows what it runs.
     for (const JobId id : active_)
-      if (Job& job = *jobs_[id.value()]; job.overlap_until > Instant{})
-        job.overlap_until = overlap_over_at(config_, event_.now);
+      if (Job& job = jobs_[id]; job.overlap_until > Instant{}) job.overlap_until = overlap_over_at(config_, event_.now);
   }
   const WorkerEntry& worker = workers_[slot];
   event_.out->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
@@ -178,7 +176,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   const std::string name = worker.description.name;
   std::vector<JobId> closed;
   for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
+    Job& job = jobs_[id];
     for (const BandSlot band : worker.bands) {
       rehouse(job, band);
       // The slot's next band begins with no jobs that wait for it.
@@ -200,9 +198,9 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   announce_loss(slot);
   workers_.remove(slot);
   for (const auto& [id, kind] : broken)
-    if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
+    if (Job& job = jobs_[id]; job.shares != nullptr)
       give_up_barrier(job, kind, name + ", which held a part of them, was lost");
-  for (const JobId id : closed) entitle(*jobs_[id.value()]);
+  for (const JobId id : closed) entitle(jobs_[id]);
   note_lenders();
   policy_changed();
   end_reclaiming_if_complete();
@@ -232,8 +230,8 @@ void SupervisorCore::note_held(WorkerSlot slot, const Job& job, std::uint32_t su
 }
 
 bool SupervisorCore::holds(WorkerSlot slot, const HeldOutput& held) const {
-  if (!knows(held.job)) return false;
-  const Job& job = *jobs_[held.job.value()];
+  if (!jobs_.knows(held.job)) return false;
+  const Job& job = jobs_[held.job];
   if (!job.data.in_use() || job.shape == nullptr || held.subtask >= job.total() || job.data.gone(held.subtask)) return false;
   const SubtaskHot& hot = job.hot[held.subtask];
   if (hot.phase == SubtaskPhase::Succeeded && hot.band.valid() && workers_[hot.band].worker == slot) return true;
@@ -248,7 +246,7 @@ void SupervisorCore::lose_all_data(WorkerSlot slot) {
   for (const JobId id : active_.all()) {
     const auto first = std::lower_bound(held.begin(), held.end(), HeldOutput{id, 0});
     const auto last = std::upper_bound(first, held.end(), HeldOutput{id, ~std::uint32_t{0}});
-    lose_data(*jobs_[id.value()], {first, last}, slot);
+    lose_data(jobs_[id], {first, last}, slot);
   }
 }
 

@@ -1,0 +1,61 @@
+#include "supervisor/core/jobs/job_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::supervisor {
+namespace {
+
+Job& add(JobTable& table, std::uint32_t number, const std::string& name) {
+  Job& job = table.add(JobId{number});
+  job.spec.name = name;
+  table.add_name(job);
+  return job;
+}
+
+TEST(JobTable, BeginsEmptyWithNumberOne) {
+  JobTable table;
+  EXPECT_EQ(table.next(), JobId{1});
+  for (const std::uint32_t number : {0U, 1U, 7U}) {
+    EXPECT_FALSE(table.knows(JobId{number}));
+    EXPECT_EQ(table.find(JobId{number}), nullptr);
+  }
+  EXPECT_FALSE(table.knows(JobId::none()));
+}
+
+TEST(JobTable, AJobIsFoundByNumberAndByName) {
+  JobTable table;
+  Job& job = add(table, 1, "daily");
+  EXPECT_EQ(job.id, JobId{1});
+  EXPECT_EQ(table.next(), JobId{2});
+  EXPECT_EQ(&table[JobId{1}], &job);
+  EXPECT_EQ(table.find(JobSelector{JobId{1}, ""}), &job);
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily"}), &job);
+  EXPECT_EQ(table.find(JobSelector{JobId{2}, "daily"}), nullptr) << "the number goes before the name";
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "weekly"}), nullptr);
+}
+
+TEST(JobTable, ANumberIsNeverGivenOutAgain) {
+  JobTable table;
+  table.remove_name(add(table, 1, "daily"));
+  table.erase(JobId{1});
+  EXPECT_FALSE(table.knows(JobId{1}));
+  EXPECT_EQ(table.next(), JobId{2});
+  Job& later = add(table, 5, "daily");
+  EXPECT_EQ(table.next(), JobId{6});
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily"}), &later);
+  table.skip_to(JobId{9});
+  table.skip_to(JobId{3});
+  EXPECT_EQ(table.next(), JobId{9});
+  EXPECT_EQ(table.all().size(), 9U);
+}
+
+TEST(JobTable, ANameThatWasRemovedIsNotFound) {
+  JobTable table;
+  Job& job = add(table, 1, "daily");
+  table.remove_name(job);
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily"}), nullptr);
+  EXPECT_TRUE(table.knows(JobId{1}));
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
