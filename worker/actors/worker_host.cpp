@@ -57,17 +57,41 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void handle_ends();
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
   void receive(const ToWorker& message);
-  void carry_out();
-  void start(const worker_action::StartSubtask& action);
+  void carry_out_all();
+  // One for each action: an action without one does not compile.
+  void carry_out(const worker_action::StartSubtask& action);
+  void carry_out(const worker_action::StopRun& action);
+  void carry_out(const worker_action::RestartRunners& order);
+  void carry_out(const worker_action::SpillDatum& order);
+  void carry_out(const worker_action::RestoreInput& order);
+  void carry_out(const worker_action::CheckpointDatum& order);
+  void carry_out(const worker_action::SweepCheckpoints& order) {
+    for (const Incarnation writer : order.writers) store.remove_checkpoints(writer);
+  }
+  void carry_out(const worker_action::SweepAttempts& order) { store.remove_attempts(order.key); }
+  void carry_out(const worker_action::AdoptCheckpoint& order) { store.adopt_checkpoint(order.key, order.writer); }
+  void carry_out(const worker_action::DropDatum& order) { store.drop(order.key); }
+  void carry_out(const worker_action::ReleaseDatum& order) { store.release(order.key); }
+  void carry_out(const worker_action::NameJob& order) { store.name_job(order.job, order.identity); }
+  void carry_out(const worker_action::FetchInput& order) { ports.fetch(order); }
+  void carry_out(const worker_action::CancelFetch& order) { ports.cancel_fetch(order.key); }
+  void carry_out(const worker_action::WarmRunners& order) {
+    processes[order.band.value()]->warm(order.lanes, *order.program);
+  }
+  void carry_out(worker_action::SendReport& word) { messages.emplace_back(std::move(word.batch)); }
+  void carry_out(worker_action::SendClaim& word) { messages.emplace_back(std::move(word.claim)); }
+  void carry_out(const worker_action::SendDrainState& word) { messages.emplace_back(word.state); }
+  void carry_out(const worker_action::SendBarrierAnswer& word) { messages.emplace_back(word.answer); }
+  void carry_out(const worker_action::SendExplanation& word) { messages.emplace_back(word.answer); }
+  void carry_out(const worker_action::Reclaim&) { messages.assign(1, FromWorker{ports.description}); }
+  void carry_out(const worker_action::Reject& word) { ports.complain(*word.error); }
+  void carry_out(const worker_action::StoreOutputs&) {}  // Runners tell no end before the store has the outputs.
+  void carry_out(const worker_action::PinDatum&) {}      // The store spills and releases nothing by itself.
+  void carry_out(const worker_action::Registered&) {}
   void start_on_lane(const worker_action::StartSubtask& action);
-  void spill_datum(const DataKey& key);
-  void restore_datum(const DataKey& key);
-  void checkpoint_datum(const DataKey& key);
-  void restart_runners(const worker_action::RestartRunners& order);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
                          const Event& event);
-  void stop(const worker_action::StopRun& action);
   void refuse(const worker_action::StartSubtask& action, std::string message);
   OperatorRegistry::Found operator_of(const Template& program);
   void arm();
@@ -276,7 +300,7 @@ void WorkerHost::State::enter(Caller caller) {
     for (const News& one : news) one(*this);
     news.clear();
     handle(worker_event::OffersWanted{});
-    carry_out();
+    carry_out_all();
   }
 }
 
@@ -318,62 +342,15 @@ void WorkerHost::State::handle_ends() {
   ends.clear();
 }
 
-void WorkerHost::State::carry_out() {
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    WorkerAction& action = actions[i];
-    if (const auto* run = std::get_if<worker_action::StartSubtask>(&action)) {
-      start(*run);
-    } else if (auto* report = std::get_if<worker_action::SendReport>(&action)) {
-      messages.emplace_back(std::move(report->batch));
-    } else if (const auto* stop_run = std::get_if<worker_action::StopRun>(&action)) {
-      stop(*stop_run);
-    } else if (const auto* drop = std::get_if<worker_action::DropDatum>(&action)) {
-      store.drop(drop->key);
-    } else if (const auto* spill = std::get_if<worker_action::SpillDatum>(&action)) {
-      spill_datum(spill->key);
-    } else if (const auto* release = std::get_if<worker_action::ReleaseDatum>(&action)) {
-      store.release(release->key);
-    } else if (const auto* checkpoint = std::get_if<worker_action::CheckpointDatum>(&action)) {
-      checkpoint_datum(checkpoint->key);
-    } else if (const auto* adopted = std::get_if<worker_action::AdoptCheckpoint>(&action)) {
-      store.adopt_checkpoint(adopted->key, adopted->writer);
-    } else if (const auto* named = std::get_if<worker_action::NameJob>(&action)) {
-      store.name_job(named->job, named->identity);
-    } else if (const auto* sweep = std::get_if<worker_action::SweepCheckpoints>(&action)) {
-      for (const Incarnation writer : sweep->writers) store.remove_checkpoints(writer);
-    } else if (const auto* saved = std::get_if<worker_action::SweepAttempts>(&action)) {
-      store.remove_attempts(saved->key);
-    } else if (const auto* restore = std::get_if<worker_action::RestoreInput>(&action)) {
-      restore_datum(restore->key);
-    } else if (const auto* wanted = std::get_if<worker_action::FetchInput>(&action)) {
-      ports.fetch(*wanted);
-    } else if (const auto* unwanted = std::get_if<worker_action::CancelFetch>(&action)) {
-      ports.cancel_fetch(unwanted->key);
-    } else if (auto* claim = std::get_if<worker_action::SendClaim>(&action)) {
-      messages.emplace_back(std::move(claim->claim));
-    } else if (std::holds_alternative<worker_action::Reclaim>(action)) {
-      messages.assign(1, FromWorker{ports.description});
-    } else if (const auto* drain = std::get_if<worker_action::SendDrainState>(&action)) {
-      messages.emplace_back(drain->state);
-    } else if (const auto* held = std::get_if<worker_action::SendBarrierAnswer>(&action)) {
-      messages.emplace_back(held->answer);
-    } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
-      messages.emplace_back(explanation->answer);
-    } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
-      restart_runners(*restart);
-    } else if (const auto* warm = std::get_if<worker_action::WarmRunners>(&action)) {
-      processes[warm->band.value()]->warm(warm->lanes, *warm->program);
-    } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
-      ports.complain(*reject->error);
-    }
-  }
+void WorkerHost::State::carry_out_all() {
+  for (WorkerAction& action : actions) std::visit([this](auto& concrete) { carry_out(concrete); }, action);
   actions.clear();
   for (const std::unique_ptr<NativeLanes>& band : lanes) band->open_offers();
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
 }
 
 // Lanes and commands keep no memory from run to run and are as good as new; what their runners keep goes with those.
-void WorkerHost::State::restart_runners(const worker_action::RestartRunners& order) {
+void WorkerHost::State::carry_out(const worker_action::RestartRunners& order) {
   const auto restarted = [order](State& state) { state.handle(worker_event::LanesRestarted{order.band, order.lanes}); };
   processes[order.band.value()]->end_idle([post = ports.post, weak = weak_from_this(), restarted] {
     post([weak, restarted] {
@@ -384,18 +361,20 @@ void WorkerHost::State::restart_runners(const worker_action::RestartRunners& ord
 }
 
 // The store answers on its own thread; the news go the way of all others.
-void WorkerHost::State::spill_datum(const DataKey& key) {
+void WorkerHost::State::carry_out(const worker_action::SpillDatum& order) {
   store.spill(
-      key, [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+      order.key,
+      [post = ports.post, failed = ports.storage_failed, key = order.key, weak = weak_from_this()](
+          const Result<void>& done) {
         if (!done && done.error().code != ErrorCode::NotFound) failed(done.error());
         tell_later<worker_event::DatumSpilled>(post, weak, {key, done.has_value()});
       });
 }
 
-void WorkerHost::State::restore_datum(const DataKey& key) {
+void WorkerHost::State::carry_out(const worker_action::RestoreInput& order) {
   store.restore(
-      key, [post = ports.post, failed = ports.storage_failed, key, &from = store,
-            weak = weak_from_this()](const Result<void>& done) {
+      order.key, [post = ports.post, failed = ports.storage_failed, key = order.key, &from = store,
+                  weak = weak_from_this()](const Result<void>& done) {
         if (!done) failed(done.error());
         const BlobPtr blob = done ? from.find_here(key) : nullptr;
         const Bytes bytes{blob == nullptr ? 0 : static_cast<std::int64_t>(blob->bytes().size())};
@@ -403,10 +382,11 @@ void WorkerHost::State::restore_datum(const DataKey& key) {
       });
 }
 
-void WorkerHost::State::checkpoint_datum(const DataKey& key) {
+void WorkerHost::State::carry_out(const worker_action::CheckpointDatum& order) {
   store.checkpoint(
-      key, ports.life,
-      [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+      order.key, ports.life,
+      [post = ports.post, failed = ports.storage_failed, key = order.key, weak = weak_from_this()](
+          const Result<void>& done) {
         if (!done) failed(done.error());
         tell_later<worker_event::DatumCheckpointed>(post, weak, {key, done.has_value()});
       });
@@ -422,7 +402,7 @@ void WorkerHost::State::tell_later(const std::function<void(std::function<void()
   });
 }
 
-void WorkerHost::State::start(const worker_action::StartSubtask& action) {
+void WorkerHost::State::carry_out(const worker_action::StartSubtask& action) {
   switch (action.program->runner) {
     case RunnerKind::Native:
     case RunnerKind::Process: return start_on_lane(action);
@@ -477,7 +457,7 @@ void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::s
   refused.push_back(std::move(end));
 }
 
-void WorkerHost::State::stop(const worker_action::StopRun& action) {
+void WorkerHost::State::carry_out(const worker_action::StopRun& action) {
   // One of the two has it; for the other it is the ticket of nobody.
   const std::uint64_t ticket = ticket_of(action.record, action.attempt);
   lanes[action.band.value()]->cancel(action.lane, ticket, action.kill);

@@ -111,10 +111,35 @@ class WorkerHost {
   void receive(const MessagePtr& message);
   void make_endpoint();
   Register description(bool reclaims) const;
-  void stop_run(const worker::worker_action::StopRun& stop);
-  void send_report(const ReportBatch& batch);
   void send(FromWorker message);
-  void carry_out(Actions<worker::WorkerAction>& actions);
+  // What the core orders: worker_orders.cpp.
+  void carry_out_all(Actions<worker::WorkerAction>& actions);
+  // One for each action: an action without one does not compile.
+  void carry_out(const worker::worker_action::StartSubtask& action);
+  void carry_out(const worker::worker_action::StopRun& stop);
+  void carry_out(const worker::worker_action::StoreOutputs& order);
+  void carry_out(const worker::worker_action::FetchInput& action);
+  void carry_out(const worker::worker_action::CancelFetch& order);
+  void carry_out(const worker::worker_action::RestoreInput& order) { restore(order.key); }
+  void carry_out(const worker::worker_action::DropDatum& order) { drop(order.key); }
+  void carry_out(const worker::worker_action::SpillDatum& order) { spill(order.key); }
+  void carry_out(const worker::worker_action::ReleaseDatum& order);
+  void carry_out(const worker::worker_action::CheckpointDatum& order) { checkpoint(order.key); }
+  void carry_out(const worker::worker_action::AdoptCheckpoint& order);
+  void carry_out(const worker::worker_action::SweepCheckpoints& order);
+  void carry_out(const worker::worker_action::SweepAttempts&) {}  // Its programs save nothing.
+  void carry_out(const worker::worker_action::PinDatum& order);
+  void carry_out(const worker::worker_action::SendReport& word);
+  void carry_out(const worker::worker_action::SendDrainState& word);
+  void carry_out(const worker::worker_action::SendBarrierAnswer& word);
+  void carry_out(const worker::worker_action::SendExplanation& word);
+  void carry_out(const worker::worker_action::Reclaim& order);
+  void carry_out(worker::worker_action::SendClaim& word);
+  void carry_out(const worker::worker_action::Registered&) {}
+  void carry_out(const worker::worker_action::RestartRunners& order);
+  void carry_out(const worker::worker_action::WarmRunners&) {}  // No runner takes time to start.
+  void carry_out(const worker::worker_action::NameJob&) {}      // Keys of data are never of two jobs.
+  void carry_out(const worker::worker_action::Reject& word);
   void start(const worker::worker_action::StartSubtask& action);
   void plan_yield(worker::RecordIndex record, const Run& run, Duration duration);
   void resume(const worker::worker_action::StartSubtask& action);
@@ -126,8 +151,6 @@ class WorkerHost {
   void map_output(const DataKey& key);
   void tell_mapped();
   UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
-  void fetch(const worker::worker_action::FetchInput& action);
-  bool carry_out_data(const worker::WorkerAction& action);
   void spill(const DataKey& key);
   void restore(const DataKey& key);
   void checkpoint(const DataKey& key);
