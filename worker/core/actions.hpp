@@ -122,10 +122,6 @@ struct Reclaim {};
 struct SendClaim {
   WorkerClaim claim;
 };
-/// The worker has its name now.
-struct Registered {
-  WorkerId worker;
-};
 /// The last step against too much memory in use: replace idle runners.
 struct RestartRunners {
   BandIndex band;
@@ -155,7 +151,7 @@ using WorkerAction =
                  worker_action::CheckpointDatum, worker_action::AdoptCheckpoint, worker_action::SweepCheckpoints,
                  worker_action::SweepAttempts, worker_action::PinDatum, worker_action::SendReport,
                  worker_action::SendDrainState, worker_action::SendBarrierAnswer, worker_action::SendExplanation,
-                 worker_action::Reclaim, worker_action::SendClaim, worker_action::Registered,
-                 worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject, worker_action::NameJob>;
+                 worker_action::Reclaim, worker_action::SendClaim, worker_action::RestartRunners,
+                 worker_action::WarmRunners, worker_action::Reject, worker_action::NameJob>;
 
 }  // namespace penstock::worker

@@ -94,7 +94,6 @@ class WorkerCore {
   void on(const worker_event::SupervisorHeard& event);
   void on(const worker_event::Tick& event);
   void on(const worker_event::OffersWanted& event);
-  void receive(const RegisterReply& message);
   void receive(const AssignBatch& message);
   void receive(const InputNoticeBatch& message);
   void receive(const CancelBatch& message);
@@ -108,6 +107,7 @@ class WorkerCore {
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
+  void receive(const RegisterReply&) {}     // No decision depends on the number that the supervisor knows us by.
   void receive(const LogQuestion&) {}       // For the shell: what runners have written is no state of the core.
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);

@@ -135,7 +135,6 @@ class WorkerHost {
   void carry_out(const worker::worker_action::SendExplanation& word);
   void carry_out(const worker::worker_action::Reclaim& order);
   void carry_out(worker::worker_action::SendClaim& word);
-  void carry_out(const worker::worker_action::Registered&) {}
   void carry_out(const worker::worker_action::RestartRunners& order);
   void carry_out(const worker::worker_action::WarmRunners&) {}  // No runner takes time to start.
   void carry_out(const worker::worker_action::NameJob&) {}      // Keys of data are never of two jobs.
