@@ -86,7 +86,6 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void carry_out(const worker_action::Reclaim&) { messages.assign(1, FromWorker{ports.description}); }
   void carry_out(const worker_action::Reject& word) { ports.complain(*word.error); }
   void carry_out(const worker_action::StoreOutputs&) {}  // Runners tell no end before the store has the outputs.
-  void carry_out(const worker_action::PinDatum&) {}      // The store spills and releases nothing by itself.
   void start_on_lane(const worker_action::StartSubtask& action);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,

@@ -99,11 +99,6 @@ struct SweepAttempts {
 struct ReleaseDatum {
   DataKey key;
 };
-/// A datum is about to be needed in memory, or no longer: nobody must, or may, spill it by himself.
-struct PinDatum {
-  DataKey key;
-  bool pinned = true;
-};
 struct SendReport {
   ReportBatch batch;
 };
@@ -149,9 +144,9 @@ using WorkerAction =
                  worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
                  worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
                  worker_action::CheckpointDatum, worker_action::AdoptCheckpoint, worker_action::SweepCheckpoints,
-                 worker_action::SweepAttempts, worker_action::PinDatum, worker_action::SendReport,
-                 worker_action::SendDrainState, worker_action::SendBarrierAnswer, worker_action::SendExplanation,
-                 worker_action::Reclaim, worker_action::SendClaim, worker_action::RestartRunners,
-                 worker_action::WarmRunners, worker_action::Reject, worker_action::NameJob>;
+                 worker_action::SweepAttempts, worker_action::SendReport, worker_action::SendDrainState,
+                 worker_action::SendBarrierAnswer, worker_action::SendExplanation, worker_action::Reclaim,
+                 worker_action::SendClaim, worker_action::RestartRunners, worker_action::WarmRunners,
+                 worker_action::Reject, worker_action::NameJob>;
 
 }  // namespace penstock::worker

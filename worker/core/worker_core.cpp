@@ -155,6 +155,11 @@ void WorkerCore::on(const worker_event::Tick&) {
   }
 }
 
+const Datum* WorkerCore::find_datum(const DataKey& key) const {
+  const DatumIndex index = data_.find(key);
+  return index.valid() ? &data_[index] : nullptr;
+}
+
 std::string WorkerCore::first_datum() const {
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot)
     if (jobs_.is_open(JobSlot{slot}) && jobs_[JobSlot{slot}].data.valid())

@@ -57,6 +57,8 @@ class WorkerCore {
   std::size_t data_count() const { return data_.size(); }
   /// Some datum that it knows, for people; empty if there is none.
   std::string first_datum() const;
+  /// What is known here of a datum, for checks; null if nothing is.
+  const Datum* find_datum(const DataKey& key) const;
   std::size_t job_count() const { return jobs_.size(); }
   const Band& band(BandIndex index) const { return *bands_[index.value()]; }
   std::size_t band_count() const { return bands_.size(); }

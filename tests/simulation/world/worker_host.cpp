@@ -62,7 +62,6 @@ void WorkerHost::begin_life() {
   mapped_.clear();
   adopted_.clear();
   fetching_.clear();
-  pinned_.clear();
   storing_.clear();
   draining_ = said_empty_ = false;
   tick_at_ = kNever;
@@ -242,7 +241,7 @@ void WorkerHost::spill_something() {
   auto victim = store_.begin();
   std::advance(victim, static_cast<std::ptrdiff_t>(world_.rng().below(store_.size())));
   const DataKey key = victim->first;
-  if (pinned_.contains(key) || storing_.contains(key.producer)) return;
+  if (is_pinned(key) || storing_.contains(key.producer)) return;
   // Its memory goes when the core says so: outputs that still wait for room are not data yet.
   if (!spilled_.contains(key)) handle(worker_event::DatumSpilled{key});
 }

@@ -128,7 +128,6 @@ class WorkerHost {
   void carry_out(const worker::worker_action::AdoptCheckpoint& order);
   void carry_out(const worker::worker_action::SweepCheckpoints& order);
   void carry_out(const worker::worker_action::SweepAttempts&) {}  // Its programs save nothing.
-  void carry_out(const worker::worker_action::PinDatum& order);
   void carry_out(const worker::worker_action::SendReport& word);
   void carry_out(const worker::worker_action::SendDrainState& word);
   void carry_out(const worker::worker_action::SendBarrierAnswer& word);
@@ -175,6 +174,7 @@ class WorkerHost {
   void plan_tick();
   void plan_link_tick();
   void note_datum(const char* what, const DataKey& key);
+  bool is_pinned(const DataKey& key) const;
   Duration draw_duration(const worker::worker_action::StartSubtask& action);
   std::int64_t output_bytes(const DataKey& key) const;
   std::optional<Content> borrow(SubtaskId subtask) const;
@@ -229,7 +229,6 @@ class WorkerHost {
   std::map<DataKey, Mapped> mapped_;          ///< By clients of its host.
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.
   std::set<DataKey> fetching_;
-  std::set<DataKey> pinned_;
   std::set<SubtaskId> storing_;
   std::set<DataKey> claimed_;  ///< In the parts so far of a claim that is being made.
   std::set<SubtaskId> claimed_attempts_;  ///< The same.

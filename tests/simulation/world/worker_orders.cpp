@@ -74,15 +74,9 @@ void WorkerHost::carry_out(const CancelFetch& order) {
   if (world_.rng().chance(3, 4)) fetching_.erase(order.key);  // Else it had come already, and is told of late.
 }
 
-void WorkerHost::carry_out(const PinDatum& order) {
-  if (order.pinned)
-    pinned_.insert(order.key);
-  else
-    pinned_.erase(order.key);
-}
-
 void WorkerHost::carry_out(const ReleaseDatum& order) {
-  if (pinned_.contains(order.key)) world_.oracle().breach("a pinned datum was released");
+  if (is_pinned(order.key) && core_->find_datum(order.key)->place == DatumPlace::Here)
+    world_.oracle().breach("a pinned datum was released");
   spilled_.insert(order.key);
 }
 
