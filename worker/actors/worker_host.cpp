@@ -1,11 +1,15 @@
 #include "worker/actors/worker_host.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
+#include <thread>
 
 #include "common/runtime/clock.hpp"
 #include "worker/runner/process/process_runners.hpp"
+#include "worker/store/writer_threads.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -32,6 +36,11 @@ std::vector<DataKey> inputs_of(const worker_action::StartSubtask& action) {
   return inputs;
 }
 
+/// One for each write that permits allow at once, but no more than can work at once.
+std::size_t writers_of(const WorkerConfig& config, std::size_t bands) {
+  return std::clamp<std::size_t>(config.store_permits * bands, 1, std::max(1U, std::thread::hardware_concurrency()));
+}
+
 std::vector<DataKey> all_inputs_of(const worker_action::StartSubtask& action) {
   std::vector<DataKey> inputs = inputs_of(action);
   inputs.resize(inputs.size() + action.omitted_inputs);
@@ -47,7 +56,8 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
         store(object_store),
         ports(std::move(worker_ports)),
         logs({static_cast<std::size_t>(config.job_log_bytes_max.value()), config.job_logs_max}),
-        core(config, bands) {}
+        core(config, bands),
+        writers(writers_of(config, bands.size())) {}
 
   enum class Caller { Lane, Loop };
   using News = std::function<void(State&)>;
@@ -62,6 +72,10 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void carry_out(const worker_action::StartSubtask& action);
   void carry_out(const worker_action::StopRun& action);
   void carry_out(const worker_action::RestartRunners& order);
+  void carry_out(const worker_action::StoreOutputs& order);
+  void carry_out(const worker_action::DiscardOutputs& order) {
+    unstored.erase(ticket_of(order.record, order.attempt));
+  }
   void carry_out(const worker_action::SpillDatum& order);
   void carry_out(const worker_action::RestoreInput& order);
   void carry_out(const worker_action::CheckpointDatum& order);
@@ -85,7 +99,6 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void carry_out(const worker_action::SendExplanation& word) { messages.emplace_back(word.answer); }
   void carry_out(const worker_action::Reclaim&) { messages.assign(1, FromWorker{ports.description}); }
   void carry_out(const worker_action::Reject& word) { ports.complain(*word.error); }
-  void carry_out(const worker_action::StoreOutputs&) {}  // Runners tell no end before the store has the outputs.
   void start_on_lane(const worker_action::StartSubtask& action);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
@@ -123,6 +136,9 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   };
   std::array<KnownFunction, 16> known_functions;
 
+  std::map<std::uint64_t, std::string> unstored;  ///< By ticket of the run: output 0, until the core has it stored.
+
+  WriterThreads writers;  ///< Of outputs; they use the store.
   std::vector<std::unique_ptr<ProcessRunners>> processes;  ///< Of each band.
   std::vector<std::uint16_t> lanes_of;                     ///< Whole slots of each band.
   std::vector<std::int64_t> runners_told;                  ///< What they were said to hold last. Of the loop.
@@ -165,6 +181,7 @@ WorkerHost::~WorkerHost() {
   for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->begin_end();  // Those of all die meanwhile.
   // A lane that ends may still be behind the door, where it sees those of all bands.
   for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->end();
+  state_->writers.end();
 }
 
 namespace {
@@ -195,10 +212,12 @@ void WorkerHost::run_ended(ForeignEnd end) {
     run.record = record_of(held->ticket);
     run.attempt = held->attempt;
     run.succeeded = held->succeeded;
+    run.stored = held->unstored.empty();
     run.run_us = held->run_us;
     run.peak = Bytes{held->peak_bytes};
     run.outputs = held->outputs;
     run.failure = held->failure.get();
+    if (!run.stored) state.unstored[held->ticket] = std::move(held->unstored);
     state.handle(worker_event::RunsEnded{std::span{&run, 1}});
   };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
@@ -354,6 +373,25 @@ void WorkerHost::State::carry_out(const worker_action::RestartRunners& order) {
     post([weak, restarted] {
       const auto alive = weak.lock();
       if (alive != nullptr && put_at_door(*alive, restarted)) alive->enter(Caller::Loop);
+    });
+  });
+}
+
+// Spec: worker 5, storing overlaps with the next run of the slot.
+void WorkerHost::State::carry_out(const worker_action::StoreOutputs& order) {
+  auto kept = unstored.extract(ticket_of(order.record, order.attempt));
+  PENSTOCK_CHECK_MSG(!kept.empty(), to_string(order.id));
+  writers.add([&to = store, post = ports.post, order, bytes = std::move(kept.mapped()), weak = weak_from_this()] {
+    const bool written = to.put_copy(DataKey{order.id, 0}, bytes);
+    post([weak, order, written] {
+      const auto stored = [order, written](State& state) {
+        FailureDetail failure;
+        failure.failure = FailureClass::Exhausted;
+        failure.message = "there is no memory for its output";
+        state.handle(worker_event::OutputsStored{order.record, order.attempt, written ? nullptr : &failure});
+      };
+      const auto alive = weak.lock();
+      if (alive != nullptr && put_at_door(*alive, stored)) alive->enter(Caller::Loop);
     });
   });
 }

@@ -52,10 +52,16 @@ struct StopRun {
   bool kill = false;
   bool overdue = false;  ///< It is killed because it runs beyond its time limit, cost what it may.
 };
-/// Make the outputs of an ended run readable; answered by `OutputsStored`.
+/// Make the outputs of an ended run readable; answered by `OutputsStored`. A run that has ended with outputs that are
+/// not stored is followed by this or by `DiscardOutputs`, once.
 struct StoreOutputs {
   RecordIndex record;
   SubtaskId id;
+  Attempt attempt;
+};
+/// The outputs of an ended run will not be stored; their bytes need not be kept.
+struct DiscardOutputs {
+  RecordIndex record;
   Attempt attempt;
 };
 struct FetchInput {
@@ -141,7 +147,7 @@ struct Reject {
 
 using WorkerAction =
     std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
-                 worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
+                 worker_action::DiscardOutputs, worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
                  worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
                  worker_action::CheckpointDatum, worker_action::AdoptCheckpoint, worker_action::SweepCheckpoints,
                  worker_action::SweepAttempts, worker_action::SendReport, worker_action::SendDrainState,

@@ -63,6 +63,7 @@ void WorkerHost::begin_life() {
   adopted_.clear();
   fetching_.clear();
   storing_.clear();
+  unstored_.clear();
   draining_ = said_empty_ = false;
   tick_at_ = kNever;
   world_.note("life % begins", {life_});
@@ -347,6 +348,8 @@ Duration WorkerHost::draw_duration(const StartSubtask& action) {
 void WorkerHost::start(const StartSubtask& action) {
   if (action.resumed) return resume(action);
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
+  if (unstored_.contains(action.record))
+    world_.oracle().breach("outputs of a run were neither stored nor discarded when its record was used again");
   check_entitlement(action);
   check_reservations(action);
   note_start_beside(action);
@@ -455,6 +458,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
       static_cast<std::uint32_t>(std::min<std::int64_t>((world_.now() - run.started).count(), UINT32_MAX - 1));
   end.run.ended = own_time();
   if (!end.run.stored) storing_.insert(run.id);
+  if (!end.run.stored && !end.outputs.empty()) unstored_[record] = run.attempt;
   return end;
 }
 

@@ -118,6 +118,9 @@ class WorkerHost {
   void carry_out(const worker::worker_action::StartSubtask& action);
   void carry_out(const worker::worker_action::StopRun& stop);
   void carry_out(const worker::worker_action::StoreOutputs& order);
+  void carry_out(const worker::worker_action::DiscardOutputs& order) {
+    stores_or_discards(order.record, order.attempt);
+  }
   void carry_out(const worker::worker_action::FetchInput& action);
   void carry_out(const worker::worker_action::CancelFetch& order);
   void carry_out(const worker::worker_action::RestoreInput& order) { restore(order.key); }
@@ -173,6 +176,7 @@ class WorkerHost {
   void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
   void plan_link_tick();
+  void stores_or_discards(worker::RecordIndex record, Attempt attempt);
   void note_datum(const char* what, const DataKey& key);
   bool is_pinned(const DataKey& key) const;
   Duration draw_duration(const worker::worker_action::StartSubtask& action);
@@ -230,6 +234,8 @@ class WorkerHost {
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.
   std::set<DataKey> fetching_;
   std::set<SubtaskId> storing_;
+  /// Runs that have ended with outputs which the worker has neither stored nor discarded yet.
+  std::map<worker::RecordIndex, Attempt> unstored_;
   std::set<DataKey> claimed_;  ///< In the parts so far of a claim that is being made.
   std::set<SubtaskId> claimed_attempts_;  ///< The same.
   bool draining_ = false;

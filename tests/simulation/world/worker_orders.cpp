@@ -33,6 +33,7 @@ void WorkerHost::carry_out(const StopRun& stop) {
 }
 
 void WorkerHost::carry_out(const StoreOutputs& order) {
+  stores_or_discards(order.record, order.attempt);
   world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, what = order, life = life_] {
     if (life != life_ || !up_) return;
     deliver([this, what] {
@@ -40,6 +41,13 @@ void WorkerHost::carry_out(const StoreOutputs& order) {
       handle(worker_event::OutputsStored{what.record, what.attempt, nullptr});
     });
   });
+}
+
+void WorkerHost::stores_or_discards(RecordIndex record, Attempt attempt) {
+  const auto found = unstored_.find(record);
+  if (found == unstored_.end() || found->second != attempt)
+    return world_.oracle().breach("outputs were stored or discarded twice, or are none");
+  unstored_.erase(found);
 }
 
 void WorkerHost::carry_out(const FetchInput& action) {
