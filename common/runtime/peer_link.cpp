@@ -71,40 +71,67 @@ LinkHeader PeerLink::header(std::uint64_t sequence) const {
 void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived) {
   Actions<LinkAction> actions;
   core_.handle(event, monotonic_now(), actions);
-  const std::shared_ptr<bool> alive = alive_;
-  for (const LinkAction& action : actions) {
-    if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
-      for (std::uint64_t sequence = range->first; sequence <= range->last && connection_ != nullptr; ++sequence)
-        connection_->send(FrameKind::Messages, header(sequence), kept_[sequence - first_kept_]);
-    } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
-      if (connection_ != nullptr) connection_->send(FrameKind::Heartbeat, header(0), nullptr);
-    } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
-      for (; first_kept_ <= forget->through; ++first_kept_) {
-        kept_bytes_ -= kept_.front()->bytes().size();
-        kept_.pop_front();
-      }
-      if (on_acknowledged_) on_acknowledged_();
-    } else if (const auto* heard = std::get_if<link_action::Heard>(&action)) {
-      if (on_heard_) on_heard_(heard->sent);
-    } else if (std::holds_alternative<link_action::Deliver>(action)) {
-      if (on_messages_) on_messages_(arrived);
-      if (!*alive) return;
-    } else if (std::holds_alternative<link_action::Suspect>(action)) {
-      if (on_suspicion_) on_suspicion_(true);
-    } else if (std::holds_alternative<link_action::Trust>(action)) {
-      if (on_suspicion_) on_suspicion_(false);
-    } else if (std::holds_alternative<link_action::Fence>(action)) {
-      return drop_connection({ErrorCode::StaleIncarnation, "connection", "a frame on it is of another sender", {}});
-    } else if (std::holds_alternative<link_action::Reconnect>(action)) {
-      return drop_connection({ErrorCode::TimedOut, "connection", "nothing was heard on it for too long", {}});
-    } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
-      timer_.cancel();
-      connection_.reset();
-      if (on_lost_) OnLost{on_lost_}(text_of(loss->reason));
-      return;
-    }
-  }
+  for (const LinkAction& action : actions)
+    if (std::visit([&](const auto& concrete) { return carry_out(concrete, arrived); }, action) == Link::Over) return;
   arm();
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Transmit& order, Payload) {
+  for (std::uint64_t sequence = order.first; sequence <= order.last && connection_ != nullptr; ++sequence)
+    connection_->send(FrameKind::Messages, header(sequence), kept_[sequence - first_kept_]);
+  return Link::GoesOn;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::TransmitHeartbeat&, Payload) {
+  if (connection_ != nullptr) connection_->send(FrameKind::Heartbeat, header(0), nullptr);
+  return Link::GoesOn;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Forget& order, Payload) {
+  for (; first_kept_ <= order.through; ++first_kept_) {
+    kept_bytes_ -= kept_.front()->bytes().size();
+    kept_.pop_front();
+  }
+  if (on_acknowledged_) on_acknowledged_();
+  return Link::GoesOn;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Heard& news, Payload) {
+  if (on_heard_) on_heard_(news.sent);
+  return Link::GoesOn;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Deliver&, Payload arrived) {
+  const std::shared_ptr<bool> alive = alive_;
+  if (on_messages_) on_messages_(arrived);
+  return *alive ? Link::GoesOn : Link::Over;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Suspect&, Payload) {
+  if (on_suspicion_) on_suspicion_(true);
+  return Link::GoesOn;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Trust&, Payload) {
+  if (on_suspicion_) on_suspicion_(false);
+  return Link::GoesOn;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Fence&, Payload) {
+  drop_connection({ErrorCode::StaleIncarnation, "connection", "a frame on it is of another sender", {}});
+  return Link::Over;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::Reconnect&, Payload) {
+  drop_connection({ErrorCode::TimedOut, "connection", "nothing was heard on it for too long", {}});
+  return Link::Over;
+}
+
+PeerLink::Link PeerLink::carry_out(const link_action::DeclareLost& loss, Payload) {
+  timer_.cancel();
+  connection_.reset();
+  if (on_lost_) OnLost{on_lost_}(text_of(loss.reason));
+  return Link::Over;
 }
 
 void PeerLink::arm() {

@@ -50,7 +50,22 @@ class PeerLink {
   std::uint64_t bytes_received() const { return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received()); }
 
  private:
-  void handle(const LinkEvent& event, std::span<const std::byte> arrived);
+  using Payload = std::span<const std::byte>;
+  /// Whether the rest of the actions is carried out: a handler may have destroyed the link, or it has no connection.
+  enum class Link : std::uint8_t { GoesOn, Over };
+
+  void handle(const LinkEvent& event, Payload arrived);
+  // One for each action: an action without one does not compile.
+  Link carry_out(const link_action::Transmit& order, Payload arrived);
+  Link carry_out(const link_action::TransmitHeartbeat& order, Payload arrived);
+  Link carry_out(const link_action::Forget& order, Payload arrived);
+  Link carry_out(const link_action::Heard& news, Payload arrived);
+  Link carry_out(const link_action::Deliver& order, Payload arrived);
+  Link carry_out(const link_action::Suspect& news, Payload arrived);
+  Link carry_out(const link_action::Trust& news, Payload arrived);
+  Link carry_out(const link_action::Fence& order, Payload arrived);
+  Link carry_out(const link_action::Reconnect& order, Payload arrived);
+  Link carry_out(const link_action::DeclareLost& loss, Payload arrived);
   void drop_connection(const Error& why);
   void detach();
   void arm();

@@ -85,7 +85,7 @@ class SupervisorActor {
   void take(const Mail& mail) {
     apply_said();
     receive(mail);
-    carry_out();
+    carry_out_all();
   }
 
   /// Someone at the other end: where its mails go and what the core calls it.
@@ -114,7 +114,7 @@ class SupervisorActor {
       known_[worker.incarnation] = worker.worker;
     feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms(),
                                           opened.recovered.identity.life});
-    carry_out();
+    carry_out_all();
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }
 
@@ -142,7 +142,6 @@ class SupervisorActor {
     policy_->run(std::move(order));
   }
 
-  /// The answer is an event of its own; what it orders is carried out behind what has been ordered before.
   void reload(const supervisor_action::ReloadPolicy& order) {
     Result<PolicyConfig> config =
         read_policy_
@@ -172,7 +171,7 @@ class SupervisorActor {
     // What else has come meanwhile belongs to the same event; behind the last mail there is no reason to wait.
     if (said_.size() < config_.messages_together_max && !self_->mailbox().empty()) return;
     apply_said();
-    carry_out();
+    carry_out_all();
   }
 
   /// Comes before anything else is fed: the core hears everything in the order in which it came.
@@ -239,7 +238,7 @@ class SupervisorActor {
     idle_timer_->arm(*deadline, [this] {
       apply_said();
       for (const RefusedSubmission& refused : submissions_->take_idle(monotonic_now())) refuse_graph(refused);
-      carry_out();
+      carry_out_all();
       watch_idle_graphs();
     });
   }
@@ -288,27 +287,25 @@ class SupervisorActor {
 
   void feed(SupervisorEvent event) { core_->handle(std::move(event), monotonic_now(), actions_); }
 
+  // One for each action: an action without one does not compile.
+  void carry_out(supervisor_action::SendToWorker& word) {
+    worker_mails_[word.worker].push_back(std::move(word.message));
+  }
+  void carry_out(supervisor_action::SendToClient& word) {
+    client_mails_[word.client].push_back(std::move(word.message));
+  }
+  void carry_out(const supervisor_action::ReleaseWorker& order) { dismiss(order.worker); }
+  void carry_out(supervisor_action::Persist& order) { journal_->write(std::move(order)); }
+  void carry_out(supervisor_action::RunPass& order) { run_pass(std::move(order)); }
+  void carry_out(const supervisor_action::Alert& alert) { log_error(LogLevel::Warn, "alert", alert.error); }
+  // Taken out of the list, which grows meanwhile: the answer is an event of its own, and what follows from that comes
+  // behind what has been ordered before.
+  void carry_out(supervisor_action::ReloadPolicy& order) { reload(supervisor_action::ReloadPolicy{std::move(order)}); }
+
   // One mail for each peer, whatever the number of actions.
-  void carry_out() {
-    std::vector<supervisor_action::ReloadPolicy> reloads;
-    for (SupervisorAction& action : actions_)
-      if (const auto* order = std::get_if<supervisor_action::ReloadPolicy>(&action)) reloads.push_back(*order);
-    for (const supervisor_action::ReloadPolicy& order : reloads) reload(order);
-    for (SupervisorAction& action : actions_) {
-      if (auto* to_worker = std::get_if<supervisor_action::SendToWorker>(&action)) {
-        worker_mails_[to_worker->worker].push_back(std::move(to_worker->message));
-      } else if (auto* to_client = std::get_if<supervisor_action::SendToClient>(&action)) {
-        client_mails_[to_client->client].push_back(std::move(to_client->message));
-      } else if (const auto* release = std::get_if<supervisor_action::ReleaseWorker>(&action)) {
-        dismiss(release->worker);
-      } else if (auto* persist = std::get_if<supervisor_action::Persist>(&action)) {
-        journal_->write(std::move(*persist));
-      } else if (auto* pass = std::get_if<supervisor_action::RunPass>(&action)) {
-        run_pass(std::move(*pass));
-      } else if (const auto* alert = std::get_if<supervisor_action::Alert>(&action)) {
-        log_error(LogLevel::Warn, "alert", alert->error);
-      }
-    }
+  void carry_out_all() {
+    for (std::size_t i = 0; i < actions_.size(); ++i)
+      std::visit([this](auto& concrete) { carry_out(concrete); }, actions_[i]);
     actions_.clear();
     for (auto& [id, messages] : worker_mails_) {
       const auto life = worker_lives_.find(id);
@@ -342,7 +339,7 @@ class SupervisorActor {
     timer_->arm(*deadline, [this] {
       apply_said();
       feed(supervisor_event::Tick{});
-      carry_out();
+      carry_out_all();
     });
   }
 

@@ -6,8 +6,6 @@ WorkerHarness::WorkerHarness(std::uint32_t slots, Bytes memory, WorkerConfig con
     : core_(config, {band(slots, memory)}), templates_(1) {}
 
 WorkerHarness::~WorkerHarness() {
-  // Pins and the periodic reports are bookkeeping that few tests are about.
-  take<worker_action::PinDatum>();
   EXPECT_EQ(actions_.size(), 0U) << "an action was not looked at; the first has index "
                                  << (actions_.empty() ? 0 : actions_.front().index());
 }

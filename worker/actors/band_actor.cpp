@@ -31,6 +31,7 @@ class BandActor {
       told->run_us = end.run_us;
       told->peak_bytes = end.peak_bytes;
       told->outputs = std::move(end.outputs);
+      told->unstored = std::move(end.unstored);
       told->failure = std::move(end.failure);
       caf::anon_send(owner, CommandEndMail{life_, std::move(told)});
     });

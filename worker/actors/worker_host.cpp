@@ -1,11 +1,15 @@
 #include "worker/actors/worker_host.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
+#include <thread>
 
 #include "common/runtime/clock.hpp"
 #include "worker/runner/process/process_runners.hpp"
+#include "worker/store/writer_threads.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -32,6 +36,11 @@ std::vector<DataKey> inputs_of(const worker_action::StartSubtask& action) {
   return inputs;
 }
 
+/// One for each write that permits allow at once, but no more than can work at once.
+std::size_t writers_of(const WorkerConfig& config, std::size_t bands) {
+  return std::clamp<std::size_t>(config.store_permits * bands, 1, std::max(1U, std::thread::hardware_concurrency()));
+}
+
 std::vector<DataKey> all_inputs_of(const worker_action::StartSubtask& action) {
   std::vector<DataKey> inputs = inputs_of(action);
   inputs.resize(inputs.size() + action.omitted_inputs);
@@ -47,7 +56,8 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
         store(object_store),
         ports(std::move(worker_ports)),
         logs({static_cast<std::size_t>(config.job_log_bytes_max.value()), config.job_logs_max}),
-        core(config, bands) {}
+        core(config, bands),
+        writers(writers_of(config, bands.size())) {}
 
   enum class Caller { Lane, Loop };
   using News = std::function<void(State&)>;
@@ -57,17 +67,42 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void handle_ends();
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
   void receive(const ToWorker& message);
-  void carry_out();
-  void start(const worker_action::StartSubtask& action);
+  void carry_out_all();
+  // One for each action: an action without one does not compile.
+  void carry_out(const worker_action::StartSubtask& action);
+  void carry_out(const worker_action::StopRun& action);
+  void carry_out(const worker_action::RestartRunners& order);
+  void carry_out(const worker_action::StoreOutputs& order);
+  void carry_out(const worker_action::DiscardOutputs& order) {
+    unstored.erase(ticket_of(order.record, order.attempt));
+  }
+  void carry_out(const worker_action::SpillDatum& order);
+  void carry_out(const worker_action::RestoreInput& order);
+  void carry_out(const worker_action::CheckpointDatum& order);
+  void carry_out(const worker_action::SweepCheckpoints& order) {
+    for (const Incarnation writer : order.writers) store.remove_checkpoints(writer);
+  }
+  void carry_out(const worker_action::SweepAttempts& order) { store.remove_attempts(order.key); }
+  void carry_out(const worker_action::AdoptCheckpoint& order) { store.adopt_checkpoint(order.key, order.writer); }
+  void carry_out(const worker_action::DropDatum& order) { store.drop(order.key); }
+  void carry_out(const worker_action::ReleaseDatum& order) { store.release(order.key); }
+  void carry_out(const worker_action::NameJob& order) { store.name_job(order.job, order.identity); }
+  void carry_out(const worker_action::FetchInput& order) { ports.fetch(order); }
+  void carry_out(const worker_action::CancelFetch& order) { ports.cancel_fetch(order.key); }
+  void carry_out(const worker_action::WarmRunners& order) {
+    processes[order.band.value()]->warm(order.lanes, *order.program);
+  }
+  void carry_out(worker_action::SendReport& word) { messages.emplace_back(std::move(word.batch)); }
+  void carry_out(worker_action::SendClaim& word) { messages.emplace_back(std::move(word.claim)); }
+  void carry_out(const worker_action::SendDrainState& word) { messages.emplace_back(word.state); }
+  void carry_out(const worker_action::SendBarrierAnswer& word) { messages.emplace_back(word.answer); }
+  void carry_out(const worker_action::SendExplanation& word) { messages.emplace_back(word.answer); }
+  void carry_out(const worker_action::Reclaim&) { messages.assign(1, FromWorker{ports.description}); }
+  void carry_out(const worker_action::Reject& word) { ports.complain(*word.error); }
   void start_on_lane(const worker_action::StartSubtask& action);
-  void spill_datum(const DataKey& key);
-  void restore_datum(const DataKey& key);
-  void checkpoint_datum(const DataKey& key);
-  void restart_runners(const worker_action::RestartRunners& order);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
                          const Event& event);
-  void stop(const worker_action::StopRun& action);
   void refuse(const worker_action::StartSubtask& action, std::string message);
   OperatorRegistry::Found operator_of(const Template& program);
   void arm();
@@ -101,6 +136,9 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   };
   std::array<KnownFunction, 16> known_functions;
 
+  std::map<std::uint64_t, std::string> unstored;  ///< By ticket of the run: output 0, until the core has it stored.
+
+  WriterThreads writers;  ///< Of outputs; they use the store.
   std::vector<std::unique_ptr<ProcessRunners>> processes;  ///< Of each band.
   std::vector<std::uint16_t> lanes_of;                     ///< Whole slots of each band.
   std::vector<std::int64_t> runners_told;                  ///< What they were said to hold last. Of the loop.
@@ -143,6 +181,7 @@ WorkerHost::~WorkerHost() {
   for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->begin_end();  // Those of all die meanwhile.
   // A lane that ends may still be behind the door, where it sees those of all bands.
   for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->end();
+  state_->writers.end();
 }
 
 namespace {
@@ -173,10 +212,12 @@ void WorkerHost::run_ended(ForeignEnd end) {
     run.record = record_of(held->ticket);
     run.attempt = held->attempt;
     run.succeeded = held->succeeded;
+    run.stored = held->unstored.empty();
     run.run_us = held->run_us;
     run.peak = Bytes{held->peak_bytes};
     run.outputs = held->outputs;
     run.failure = held->failure.get();
+    if (!run.stored) state.unstored[held->ticket] = std::move(held->unstored);
     state.handle(worker_event::RunsEnded{std::span{&run, 1}});
   };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
@@ -276,7 +317,7 @@ void WorkerHost::State::enter(Caller caller) {
     for (const News& one : news) one(*this);
     news.clear();
     handle(worker_event::OffersWanted{});
-    carry_out();
+    carry_out_all();
   }
 }
 
@@ -318,62 +359,15 @@ void WorkerHost::State::handle_ends() {
   ends.clear();
 }
 
-void WorkerHost::State::carry_out() {
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    WorkerAction& action = actions[i];
-    if (const auto* run = std::get_if<worker_action::StartSubtask>(&action)) {
-      start(*run);
-    } else if (auto* report = std::get_if<worker_action::SendReport>(&action)) {
-      messages.emplace_back(std::move(report->batch));
-    } else if (const auto* stop_run = std::get_if<worker_action::StopRun>(&action)) {
-      stop(*stop_run);
-    } else if (const auto* drop = std::get_if<worker_action::DropDatum>(&action)) {
-      store.drop(drop->key);
-    } else if (const auto* spill = std::get_if<worker_action::SpillDatum>(&action)) {
-      spill_datum(spill->key);
-    } else if (const auto* release = std::get_if<worker_action::ReleaseDatum>(&action)) {
-      store.release(release->key);
-    } else if (const auto* checkpoint = std::get_if<worker_action::CheckpointDatum>(&action)) {
-      checkpoint_datum(checkpoint->key);
-    } else if (const auto* adopted = std::get_if<worker_action::AdoptCheckpoint>(&action)) {
-      store.adopt_checkpoint(adopted->key, adopted->writer);
-    } else if (const auto* named = std::get_if<worker_action::NameJob>(&action)) {
-      store.name_job(named->job, named->identity);
-    } else if (const auto* sweep = std::get_if<worker_action::SweepCheckpoints>(&action)) {
-      for (const Incarnation writer : sweep->writers) store.remove_checkpoints(writer);
-    } else if (const auto* saved = std::get_if<worker_action::SweepAttempts>(&action)) {
-      store.remove_attempts(saved->key);
-    } else if (const auto* restore = std::get_if<worker_action::RestoreInput>(&action)) {
-      restore_datum(restore->key);
-    } else if (const auto* wanted = std::get_if<worker_action::FetchInput>(&action)) {
-      ports.fetch(*wanted);
-    } else if (const auto* unwanted = std::get_if<worker_action::CancelFetch>(&action)) {
-      ports.cancel_fetch(unwanted->key);
-    } else if (auto* claim = std::get_if<worker_action::SendClaim>(&action)) {
-      messages.emplace_back(std::move(claim->claim));
-    } else if (std::holds_alternative<worker_action::Reclaim>(action)) {
-      messages.assign(1, FromWorker{ports.description});
-    } else if (const auto* drain = std::get_if<worker_action::SendDrainState>(&action)) {
-      messages.emplace_back(drain->state);
-    } else if (const auto* held = std::get_if<worker_action::SendBarrierAnswer>(&action)) {
-      messages.emplace_back(held->answer);
-    } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
-      messages.emplace_back(explanation->answer);
-    } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
-      restart_runners(*restart);
-    } else if (const auto* warm = std::get_if<worker_action::WarmRunners>(&action)) {
-      processes[warm->band.value()]->warm(warm->lanes, *warm->program);
-    } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
-      ports.complain(*reject->error);
-    }
-  }
+void WorkerHost::State::carry_out_all() {
+  for (WorkerAction& action : actions) std::visit([this](auto& concrete) { carry_out(concrete); }, action);
   actions.clear();
   for (const std::unique_ptr<NativeLanes>& band : lanes) band->open_offers();
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
 }
 
 // Lanes and commands keep no memory from run to run and are as good as new; what their runners keep goes with those.
-void WorkerHost::State::restart_runners(const worker_action::RestartRunners& order) {
+void WorkerHost::State::carry_out(const worker_action::RestartRunners& order) {
   const auto restarted = [order](State& state) { state.handle(worker_event::LanesRestarted{order.band, order.lanes}); };
   processes[order.band.value()]->end_idle([post = ports.post, weak = weak_from_this(), restarted] {
     post([weak, restarted] {
@@ -383,19 +377,40 @@ void WorkerHost::State::restart_runners(const worker_action::RestartRunners& ord
   });
 }
 
+// Spec: worker 5, storing overlaps with the next run of the slot.
+void WorkerHost::State::carry_out(const worker_action::StoreOutputs& order) {
+  auto kept = unstored.extract(ticket_of(order.record, order.attempt));
+  PENSTOCK_CHECK_MSG(!kept.empty(), to_string(order.id));
+  writers.add([&to = store, post = ports.post, order, bytes = std::move(kept.mapped()), weak = weak_from_this()] {
+    const bool written = to.put_copy(DataKey{order.id, 0}, bytes);
+    post([weak, order, written] {
+      const auto stored = [order, written](State& state) {
+        FailureDetail failure;
+        failure.failure = FailureClass::Exhausted;
+        failure.message = "there is no memory for its output";
+        state.handle(worker_event::OutputsStored{order.record, order.attempt, written ? nullptr : &failure});
+      };
+      const auto alive = weak.lock();
+      if (alive != nullptr && put_at_door(*alive, stored)) alive->enter(Caller::Loop);
+    });
+  });
+}
+
 // The store answers on its own thread; the news go the way of all others.
-void WorkerHost::State::spill_datum(const DataKey& key) {
+void WorkerHost::State::carry_out(const worker_action::SpillDatum& order) {
   store.spill(
-      key, [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+      order.key,
+      [post = ports.post, failed = ports.storage_failed, key = order.key, weak = weak_from_this()](
+          const Result<void>& done) {
         if (!done && done.error().code != ErrorCode::NotFound) failed(done.error());
         tell_later<worker_event::DatumSpilled>(post, weak, {key, done.has_value()});
       });
 }
 
-void WorkerHost::State::restore_datum(const DataKey& key) {
+void WorkerHost::State::carry_out(const worker_action::RestoreInput& order) {
   store.restore(
-      key, [post = ports.post, failed = ports.storage_failed, key, &from = store,
-            weak = weak_from_this()](const Result<void>& done) {
+      order.key, [post = ports.post, failed = ports.storage_failed, key = order.key, &from = store,
+                  weak = weak_from_this()](const Result<void>& done) {
         if (!done) failed(done.error());
         const BlobPtr blob = done ? from.find_here(key) : nullptr;
         const Bytes bytes{blob == nullptr ? 0 : static_cast<std::int64_t>(blob->bytes().size())};
@@ -403,10 +418,11 @@ void WorkerHost::State::restore_datum(const DataKey& key) {
       });
 }
 
-void WorkerHost::State::checkpoint_datum(const DataKey& key) {
+void WorkerHost::State::carry_out(const worker_action::CheckpointDatum& order) {
   store.checkpoint(
-      key, ports.life,
-      [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+      order.key, ports.life,
+      [post = ports.post, failed = ports.storage_failed, key = order.key, weak = weak_from_this()](
+          const Result<void>& done) {
         if (!done) failed(done.error());
         tell_later<worker_event::DatumCheckpointed>(post, weak, {key, done.has_value()});
       });
@@ -422,7 +438,7 @@ void WorkerHost::State::tell_later(const std::function<void(std::function<void()
   });
 }
 
-void WorkerHost::State::start(const worker_action::StartSubtask& action) {
+void WorkerHost::State::carry_out(const worker_action::StartSubtask& action) {
   switch (action.program->runner) {
     case RunnerKind::Native:
     case RunnerKind::Process: return start_on_lane(action);
@@ -477,7 +493,7 @@ void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::s
   refused.push_back(std::move(end));
 }
 
-void WorkerHost::State::stop(const worker_action::StopRun& action) {
+void WorkerHost::State::carry_out(const worker_action::StopRun& action) {
   // One of the two has it; for the other it is the ticket of nobody.
   const std::uint64_t ticket = ticket_of(action.record, action.attempt);
   lanes[action.band.value()]->cancel(action.lane, ticket, action.kill);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/protocol/config.hpp"
@@ -45,7 +46,8 @@ struct ForeignEnd {
   bool succeeded = true;
   std::uint32_t run_us = 0;
   std::int64_t peak_bytes = 0;        ///< Memory that it used; 0: unknown.
-  std::vector<OutputReport> outputs;  ///< In the store already.
+  std::vector<OutputReport> outputs;  ///< In the store already, but for output 0 if that is in `unstored`.
+  std::string unstored;               ///< Bytes that go there when the core says so.
   std::unique_ptr<FailureDetail> failure;
 };
 

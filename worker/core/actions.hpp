@@ -52,10 +52,16 @@ struct StopRun {
   bool kill = false;
   bool overdue = false;  ///< It is killed because it runs beyond its time limit, cost what it may.
 };
-/// Make the outputs of an ended run readable; answered by `OutputsStored`.
+/// Make the outputs of an ended run readable; answered by `OutputsStored`. A run that has ended with outputs that are
+/// not stored is followed by this or by `DiscardOutputs`, once.
 struct StoreOutputs {
   RecordIndex record;
   SubtaskId id;
+  Attempt attempt;
+};
+/// The outputs of an ended run will not be stored; their bytes need not be kept.
+struct DiscardOutputs {
+  RecordIndex record;
   Attempt attempt;
 };
 struct FetchInput {
@@ -99,11 +105,6 @@ struct SweepAttempts {
 struct ReleaseDatum {
   DataKey key;
 };
-/// A datum is about to be needed in memory, or no longer: nobody must, or may, spill it by himself.
-struct PinDatum {
-  DataKey key;
-  bool pinned = true;
-};
 struct SendReport {
   ReportBatch batch;
 };
@@ -121,10 +122,6 @@ struct SendExplanation {
 struct Reclaim {};
 struct SendClaim {
   WorkerClaim claim;
-};
-/// The worker has its name now.
-struct Registered {
-  WorkerId worker;
 };
 /// The last step against too much memory in use: replace idle runners.
 struct RestartRunners {
@@ -150,12 +147,12 @@ struct Reject {
 
 using WorkerAction =
     std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
-                 worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
+                 worker_action::DiscardOutputs, worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
                  worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
                  worker_action::CheckpointDatum, worker_action::AdoptCheckpoint, worker_action::SweepCheckpoints,
-                 worker_action::SweepAttempts, worker_action::PinDatum, worker_action::SendReport,
-                 worker_action::SendDrainState, worker_action::SendBarrierAnswer, worker_action::SendExplanation,
-                 worker_action::Reclaim, worker_action::SendClaim, worker_action::Registered,
-                 worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject, worker_action::NameJob>;
+                 worker_action::SweepAttempts, worker_action::SendReport, worker_action::SendDrainState,
+                 worker_action::SendBarrierAnswer, worker_action::SendExplanation, worker_action::Reclaim,
+                 worker_action::SendClaim, worker_action::RestartRunners, worker_action::WarmRunners,
+                 worker_action::Reject, worker_action::NameJob>;
 
 }  // namespace penstock::worker

@@ -6,8 +6,6 @@
 
 namespace penstock::worker {
 
-void WorkerCore::receive(const RegisterReply& message) { out_->add(worker_action::Registered{message.worker}); }
-
 void WorkerCore::receive(const AssignBatch& batch) {
   if (const JobSlot other = jobs_.find(batch.job); other.valid() && differ(batch.identity, jobs_[other].identity))
     return give_back(batch);

@@ -31,7 +31,7 @@ struct Datum {
   Bytes bytes;
   WorkerId location;
   std::uint64_t made = 0;  ///< When it came to be known, among all data.
-  std::uint32_t pins = 0;  ///< Records that rely on it being in memory.
+  std::uint32_t pins = 0;  ///< Records that rely on it being in memory: until the last ends it does not leave.
   DatumPlace place = DatumPlace::Remote;
   bool drop_wanted = false;  ///< To be dropped with the last pin.
   bool on_disk = false;      ///< The disk has it, whether memory has it or not.

@@ -27,11 +27,13 @@ void WorkerCore::run_ended(const RunEnd& run) {
   if (!runs || record.attempt != run.attempt) {
     PENSTOCK_CHECK(!run.next.valid());  // Only what runs hands its slot over.
     ++counters_.stale;
+    if (!run.stored && !run.outputs.empty()) out_->add(worker_action::DiscardOutputs{run.record, run.attempt});
     return;
   }
   Band& band = band_of(record);
   record.run_us = run.run_us;
   record.outputs.assign(run.outputs.begin(), run.outputs.end());
+  record.outputs_stored = run.stored;
   record.program->typical_ns = later_mean(record.program->typical_ns, run);
   if (record.holds_quota) note_peak(*record.program, run);
   if (jobs_[record.job].trace) trace_run(record, std::min(run.ended, now_));
@@ -71,7 +73,6 @@ void WorkerCore::run_ended(const RunEnd& run) {
       fail(run.record, failure);
     return;
   }
-  record.outputs_stored = run.stored;
   if (record.outputs.empty() || !bounded()) return store_outputs(run.record);
   if (refuse_outputs(run.record)) return;
   if (waiting_for_room_.empty() && has_room(output_bytes(record))) return store_outputs(run.record);
@@ -152,6 +153,10 @@ void WorkerCore::fail(RecordIndex index, const FailureDetail& failure) { end_rec
 
 void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure) {
   if (runners_wanted_) needs_no_runner(records_[index]);
+  if (const SubtaskRecord& record = records_[index]; !record.outputs_stored && !record.outputs.empty()) {
+    PENSTOCK_COVERAGE_MARK("outputs were discarded before they were stored");
+    out_->add(worker_action::DiscardOutputs{index, record.attempt});
+  }
   if (const SubtaskRecord& record = records_[index]; record.drops_outputs) {
     const std::uint16_t count = std::max<std::uint16_t>(record.program->content.output_count, 1);
     for (std::uint16_t output = 0; output < count; ++output) drop_uncounted(DataKey{id_of(record), output});

@@ -203,7 +203,7 @@ std::optional<DataKey> WorkerCore::pin_inputs(RecordIndex index) {
     if (input.empty) continue;
     if (!datum.valid() || lost) return key_of(record, input);
     record.pins.push_back(datum);
-    if (++data_[datum].pins == 1) out_->add(worker_action::PinDatum{data_[datum].key, true});
+    ++data_[datum].pins;
   }
   return std::nullopt;
 }
@@ -219,9 +219,7 @@ void WorkerCore::omit_inputs(SubtaskRecord& record) {
 void WorkerCore::unpin(DatumIndex index) {
   Datum& datum = data_[index];
   PENSTOCK_CHECK_MSG(datum.pins > 0, to_string(datum.key));
-  if (--datum.pins > 0) return;
-  out_->add(worker_action::PinDatum{datum.key, false});
-  if (datum.drop_wanted) drop_datum(index);
+  if (--datum.pins == 0 && datum.drop_wanted) drop_datum(index);
 }
 
 // The record waits until the datum is in memory. Spec: worker 3, all who wait share one transfer.

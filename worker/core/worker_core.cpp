@@ -85,11 +85,12 @@ void WorkerCore::look_ahead(std::span<const RunEnd> runs) const {
 
 void WorkerCore::on(const worker_event::OutputsStored& event) {
   if (event.record.value() >= records_.used()) return;
-  const SubtaskRecord& record = records_[event.record];
+  SubtaskRecord& record = records_[event.record];
   if (record.state != SubtaskState::Storing || record.attempt != event.attempt) {
     ++counters_.stale;
     return;
   }
+  record.outputs_stored = true;  // Or could not be: the shell has nothing of them any more.
   finish_storing(event.record, event.failure);
 }
 
@@ -153,6 +154,11 @@ void WorkerCore::on(const worker_event::Tick&) {
     }
     reports_.set_loads(std::move(loads), counters);
   }
+}
+
+const Datum* WorkerCore::find_datum(const DataKey& key) const {
+  const DatumIndex index = data_.find(key);
+  return index.valid() ? &data_[index] : nullptr;
 }
 
 std::string WorkerCore::first_datum() const {

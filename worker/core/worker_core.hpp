@@ -57,6 +57,8 @@ class WorkerCore {
   std::size_t data_count() const { return data_.size(); }
   /// Some datum that it knows, for people; empty if there is none.
   std::string first_datum() const;
+  /// What is known here of a datum, for checks; null if nothing is.
+  const Datum* find_datum(const DataKey& key) const;
   std::size_t job_count() const { return jobs_.size(); }
   const Band& band(BandIndex index) const { return *bands_[index.value()]; }
   std::size_t band_count() const { return bands_.size(); }
@@ -94,7 +96,6 @@ class WorkerCore {
   void on(const worker_event::SupervisorHeard& event);
   void on(const worker_event::Tick& event);
   void on(const worker_event::OffersWanted& event);
-  void receive(const RegisterReply& message);
   void receive(const AssignBatch& message);
   void receive(const InputNoticeBatch& message);
   void receive(const CancelBatch& message);
@@ -108,6 +109,7 @@ class WorkerCore {
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
+  void receive(const RegisterReply&) {}     // No decision depends on the number that the supervisor knows us by.
   void receive(const LogQuestion&) {}       // For the shell: what runners have written is no state of the core.
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);

@@ -163,6 +163,14 @@ void ObjectStore::put(const DataKey& key, std::shared_ptr<Blob> blob) {
   put_here(key, std::move(blob));
 }
 
+bool ObjectStore::put_copy(const DataKey& key, std::string_view bytes) {
+  std::shared_ptr<Blob> blob = allocate(bytes.size());
+  if (blob == nullptr) return false;
+  if (!bytes.empty()) std::memcpy(blob->data(), bytes.data(), bytes.size());
+  put(key, std::move(blob));
+  return true;
+}
+
 void ObjectStore::put_here(const DataKey& key, std::shared_ptr<Blob> blob) {
   blob->seal();
   if (blob->is_segment() && !room_for_segment()) blob->free_descriptor();  // A runner made it.

@@ -109,6 +109,8 @@ class ObjectStore {
   std::shared_ptr<Blob> allocate(std::size_t bytes) const;
   /// Seals it; replaces what is there, and on devices.
   void put(const DataKey& key, std::shared_ptr<Blob> blob);
+  /// Allocates, copies and puts. False if there is no memory for it, and then nothing has changed.
+  bool put_copy(const DataKey& key, std::string_view bytes);
   /// Null if it is not here. What is on a device is brought.
   BlobPtr find(const DataKey& key) const;
   /// From memory, disk and devices.

@@ -92,29 +92,38 @@ class Endpoint {
     Actions<LinkAction> actions;
     link_.handle(event, now + clock_, actions);
     link_.validate();
-    for (const LinkAction& action : actions) {
-      if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
-        for (std::uint64_t sequence = range->first; sequence <= range->last; ++sequence)
-          if (resends || sequence > transmitted_through_)
-            transmit(Frame{connection_, header(sequence), kept_[sequence - first_kept_]});
-        transmitted_through_ = std::max(transmitted_through_, range->last);
-      } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
-        transmit(Frame{connection_, header(0), nullptr});
-      } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
-        while (first_kept_ <= forget->through) kept_.pop_front(), ++first_kept_;
-      } else if (std::holds_alternative<link_action::Deliver>(action)) {
-        deliver(arrived->message);
-      } else if (const auto* known = std::get_if<link_action::Heard>(&action)) {
-        if (heard) heard(known->sent);
-      } else if (std::holds_alternative<link_action::Suspect>(action) || std::holds_alternative<link_action::Trust>(action)) {
-        if (suspected) suspected(std::holds_alternative<link_action::Suspect>(action));
-      } else if (std::holds_alternative<link_action::Reconnect>(action)) {
-        silent();
-      } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
-        lost(loss->reason == link_action::LossReason::Silent ? "silent"
-             : loss->reason == link_action::LossReason::Detached ? "connection broken" : "queue full");
-      }
-    }
+    for (const LinkAction& action : actions)
+      std::visit([&](const auto& concrete) { carry_out(concrete, arrived); }, action);
+  }
+
+  // One for each action: an action without one does not compile.
+  void carry_out(const link_action::Transmit& order, const Frame*) {
+    for (std::uint64_t sequence = order.first; sequence <= order.last; ++sequence)
+      if (resends || sequence > transmitted_through_)
+        transmit(Frame{connection_, header(sequence), kept_[sequence - first_kept_]});
+    transmitted_through_ = std::max(transmitted_through_, order.last);
+  }
+  void carry_out(const link_action::TransmitHeartbeat&, const Frame*) {
+    transmit(Frame{connection_, header(0), nullptr});
+  }
+  void carry_out(const link_action::Forget& order, const Frame*) {
+    while (first_kept_ <= order.through) kept_.pop_front(), ++first_kept_;
+  }
+  void carry_out(const link_action::Deliver&, const Frame* arrived) { deliver(arrived->message); }
+  void carry_out(const link_action::Heard& news, const Frame*) {
+    if (heard) heard(news.sent);
+  }
+  void carry_out(const link_action::Suspect&, const Frame*) {
+    if (suspected) suspected(true);
+  }
+  void carry_out(const link_action::Trust&, const Frame*) {
+    if (suspected) suspected(false);
+  }
+  void carry_out(const link_action::Reconnect&, const Frame*) { silent(); }
+  void carry_out(const link_action::Fence&, const Frame*) {}  // A connection is one number, and of one life.
+  void carry_out(const link_action::DeclareLost& loss, const Frame*) {
+    lost(loss.reason == link_action::LossReason::Silent ? "silent"
+         : loss.reason == link_action::LossReason::Detached ? "connection broken" : "queue full");
   }
 
   LinkCore link_;

@@ -237,43 +237,45 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
     if (std::string breach = idle_.look(*core_, world_.jobs(), world_.now()); !breach.empty())
       world_.oracle().breach(breach + world_.describe_unfinished());
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
-  carry_out(actions);
+  carry_out_all(actions);
   plan_tick();
 }
 
-void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
-  for (SupervisorAction& action : actions) {
-    if (auto* order = std::get_if<SendToWorker>(&action)) {
-      witness(*order);
-      if (Endpoint* endpoint = endpoint_of(order->worker)) {
-        endpoint->send(std::make_shared<const Message>(std::move(order->message)), world_.now());
-        plan_link_tick(order->worker);
-      }
-    } else if (auto* news = std::get_if<SendToClient>(&action)) {
-      witness(*news);
-      tell_client(news->client, std::move(news->message));
-    } else if (auto* order_to_write = std::get_if<Persist>(&action)) {
-      write(std::move(*order_to_write));
-    } else if (const auto* release = std::get_if<ReleaseWorker>(&action)) {
-      // Not at once: its link may be on the stack.
-      world_.queue().after(Duration{0}, [this, id = release->worker, life = life_] {
-        if (life == life_) peers_.erase(id);
-      });
-    } else if (auto* reload = std::get_if<ReloadPolicy>(&action)) {
-      read_policy(*reload);
-    } else if (auto* pass = std::get_if<RunPass>(&action)) {
-      run_policy(std::move(*pass));
-    } else if (const auto* alert = std::get_if<Alert>(&action)) {
-      world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert->error.code)});
-      // Nothing that a world does lasts for so long.
-      if (core_->counters().watchdog_alerts > 0 && config_.watchdog_after >= kWatchdogPatient)
-        world_.oracle().breach("the watchdog gave alarm: " + to_string(alert->error) + world_.describe_unfinished());
-    }
-  }
+void SupervisorHost::carry_out_all(Actions<SupervisorAction>& actions) {
+  for (SupervisorAction& action : actions) std::visit([this](auto& concrete) { carry_out(concrete); }, action);
+}
+
+void SupervisorHost::carry_out(SendToWorker& word) {
+  witness(word);
+  Endpoint* endpoint = endpoint_of(word.worker);
+  if (endpoint == nullptr) return;
+  endpoint->send(std::make_shared<const Message>(std::move(word.message)), world_.now());
+  plan_link_tick(word.worker);
+}
+
+void SupervisorHost::carry_out(SendToClient& word) {
+  witness(word);
+  tell_client(word.client, std::move(word.message));
+}
+
+void SupervisorHost::carry_out(Persist& order) { write(std::move(order)); }
+
+// Not at once: its link may be on the stack.
+void SupervisorHost::carry_out(const ReleaseWorker& order) {
+  world_.queue().after(Duration{0}, [this, id = order.worker, life = life_] {
+    if (life == life_) peers_.erase(id);
+  });
+}
+
+void SupervisorHost::carry_out(const Alert& alert) {
+  world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert.error.code)});
+  // Nothing that a world does lasts for so long.
+  if (core_->counters().watchdog_alerts > 0 && config_.watchdog_after >= kWatchdogPatient)
+    world_.oracle().breach("the watchdog gave alarm: " + to_string(alert.error) + world_.describe_unfinished());
 }
 
 // On a thread of its own: the cluster goes on meanwhile, and now and then it takes too long or fails.
-void SupervisorHost::run_policy(RunPass&& order) {
+void SupervisorHost::carry_out(const RunPass& order) {
   Rng& rng = world_.rng();
   started_before_ = count_started();
   witness_pass(order.snapshot);
@@ -287,7 +289,7 @@ void SupervisorHost::run_policy(RunPass&& order) {
 }
 
 // Somebody has written another configuration, or a wrong one.
-void SupervisorHost::read_policy(const ReloadPolicy& order) {
+void SupervisorHost::carry_out(const ReloadPolicy& order) {
   Rng& rng = world_.rng();
   supervisor_event::PolicyRead read{order.client, order.request,
                                     Error{ErrorCode::InvalidArgument, "policy", "drawn", {}}};

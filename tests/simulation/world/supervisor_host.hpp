@@ -100,8 +100,15 @@ class SupervisorHost {
   void receive_from_client(ClientId id, const MessagePtr& message);
   void tell_client(ClientId id, ToClient&& message);
   void check_followers() const;
-  void carry_out(Actions<supervisor::SupervisorAction>& actions);
-  void run_policy(supervisor::supervisor_action::RunPass&& order);
+  void carry_out_all(Actions<supervisor::SupervisorAction>& actions);
+  // One for each action: an action without one does not compile.
+  void carry_out(supervisor::supervisor_action::SendToWorker& word);
+  void carry_out(supervisor::supervisor_action::SendToClient& word);
+  void carry_out(supervisor::supervisor_action::Persist& order);
+  void carry_out(const supervisor::supervisor_action::ReleaseWorker& order);
+  void carry_out(const supervisor::supervisor_action::RunPass& order);
+  void carry_out(const supervisor::supervisor_action::ReloadPolicy& order);
+  void carry_out(const supervisor::supervisor_action::Alert& alert);
   std::vector<std::uint64_t> count_started() const;
   void check_plan() const;
   void check_one_pool() const;
@@ -110,7 +117,6 @@ class SupervisorHost {
   void witness_pass(const policy::Snapshot& snapshot);
   std::set<std::pair<BandId, bool>> bands_now() const;
   void check_limits_and_gangs() const;
-  void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
   void maybe_die_behind_answer();
   static bool is_progress(const supervisor::SupervisorEvent& event);

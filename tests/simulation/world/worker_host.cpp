@@ -62,8 +62,8 @@ void WorkerHost::begin_life() {
   mapped_.clear();
   adopted_.clear();
   fetching_.clear();
-  pinned_.clear();
   storing_.clear();
+  unstored_.clear();
   draining_ = said_empty_ = false;
   tick_at_ = kNever;
   world_.note("life % begins", {life_});
@@ -242,7 +242,7 @@ void WorkerHost::spill_something() {
   auto victim = store_.begin();
   std::advance(victim, static_cast<std::ptrdiff_t>(world_.rng().below(store_.size())));
   const DataKey key = victim->first;
-  if (pinned_.contains(key) || storing_.contains(key.producer)) return;
+  if (is_pinned(key) || storing_.contains(key.producer)) return;
   // Its memory goes when the core says so: outputs that still wait for room are not data yet.
   if (!spilled_.contains(key)) handle(worker_event::DatumSpilled{key});
 }
@@ -312,119 +312,12 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   Actions<WorkerAction> actions;
   core_->handle(event, own_time(), actions);
   if (world_.options().validate) core_->validate();
-  carry_out(actions);
+  carry_out_all(actions);
   check_capacity();
   check_begins();
   check_what_is_overdue();
   check_drained();
   plan_tick();
-}
-
-void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
-  for (WorkerAction& action : actions) {
-    if (carry_out_data(action)) continue;
-    if (const auto* run = std::get_if<StartSubtask>(&action)) {
-      if (!run->offered) {
-        start(*run);
-        continue;
-      }
-      offers_open_ = true;
-      offers_.push_back(*run);
-    } else if (const auto* stop = std::get_if<StopRun>(&action)) {
-      stop_run(*stop);
-    } else if (const auto* store = std::get_if<StoreOutputs>(&action)) {
-      const StoreOutputs what = *store;
-      world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, what, life = life_] {
-        if (life != life_ || !up_) return;
-        deliver([this, what] {
-          storing_.erase(what.id);
-          handle(worker_event::OutputsStored{what.record, what.attempt, nullptr});
-        });
-      });
-    } else if (const auto* wanted = std::get_if<FetchInput>(&action)) {
-      fetch(*wanted);
-    } else if (const auto* cancelled = std::get_if<CancelFetch>(&action)) {
-      if (world_.rng().chance(3, 4)) fetching_.erase(cancelled->key);  // Else it had come already, and is told of late.
-    } else if (const auto* pin = std::get_if<PinDatum>(&action)) {
-      if (pin->pinned)
-        pinned_.insert(pin->key);
-      else
-        pinned_.erase(pin->key);
-    } else if (const auto* report = std::get_if<SendReport>(&action)) {
-      send_report(report->batch);
-    } else if (std::holds_alternative<Reclaim>(action)) {
-      said_empty_ = false;
-      send(description(true));
-    } else if (auto* claim = std::get_if<SendClaim>(&action)) {
-      check_claim(claim->claim);
-      send(std::move(claim->claim));
-    } else if (const auto* drain = std::get_if<SendDrainState>(&action)) {
-      said_empty_ = drain->state.draining && drain->state.empty;
-      send(drain->state);
-    } else if (const auto* held = std::get_if<SendBarrierAnswer>(&action)) {
-      reservations_.answered(held->answer);
-      check_answer(held->answer);
-      world_.supervisor().check_give_back(*this, held->answer);
-      send(held->answer);
-    } else if (const auto* explanation = std::get_if<SendExplanation>(&action)) {
-      send(explanation->answer);
-    } else if (const auto* reject = std::get_if<Reject>(&action)) {
-      world_.oracle().breach("worker rejects: " + to_string(*reject->error));
-    } else if (const auto* restart = std::get_if<RestartRunners>(&action)) {
-      const RestartRunners what = *restart;
-      deliver([this, what] { handle(worker_event::LanesRestarted{what.band, what.lanes}); });
-    }
-  }
-}
-
-bool WorkerHost::carry_out_data(const WorkerAction& action) {
-  if (const auto* wanted = std::get_if<RestoreInput>(&action)) {
-    restore(wanted->key);
-  } else if (const auto* unneeded = std::get_if<DropDatum>(&action)) {
-    drop(unneeded->key);
-  } else if (const auto* victim = std::get_if<SpillDatum>(&action)) {
-    spill(victim->key);
-  } else if (const auto* released = std::get_if<ReleaseDatum>(&action)) {
-    if (pinned_.contains(released->key)) world_.oracle().breach("a pinned datum was released");
-    spilled_.insert(released->key);
-  } else if (const auto* kept = std::get_if<CheckpointDatum>(&action)) {
-    checkpoint(kept->key);
-  } else if (const auto* adopted = std::get_if<AdoptCheckpoint>(&action)) {
-    const auto found = world_.checkpoints().find({adopted->writer.value(), adopted->key});
-    if (found != world_.checkpoints().end()) store_[adopted->key] = found->second;
-    adopted_[adopted->key] = adopted->writer.value();
-    spilled_.insert(adopted->key);
-    note_datum("life % stands for %:%.%", adopted->key);
-  } else if (const auto* sweep = std::get_if<SweepCheckpoints>(&action)) {
-    for (const Incarnation writer : sweep->writers)
-      std::erase_if(world_.checkpoints(), [&](const auto& file) { return file.first.first == writer.value(); });
-  } else if (std::get_if<SweepAttempts>(&action) == nullptr) {  // Its programs save nothing.
-    return false;
-  }
-  return true;
-}
-
-void WorkerHost::stop_run(const StopRun& stop) {
-  const auto found = runs_.find(stop.record);
-  if (found == runs_.end()) return;
-  // What must not overlap is killed without grace by a worker that is cut off.
-  if (stop.kill && found->second.program->overlap == Overlap::Never) graces_.may_end(found->second.id);
-  if (stop.kill) check_grace(found->second);
-  // Some programs do not listen until they are killed.
-  if (!stop.kill && world_.rng().chance(1, 2)) return;
-  const std::uint64_t number = found->second.number;
-  world_.queue().after(microseconds{world_.rng().between(10, 3000)},
-                       [this, record = stop.record, number, life = life_] {
-                         if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, true); });
-                       });
-}
-
-void WorkerHost::send_report(const ReportBatch& batch) {
-  for (const JobReports& job : batch.jobs)
-    for (const AttemptReport& attempt : job.attempts)
-      if (attempt.outcome == Outcome::Succeeded)
-        world_.oracle().success_reported(life_, {job.job, attempt.subtask}, attempt.attempt);
-  send(batch);
 }
 
 void WorkerHost::note_datum(const char* what, const DataKey& key) {
@@ -455,6 +348,8 @@ Duration WorkerHost::draw_duration(const StartSubtask& action) {
 void WorkerHost::start(const StartSubtask& action) {
   if (action.resumed) return resume(action);
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
+  if (unstored_.contains(action.record))
+    world_.oracle().breach("outputs of a run were neither stored nor discarded when its record was used again");
   check_entitlement(action);
   check_reservations(action);
   note_start_beside(action);
@@ -563,35 +458,8 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
       static_cast<std::uint32_t>(std::min<std::int64_t>((world_.now() - run.started).count(), UINT32_MAX - 1));
   end.run.ended = own_time();
   if (!end.run.stored) storing_.insert(run.id);
+  if (!end.run.stored && !end.outputs.empty()) unstored_[record] = run.attempt;
   return end;
-}
-
-void WorkerHost::fetch(const FetchInput& action) {
-  fetching_.insert(action.key);
-  const FetchInput what = action;
-  // Two draws, two statements: the order of operands is the compiler's choice.
-  const Duration request = world_.latency();
-  const Duration transfer = microseconds{world_.rng().between(1, 2000)};
-  world_.queue().after(request + transfer, [this, what, life = life_] {
-    if (life != life_ || !up_) return;
-    deliver([this, what] {
-      if (fetching_.erase(what.key) == 0) return;
-      const WorkerHost* holder = world_.find_worker(what.from);
-      FetchEnd end;
-      end.key = what.key;
-      const bool reachable = holder != nullptr && holder->up() && !holder->cut_off() && !cut_off_;
-      const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
-      end.succeeded = reachable && holder->has(what.key) && !unlucky;
-      end.gone = reachable && !holder->has(what.key);
-      if (end.succeeded) {
-        const Content& content = holder->store_.at(what.key);
-        end.bytes = content.bytes;
-        store_[what.key] = content;
-        note_datum("life % has fetched %:%.%", what.key);
-      }
-      handle(worker_event::FetchesEnded{std::span{&end, 1}});
-    });
-  });
 }
 
 // All that was requested; once enough runs were measured, at least what the most modest of them has used.

@@ -111,10 +111,36 @@ class WorkerHost {
   void receive(const MessagePtr& message);
   void make_endpoint();
   Register description(bool reclaims) const;
-  void stop_run(const worker::worker_action::StopRun& stop);
-  void send_report(const ReportBatch& batch);
   void send(FromWorker message);
-  void carry_out(Actions<worker::WorkerAction>& actions);
+  // What the core orders: worker_orders.cpp.
+  void carry_out_all(Actions<worker::WorkerAction>& actions);
+  // One for each action: an action without one does not compile.
+  void carry_out(const worker::worker_action::StartSubtask& action);
+  void carry_out(const worker::worker_action::StopRun& stop);
+  void carry_out(const worker::worker_action::StoreOutputs& order);
+  void carry_out(const worker::worker_action::DiscardOutputs& order) {
+    stores_or_discards(order.record, order.attempt);
+  }
+  void carry_out(const worker::worker_action::FetchInput& action);
+  void carry_out(const worker::worker_action::CancelFetch& order);
+  void carry_out(const worker::worker_action::RestoreInput& order) { restore(order.key); }
+  void carry_out(const worker::worker_action::DropDatum& order) { drop(order.key); }
+  void carry_out(const worker::worker_action::SpillDatum& order) { spill(order.key); }
+  void carry_out(const worker::worker_action::ReleaseDatum& order);
+  void carry_out(const worker::worker_action::CheckpointDatum& order) { checkpoint(order.key); }
+  void carry_out(const worker::worker_action::AdoptCheckpoint& order);
+  void carry_out(const worker::worker_action::SweepCheckpoints& order);
+  void carry_out(const worker::worker_action::SweepAttempts&) {}  // Its programs save nothing.
+  void carry_out(const worker::worker_action::SendReport& word);
+  void carry_out(const worker::worker_action::SendDrainState& word);
+  void carry_out(const worker::worker_action::SendBarrierAnswer& word);
+  void carry_out(const worker::worker_action::SendExplanation& word);
+  void carry_out(const worker::worker_action::Reclaim& order);
+  void carry_out(worker::worker_action::SendClaim& word);
+  void carry_out(const worker::worker_action::RestartRunners& order);
+  void carry_out(const worker::worker_action::WarmRunners&) {}  // No runner takes time to start.
+  void carry_out(const worker::worker_action::NameJob&) {}      // Keys of data are never of two jobs.
+  void carry_out(const worker::worker_action::Reject& word);
   void start(const worker::worker_action::StartSubtask& action);
   void plan_yield(worker::RecordIndex record, const Run& run, Duration duration);
   void resume(const worker::worker_action::StartSubtask& action);
@@ -126,8 +152,6 @@ class WorkerHost {
   void map_output(const DataKey& key);
   void tell_mapped();
   UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
-  void fetch(const worker::worker_action::FetchInput& action);
-  bool carry_out_data(const worker::WorkerAction& action);
   void spill(const DataKey& key);
   void restore(const DataKey& key);
   void checkpoint(const DataKey& key);
@@ -152,7 +176,9 @@ class WorkerHost {
   void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
   void plan_link_tick();
+  void stores_or_discards(worker::RecordIndex record, Attempt attempt);
   void note_datum(const char* what, const DataKey& key);
+  bool is_pinned(const DataKey& key) const;
   Duration draw_duration(const worker::worker_action::StartSubtask& action);
   std::int64_t output_bytes(const DataKey& key) const;
   std::optional<Content> borrow(SubtaskId subtask) const;
@@ -207,8 +233,9 @@ class WorkerHost {
   std::map<DataKey, Mapped> mapped_;          ///< By clients of its host.
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.
   std::set<DataKey> fetching_;
-  std::set<DataKey> pinned_;
   std::set<SubtaskId> storing_;
+  /// Runs that have ended with outputs which the worker has neither stored nor discarded yet.
+  std::map<worker::RecordIndex, Attempt> unstored_;
   std::set<DataKey> claimed_;  ///< In the parts so far of a claim that is being made.
   std::set<SubtaskId> claimed_attempts_;  ///< The same.
   bool draining_ = false;

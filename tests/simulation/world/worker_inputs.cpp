@@ -42,13 +42,19 @@ void WorkerHost::check_inputs(const StartSubtask& action) const {
                            std::to_string(position));
 }
 
+/// Some record of the worker relies on its being in memory.
+bool WorkerHost::is_pinned(const DataKey& key) const {
+  const Datum* datum = core_->find_datum(key);
+  return datum != nullptr && datum->pins > 0;
+}
+
 /// What a run finds under its input; null: the input is said to be empty.
 const Content* WorkerHost::read_input(const StartSubtask& action, const DataKey& key, const RunInput& input) const {
   static constexpr Content kNothing;
   if (input.producer != key.producer.index || input.output != key.output)
     world_.oracle().breach(to_string(action.id) + " is given its inputs in another order than that of its graph");
   if (input.empty) return nullptr;
-  if (!pinned_.contains(key))
+  if (!is_pinned(key))
     world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is not pinned");
   if (spilled_.contains(key))
     world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");

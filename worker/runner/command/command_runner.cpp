@@ -530,13 +530,12 @@ void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail>
   end.run_us = static_cast<std::uint32_t>(
       std::min<std::int64_t>((monotonic_now() - running.started).count() / 1000, UINT32_MAX));
   if (failure == nullptr && running.run.program.output_count > 0) {
-    const std::string output = running.head.take();
-    const std::shared_ptr<Blob> blob = output.empty() ? nullptr : store.allocate(output.size());
-    if (blob != nullptr) {
-      std::memcpy(blob->data(), output.data(), output.size());
-      store.put(DataKey{running.run.id, 0}, blob);
-      end.outputs.push_back({0, static_cast<std::int64_t>(output.size())});
-    } else if (!output.empty()) {
+    std::string output = running.head.take();
+    if (!output.empty()) end.outputs.push_back({0, static_cast<std::int64_t>(output.size())});
+    if (output.size() > config.stored_at_once_max) {
+      end.unstored = std::move(output);
+    } else if (!output.empty() && !store.put_copy(DataKey{running.run.id, 0}, output)) {
+      end.outputs.clear();
       failure = failure_of(FailureClass::Exhausted, "there is no memory for its output");
     }
   }

@@ -29,7 +29,8 @@ struct CommandRun {
   JobIdentity identity{};
 };
 
-/// How it ended. Output 0 is what it wrote to standard output, in the store already; the others are empty.
+/// How it ended. Output 0 is what it wrote to standard output, in the store already unless it is in `unstored`; the
+/// others are empty.
 struct CommandEnd {
   std::uint64_t ticket = 0;
   Attempt attempt;
@@ -37,6 +38,7 @@ struct CommandEnd {
   std::uint32_t run_us = 0;
   std::int64_t peak_bytes = 0;  ///< Of memory; 0: unknown. Without a memory group that of the program alone.
   std::vector<OutputReport> outputs;
+  std::string unstored;  ///< The bytes of output 0 if they have yet to be put into the store.
   std::unique_ptr<FailureDetail> failure;
 };
 
@@ -49,6 +51,8 @@ struct CommandRunnerConfig {
   std::string checkpoints;      ///< Shared by all workers: below it preempted programs save what they have; or empty.
   bool ends_daemons = false;    ///< What left its group is ended, too; see `Daemons`.
   std::int64_t output_bytes_max = 16 << 20;  ///< Of templates that say no limit, at which output is cut: more fails.
+  /// Output of up to so many bytes is put into the store by the runner: to hand it to another thread takes longer.
+  std::size_t stored_at_once_max = 64 << 10;
   std::size_t tail_bytes = 4096;                            ///< Of standard error, told with a failure.
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of what runs.
   /// Told what all that runs uses together, that often, and 0 when the last has ended. Of a run without a memory group

@@ -1,6 +1,7 @@
 // WorkerCore: ends of runs, storing, reports.
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/worker_harness.hpp"
 
 namespace penstock::worker {
@@ -40,8 +41,12 @@ TEST(Ends, AnEndThatIsSaidTwiceCountsOnce) {
   end.attempt = starts[0].attempt;
   worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
   end.attempt = Attempt{9};
+  const OutputReport output{0, 10};
+  end.outputs = std::span{&output, 1};
+  end.stored = false;
   worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
   EXPECT_EQ(worker.core().counters().stale, 1U);
+  EXPECT_EQ(worker.take<worker_action::DiscardOutputs>().size(), 1U);
   EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
   worker.succeed(1);
   worker.ignore();
@@ -79,6 +84,53 @@ TEST(Storing, OverlapsWithTheNextRunUnderItsOwnPermits) {
   worker.handle(worker_event::OutputsStored{second_store[0].record, second_store[0].attempt, &full});
   EXPECT_EQ(worker.reports(), (Lines{"1 Failed"}));
   worker.succeed(2);
+  worker.ignore();
+}
+
+CancelBatch cancel(std::uint32_t subtask) {
+  return {JobId{1}, false, {{SubtaskIndex{subtask}, Attempt{1}}}, std::chrono::seconds{1}};
+}
+
+// One word about outputs that are not stored follows each run that has some: the shell keeps their bytes until then.
+TEST(Storing, OutputsThatWaitForAPermitToBeStoredAreDiscarded) {
+  WorkerConfig config;
+  config.store_permits = 1;
+  WorkerHarness worker{2, kGiB, config};
+  worker.assign({{.subtask = 1}, {.subtask = 2}});
+  worker.started();
+  const OutputReport output{0, 10};
+  for (const std::uint32_t subtask : {1U, 2U}) {
+    RunEnd end = worker.end_of(subtask);
+    end.outputs = std::span{&output, 1};
+    end.stored = false;
+    worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  }
+  const auto stores = worker.take<worker_action::StoreOutputs>();
+  ASSERT_EQ(stores.size(), 1U);
+  EXPECT_EQ(stores[0].id.index, SubtaskIndex{1});
+  PENSTOCK_EXPECT_COVERAGE_MARK("outputs were discarded before they were stored", worker.receive(cancel(2)));
+  const auto discarded = worker.take<worker_action::DiscardOutputs>();
+  ASSERT_EQ(discarded.size(), 1U);
+  EXPECT_NE(discarded[0].record, stores[0].record);
+  worker.handle(worker_event::OutputsStored{stores[0].record, stores[0].attempt, nullptr});
+  EXPECT_EQ(worker.take<worker_action::StoreOutputs>().size(), 0U);
+  EXPECT_EQ(worker.take<worker_action::DiscardOutputs>().size(), 0U);
+  worker.ignore();
+}
+
+// Whatever a stopped run says of its outputs.
+TEST(Storing, OutputsOfARunThatWasStoppedAreDiscarded) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1}});
+  worker.started();
+  worker.receive(cancel(1));
+  const OutputReport output{0, 10};
+  RunEnd end = worker.end_of(1);
+  end.outputs = std::span{&output, 1};
+  end.stored = false;
+  worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  EXPECT_EQ(worker.take<worker_action::DiscardOutputs>().size(), 1U);
+  EXPECT_EQ(worker.take<worker_action::StoreOutputs>().size(), 0U);
   worker.ignore();
 }
 

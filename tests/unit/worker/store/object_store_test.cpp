@@ -31,6 +31,17 @@ TEST(ObjectStore, ADatumFromTheLimitOnIsASegmentThatOthersCanMap) {
   EXPECT_EQ(store.used(), Bytes{2 * kSegmentMin - 1});
 }
 
+TEST(ObjectStore, ACopyIsADatumOfItsOwn) {
+  ObjectStore store{StoreOptions{kSegmentMin, 10}};
+  std::string bytes(kSegmentMin, 'a');
+  EXPECT_TRUE(store.put_copy(key(1), bytes));
+  EXPECT_TRUE(store.put_copy(key(2), {}));
+  bytes.back() = 'b';
+  EXPECT_EQ(last_of(store.find(key(1))), 'a');
+  EXPECT_NE(store.find(key(1))->segment(), nullptr);
+  EXPECT_EQ(store.find(key(2))->bytes().size(), 0U);
+}
+
 TEST(ObjectStore, BeyondTheMostSegmentsDataArePlainMemoryUntilOneIsDropped) {
   ObjectStore store{StoreOptions{kSegmentMin, 2}};
   for (const std::uint32_t subtask : {1U, 2U, 3U}) store.put(key(subtask), filled(store, kSegmentMin, 'c'));

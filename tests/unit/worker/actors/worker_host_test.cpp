@@ -1,0 +1,183 @@
+// The shell of a worker's core, in a world of its own: commands that only say how they have ended.
+#include "worker/actors/worker_host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace penstock::worker {
+namespace {
+
+using std::chrono::seconds;
+
+class WorkerHostTest : public ::testing::Test {
+ protected:
+  ~WorkerHostTest() override {
+    host_.reset();  // Its threads use the members below.
+  }
+
+  void open(std::uint32_t slots, const WorkerConfig& config) {
+    BandDescription band;
+    band.name = "numa-0";
+    band.capacity.slots = kOneSlot * slots;
+    band.capacity.memory = kGiB;
+    band.memory_hard_limit = kGiB * 2;
+    WorkerPorts ports;
+    ports.life = Incarnation{1};
+    ports.send = [this](std::vector<FromWorker>&& messages) {
+      for (FromWorker& message : messages)
+        if (const auto* batch = std::get_if<ReportBatch>(&message)) note(*batch);
+    };
+    ports.start_command = [this](CommandStart&& start) { started_.push_back(std::move(start.run)); };
+    ports.stop_command = [](BandIndex, std::uint64_t, bool) {};
+    ports.fetch = [](const worker_action::FetchInput&) {};
+    ports.cancel_fetch = [](const DataKey&) {};
+    ports.arm = [](Instant) {};
+    ports.post = [this](std::function<void()> work) {
+      const std::lock_guard lock{mutex_};
+      posted_.push_back(std::move(work));
+      news_.notify_all();
+    };
+    ports.complain = [](const Error& error) { ADD_FAILURE() << to_string(error); };
+    ports.storage_failed = ports.complain;
+    host_ = std::make_unique<WorkerHost>(config, std::vector{band}, std::vector<std::vector<int>>{}, operators_, store_,
+                                         std::move(ports));
+  }
+
+  void assign_commands(std::uint32_t count) {
+    AssignBatch batch;
+    batch.job = JobId{1};
+    Template program;
+    program.runner = RunnerKind::Command;
+    program.program = "true";
+    program.request.slots = kOneSlot;
+    batch.templates.push_back({TemplateIndex{0}, program});
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Assignment assignment;
+      assignment.subtask = SubtaskIndex{i};
+      assignment.template_index = TemplateIndex{0};
+      assignment.attempt = Attempt{1};
+      assignment.band = BandIndex{0};
+      batch.assignments.push_back(assignment);
+    }
+    receive(std::move(batch));
+  }
+
+  void receive(ToWorker message) {
+    host_->receive(std::make_shared<const std::vector<ToWorker>>(1, std::move(message)));
+  }
+
+  /// A started command ends with so many bytes that the store does not have.
+  void end(std::size_t position, std::size_t bytes) {
+    ForeignEnd end;
+    end.ticket = started_.at(position).ticket;
+    end.attempt = started_.at(position).attempt;
+    if (bytes > 0) end.outputs.push_back({0, static_cast<std::int64_t>(bytes)});
+    end.unstored = std::string(bytes, 'x');
+    host_->run_ended(std::move(end));
+  }
+
+  /// At most twenty seconds.
+  bool wait_for_posted(std::size_t count) {
+    std::unique_lock lock{mutex_};
+    return news_.wait_for(lock, seconds{20}, [&] { return posted_.size() >= count; });
+  }
+  void do_posted() {
+    std::deque<std::function<void()>> posted;
+    {
+      const std::lock_guard lock{mutex_};
+      posted.swap(posted_);
+    }
+    for (const auto& work : posted) work();
+  }
+
+  void note(const ReportBatch& batch) {
+    for (const JobReports& job : batch.jobs)
+      for (const AttemptReport& attempt : job.attempts) outcomes_[attempt.subtask.value()] = attempt.outcome;
+  }
+  std::size_t stored(std::uint32_t subtask) const {
+    const BlobPtr blob = store_.find({{JobId{1}, SubtaskIndex{subtask}}, 0});
+    return blob == nullptr ? 0 : blob->bytes().size();
+  }
+
+  ObjectStore store_;
+  OperatorRegistry operators_;
+  std::vector<CommandRun> started_;
+  std::map<std::uint32_t, Outcome> outcomes_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<std::function<void()>> posted_;  ///< Guarded by `mutex_`.
+  std::unique_ptr<WorkerHost> host_;
+};
+
+// Spec: worker 5, storing outputs has its own bounded permit.
+TEST_F(WorkerHostTest, NoMoreOutputsAreWrittenAtOnceThanThereAreStorePermits) {
+  WorkerConfig config;
+  config.store_permits = 1;
+  open(2, config);
+  assign_commands(2);
+  ASSERT_EQ(started_.size(), 2U);
+  end(0, 100);
+  end(1, 200);
+  ASSERT_TRUE(wait_for_posted(1));
+  EXPECT_EQ(stored(0), 100U);
+  EXPECT_EQ(stored(1), 0U);
+  do_posted();
+  ASSERT_TRUE(wait_for_posted(1));
+  EXPECT_EQ(stored(1), 200U);
+  do_posted();
+  EXPECT_EQ(outcomes_, (std::map<std::uint32_t, Outcome>{{0, Outcome::Succeeded}, {1, Outcome::Succeeded}}));
+}
+
+TEST_F(WorkerHostTest, AsManyAreWrittenAsThereAreStorePermits) {
+  WorkerConfig config;
+  config.store_permits = 2;
+  open(2, config);
+  assign_commands(2);
+  ASSERT_EQ(started_.size(), 2U);
+  end(0, 100);
+  end(1, 200);
+  ASSERT_TRUE(wait_for_posted(2));
+  EXPECT_EQ(stored(0), 100U);
+  EXPECT_EQ(stored(1), 200U);
+}
+
+// Spec: worker 5, an execution slot is released when computing ends, so both overlap.
+TEST_F(WorkerHostTest, TheSlotRunsTheNextWhileOutputsAreWritten) {
+  open(1, {});
+  assign_commands(2);
+  ASSERT_EQ(started_.size(), 1U);
+  end(0, 100);
+  EXPECT_EQ(started_.size(), 2U);
+  EXPECT_FALSE(outcomes_.contains(0) && outcomes_[0] == Outcome::Succeeded);
+  ASSERT_TRUE(wait_for_posted(1));
+  do_posted();
+  end(1, 0);
+  EXPECT_EQ(outcomes_[0], Outcome::Succeeded);
+}
+
+TEST_F(WorkerHostTest, OutputsOfWhatWasCancelledMeanwhileAreNotWritten) {
+  WorkerConfig config;
+  config.store_permits = 1;
+  open(2, config);
+  assign_commands(2);
+  ASSERT_EQ(started_.size(), 2U);
+  end(0, 100);
+  end(1, 200);
+  CancelBatch cancel;
+  cancel.job = JobId{1};
+  cancel.attempts.push_back({SubtaskIndex{1}, Attempt{1}});
+  receive(cancel);
+  ASSERT_TRUE(wait_for_posted(1));
+  do_posted();
+  EXPECT_EQ(stored(0), 100U);
+  EXPECT_EQ(stored(1), 0U);
+  EXPECT_EQ(outcomes_, (std::map<std::uint32_t, Outcome>{{0, Outcome::Succeeded}, {1, Outcome::Cancelled}}));
+}
+
+}  // namespace
+}  // namespace penstock::worker
