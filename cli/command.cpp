@@ -112,10 +112,10 @@ void add_json_option(CLI::App& command, Invocation& invocation) {
 
 void add_supervisor_option(CLI::App& command, Invocation& invocation) {
   command
-      .add_option(
-          "-s,--supervisor", invocation.supervisors,
-          "Address of the supervisor (default: PENSTOCK_SUPERVISOR, or 127.0.0.1:7465), or @FILE, where it stands (`--address-file`), also "
-          "when it moves; several, of which one is in charge, may be given")
+      .add_option("-s,--supervisor", invocation.supervisors,
+                  "Address of the supervisor (default: PENSTOCK_SUPERVISOR, or 127.0.0.1:7465), or @FILE, where it "
+                  "stands (`--address-file`), also "
+                  "when it moves; several, of which one is in charge, may be given")
       ->delimiter(',')
       ->type_name("HOST:PORT");
 }
@@ -132,14 +132,6 @@ void add_config_options(CLI::App& command, Invocation& invocation) {
       ->type_name("FILE");
   add_set_option(command, invocation);
   command.add_option("--log-level", invocation.log_level, "debug, info, warn, error or off")->type_name("LEVEL");
-}
-
-void add_session_commands(CLI::App& app, Invocation& invocation) {
-  add_submit_command(app, invocation);
-  add_wait_command(app, invocation);
-  add_result_command(app, invocation);
-  add_question_commands(app, invocation);
-  add_watch_command(app, invocation);
 }
 
 std::string unknown_command(const CLI::App& app, const std::string& name) {
@@ -159,7 +151,7 @@ int finish(Invocation& invocation) {
   if (code && !std::cout.good())
     code = Error{ErrorCode::Internal, "standard output", "could not take all of it", "is the disk full?"};
   if (code) return *code;
-  std::cerr << "penstock: error: " << harmless(to_string(code.error())) << std::endl;
+  std::cerr << invocation.program << ": error: " << harmless(to_string(code.error())) << std::endl;
   return kBadInput;
 }
 

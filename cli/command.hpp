@@ -1,4 +1,4 @@
-// What the commands of the one binary share.
+// The plumbing of every command, of `penstock` and of `penstock-lab`.
 #pragma once
 
 #include <functional>
@@ -26,9 +26,10 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-/// One call of the binary, or one line of the admin shell.
+/// One call of a binary, or one line of the admin shell.
 struct Invocation {
   StopSignals& stop_signals;
+  std::string program = "penstock";  ///< The binary's name, before each of its messages.
   /// The command looks at `stop_signals` itself. One that does not is ended by them, as any program is.
   bool heeds_signals = false;
   // Options that all commands share.
@@ -66,26 +67,6 @@ void add_set_option(CLI::App& command, Invocation& invocation);
 /// Adds `--config`, `--set` and `--log-level`.
 void add_config_options(CLI::App& command, Invocation& invocation);
 
-// Each adds one command, or a family of them.
-void add_run_command(CLI::App& app, Invocation& invocation);
-void add_supervisor_command(CLI::App& app, Invocation& invocation);
-void add_worker_command(CLI::App& app, Invocation& invocation);
-void add_submit_command(CLI::App& app, Invocation& invocation);
-void add_wait_command(CLI::App& app, Invocation& invocation);
-void add_result_command(CLI::App& app, Invocation& invocation);
-void add_question_commands(CLI::App& app, Invocation& invocation);
-void add_watch_command(CLI::App& app, Invocation& invocation);
-void add_admin_command(CLI::App& app, Invocation& invocation);
-void add_config_command(CLI::App& app, Invocation& invocation);
-void add_state_command(CLI::App& app, Invocation& invocation);
-void add_sim_command(CLI::App& app, Invocation& invocation);
-void add_policy_command(CLI::App& app, Invocation& invocation);
-void add_bench_command(CLI::App& app, Invocation& invocation);
-void add_completion_command(CLI::App& app, Invocation& invocation);
-void add_manual_command(CLI::App& app, Invocation& invocation);
-
-/// The commands that need nothing but a session: all that the admin shell offers.
-void add_session_commands(CLI::App& app, Invocation& invocation);
 /// What is wrong with a name that no subcommand has, with the nearest one; empty if there is such a subcommand,
 /// or if it is an option.
 std::string unknown_command(const CLI::App& app, const std::string& name);

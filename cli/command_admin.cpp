@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/complete.hpp"
 #include "cli/render.hpp"
 #include "cli/shell/line_editor.hpp"

@@ -1,41 +1,58 @@
-// `penstock completion SHELL`: completion for bash, zsh and fish. The scripts ask the binary, so they never grow stale.
+// `completion SHELL`: completion for bash, zsh and fish. The scripts ask the binary, so they never grow stale.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "cli/command.hpp"
 #include "cli/complete.hpp"
+#include "cli/program.hpp"
 
 namespace penstock::cli {
 namespace {
 
-constexpr const char* kBash = R"sh(# eval "$(penstock completion bash)"
-_penstock() {
+// In each script PROGRAM stands for the binary and FUNCTION for the name of what completes it.
+constexpr const char* kBash = R"sh(# eval "$(PROGRAM completion bash)"
+FUNCTION() {
   local IFS=$'\n'
-  COMPREPLY=($(penstock complete-words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  COMPREPLY=($(PROGRAM complete-words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
 }
-complete -o default -F _penstock penstock
+complete -o default -F FUNCTION PROGRAM
 )sh";
 
-constexpr const char* kZsh = R"sh(#compdef penstock
-# eval "$(penstock completion zsh)"
-_penstock() {
+constexpr const char* kZsh = R"sh(#compdef PROGRAM
+# eval "$(PROGRAM completion zsh)"
+FUNCTION() {
   local -a candidates
-  candidates=(${(f)"$(penstock complete-words "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  candidates=(${(f)"$(PROGRAM complete-words "${(@)words[2,CURRENT]}" 2>/dev/null)"})
   if (( ${#candidates} )); then compadd -a candidates; else _files; fi
 }
-compdef _penstock penstock
+compdef FUNCTION PROGRAM
 )sh";
 
-constexpr const char* kFish = R"sh(# penstock completion fish | source
-complete -c penstock -a '(penstock complete-words (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+constexpr const char* kFish = R"sh(# PROGRAM completion fish | source
+complete -c PROGRAM -a '(PROGRAM complete-words (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 )sh";
 
-Result<int> print_script(const std::string& shell) {
-  if (shell == "bash") return std::cout << kBash, int{kSuccess};
-  if (shell == "zsh") return std::cout << kZsh, int{kSuccess};
-  if (shell == "fish") return std::cout << kFish, int{kSuccess};
-  return Error{ErrorCode::InvalidArgument, shell, "is no shell that there is completion for", "use bash, zsh or fish"};
+void replace_all(std::string& text, const std::string& word, const std::string& by) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
+    text.replace(at, word.size(), by);
+}
+
+Result<int> print_script(const std::string& program, const std::string& shell) {
+  std::string script;
+  if (shell == "bash") script = kBash;
+  if (shell == "zsh") script = kZsh;
+  if (shell == "fish") script = kFish;
+  if (script.empty())
+    return Error{ErrorCode::InvalidArgument, shell, "is no shell that there is completion for",
+                 "use bash, zsh or fish"};
+  std::string function = "_" + program;
+  std::replace(function.begin(), function.end(), '-', '_');
+  replace_all(script, "PROGRAM", program);
+  replace_all(script, "FUNCTION", function);
+  std::cout << script;
+  return int{kSuccess};
 }
 
 }  // namespace
@@ -44,7 +61,9 @@ void add_completion_command(CLI::App& app, Invocation& invocation) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for bash, zsh or fish");
   command->add_option("SHELL", *shell, "bash, zsh or fish")->required();
-  command->callback([&invocation, shell] { invocation.chosen = [shell] { return print_script(*shell); }; });
+  command->callback([&invocation, shell] {
+    invocation.chosen = [&invocation, shell] { return print_script(invocation.program, *shell); };
+  });
 
   // For the scripts above; it has no group, which hides it.
   CLI::App* ask = app.add_subcommand("complete-words", "Print what may follow the words")->group("");

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 
 namespace penstock::cli {
 

@@ -1,10 +1,12 @@
-// `penstock manual`: the manual page of every command, written from the help texts that the binary has.
+// `manual`: the manual page of every command of a binary, written from the help texts that it has.
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/program.hpp"
 #include "common/protocol/handshake.hpp"
 
 namespace penstock::cli {
@@ -70,64 +72,35 @@ void write_command(std::ostream& page, const std::string& name, const CLI::App& 
     write_command(page, name + " " + part->get_name(), *part);
 }
 
-constexpr const char* kRest = R"(.SH EXIT STATUS
-.TP
-.B 0
-Done; a job that was waited for has succeeded.
-.TP
-.B 1
-The job failed or was cancelled, or an output file that it promised is missing.
-.TP
-.B 2
-Bad input: one message on standard error, and nothing was changed.
-.TP
-.B 130
-Interrupted; the job that was waited for goes on.
-.SH ENVIRONMENT
-.TP
-.B PENSTOCK_SUPERVISOR
-Address of the supervisor, as \fB\-\-supervisor\fR.
-.TP
-.B PENSTOCK_CONFIG
-File of settings, as \fB\-\-config\fR.
-.SH FILES
-.TP
-.I penstock.toml
-Settings of the daemons and of \fBpenstock run\fR, if it stands in the current directory.
-.TP
-.I ~/.penstock_history
-What was typed in the admin shell.
-.SH EXAMPLES
-.EX
-penstock run examples/word_count.toml \-\-timeline
-penstock supervisor \-\-listen 127.0.0.1:7465 &
-penstock worker \-\-name w1 &
-penstock submit examples/primes.toml \-\-wait
-penstock explain primes
-.EE
-)";
+std::string in_capitals(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
 
-std::string page_of(const CLI::App& app) {
+std::string page_of(const CLI::App& app, const Program& program) {
+  const std::string name = roff(program.name);
   std::ostringstream page;
-  page << ".TH PENSTOCK 1 \"\" \"penstock " << kSoftwareVersion << "\" \"User Commands\"\n"
+  page << ".TH " << roff(in_capitals(program.name)) << " 1 \"\" \"" << name << " " << kSoftwareVersion
+       << "\" \"User Commands\"\n"
        << ".nh\n"  // Names of commands are not broken.
-       << ".SH NAME\npenstock \\- run the task graphs of dataframe and tensor engines\n"  // tidy: foreign
-       << ".SH SYNOPSIS\n.B penstock\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n"
+       << ".SH NAME\n"
+       << name << " \\- " << roff(program.summary) << "\n.SH SYNOPSIS\n.B " << name
+       << "\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n"
        << roff(app.get_description()) << "\n.PP\nEach command explains itself with \\fB\\-h\\fR or "
-       << "\\fB\\-\\-help\\fR; \\fBpenstock \\-\\-version\\fR prints the version.\n.SH COMMANDS\n";
+       << "\\fB\\-\\-help\\fR; \\fB" << name << " \\-\\-version\\fR prints the version.\n.SH COMMANDS\n";
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty()) write_command(page, "penstock " + command->get_name(), *command);
-  page << kRest;
+    if (!command->get_group().empty()) write_command(page, program.name + " " + command->get_name(), *command);
+  page << program.manual_end;
   return page.str();
 }
 
 }  // namespace
 
-void add_manual_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("manual", "Print the manual page: `penstock manual | man -l -`");
-  command->callback([&invocation, &app] {
-    invocation.chosen = [&app]() -> Result<int> {
-      std::cout << page_of(app);
+void add_manual_command(CLI::App& app, Invocation& invocation, const Program& program) {
+  CLI::App* command = app.add_subcommand("manual", "Print the manual page: `" + program.name + " manual | man -l -`");
+  command->callback([&invocation, &app, &program] {
+    invocation.chosen = [&app, &program]() -> Result<int> {
+      std::cout << page_of(app, program);
       return int{kSuccess};
     };
   });

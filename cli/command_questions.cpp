@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/render.hpp"
 #include "common/base/quantity.hpp"
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/render.hpp"
 #include "cli/result_text.hpp"
 #include "cli/terminal.hpp"

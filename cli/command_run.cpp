@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "client/embedded/embedded_cluster.hpp"
 #include "cli/follow.hpp"
 #include "cli/job_report.hpp"

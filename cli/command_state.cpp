@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/state_place.hpp"
 #include "supervisor/actors/state_copies.hpp"
 

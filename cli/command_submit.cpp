@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/follow.hpp"
 #include "cli/job_report.hpp"
 #include "cli/job_source.hpp"

@@ -6,6 +6,7 @@
 
 #include "cli/address_file.hpp"
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/state_place.hpp"
 #include "common/runtime/actor_host.hpp"
 #include "common/runtime/clock.hpp"

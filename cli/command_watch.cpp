@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/field_reader.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"

@@ -5,6 +5,7 @@
 
 #include "cli/address_file.hpp"
 #include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/worker_setup.hpp"
 #include "common/runtime/actor_host.hpp"
 #include "common/runtime/log.hpp"
