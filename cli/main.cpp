@@ -1,6 +1,6 @@
 // `penstock`: the daemons of a cluster, and every command of its users and operators.
-#include "cli/commands.hpp"
-#include "cli/program.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/program.hpp"
 
 namespace {
 

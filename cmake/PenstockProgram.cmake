@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 
 # penstock_program(NAME SOURCES ... LINK ...)
 #
-# The program has the commands `manual` and `completion` (cli/program.hpp), whose output is made after each build of it
+# The program has the commands `manual` and `completion` (cli/commands/program.hpp), whose output is made after each build of it
 # and installed beside it.
 function(penstock_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/command.hpp"
-#include "cli/wfformat.hpp"
+#include "cli/commands/command.hpp"
+#include "cli/jobfile/wfformat.hpp"
 #include "tests/simulation/world/sim_command.hpp"
 #include "tools/commands.hpp"
 

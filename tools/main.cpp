@@ -1,5 +1,5 @@
 // `penstock-lab`: what measures, shakes and replays Penstock, for those who build, tune and plan it.
-#include "cli/program.hpp"
+#include "cli/commands/program.hpp"
 #include "tools/commands.hpp"
 
 namespace {

@@ -22,12 +22,12 @@
 #include <mutex>
 #include <thread>
 
-#include "tools/bench/idle_workers.hpp"
-#include "tools/bench/shapes.hpp"
-#include "cli/wfformat.hpp"
+#include "cli/jobfile/wfformat.hpp"
 #include "client/src/session.hpp"
 #include "client/src/transport.hpp"
 #include "common/runtime/clock.hpp"
+#include "tools/bench/idle_workers.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {

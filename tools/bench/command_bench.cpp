@@ -4,8 +4,8 @@
 #include <memory>
 #include <thread>
 
-#include "cli/command.hpp"
-#include "cli/wfformat.hpp"
+#include "cli/commands/command.hpp"
+#include "cli/jobfile/wfformat.hpp"
 #include "common/runtime/clock.hpp"
 #include "tools/bench/bench_cluster.hpp"
 #include "tools/bench/bench_figures.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "cli/amounts.hpp"
+#include "cli/jobfile/amounts.hpp"
 #include "common/runtime/clock.hpp"
 #include "tools/bench/bench_figures.hpp"
 #include "tools/bench/shapes.hpp"

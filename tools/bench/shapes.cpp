@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "cli/job_program.hpp"
+#include "cli/jobfile/job_program.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/protocol/config.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli/command.hpp"
+#include "cli/commands/command.hpp"
 #include "tools/commands.hpp"
 #include "tools/policy/command_policy_check.hpp"
 #include "tools/policy/command_policy_simulate.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/document.hpp"
+#include "cli/jobfile/document.hpp"
 
 namespace penstock::tools {
 

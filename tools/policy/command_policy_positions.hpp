@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/document.hpp"
+#include "cli/jobfile/document.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::tools {

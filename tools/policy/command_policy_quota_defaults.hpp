@@ -2,7 +2,7 @@
 // tidy: foreign-file nodes, pod
 #pragma once
 
-#include "cli/document.hpp"
+#include "cli/jobfile/document.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::tools {

@@ -8,10 +8,10 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/command.hpp"
-#include "cli/document.hpp"
-#include "cli/render.hpp"
-#include "cli/terminal.hpp"
+#include "cli/commands/command.hpp"
+#include "cli/jobfile/document.hpp"
+#include "cli/show/render.hpp"
+#include "cli/show/terminal.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 #include "supervisor/policy/replay/replay.hpp"
 #include "tools/plot/png_plot.hpp"

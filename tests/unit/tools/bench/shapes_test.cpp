@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/graph_builder.hpp"
+#include "cli/jobfile/graph_builder.hpp"
 
 namespace penstock::tools {
 namespace {
