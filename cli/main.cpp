@@ -1,68 +1,56 @@
-// The one binary: every command of Penstock.
-#include <CLI/CLI.hpp>
-#include <iostream>
-
-#include "cli/command.hpp"
-#include "cli/render.hpp"
-#include "common/protocol/handshake.hpp"
+// `penstock`: the daemons of a cluster, and every command of its users and operators.
+#include "cli/commands/commands.hpp"
+#include "cli/commands/program.hpp"
 
 namespace {
 
-using penstock::cli::Invocation;
-
+constexpr const char* kSummary = "run the task graphs of dataframe and tensor engines";  // tidy: foreign
 constexpr const char* kIntroduction =
     "Penstock runs the task graphs of dataframe and tensor engines.\n"  // tidy: foreign
     "`penstock run FILE` runs a job file here; `penstock supervisor` and `penstock worker` make a cluster;\n"
     "`penstock admin` is a shell for whoever operates it.";
-
-/// What may be said several times takes one value each time: what follows is the command's own.
-void take_one_value_each(CLI::App& app) {
-  for (CLI::Option* option : app.get_options())
-    if (!option->get_positional()) option->allow_extra_args(false);
-  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) take_one_value_each(*command);
-}
-
-int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) {
-  if (argc < 2) {  // Who types the bare name wants to know what there is.
-    std::cerr << app.help() << std::flush;
-    return penstock::cli::kBadInput;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& wish) {  // --help, --version
-    const int code = app.exit(wish);
-    invocation.chosen = [code]() -> penstock::Result<int> { return code; };
-    return penstock::cli::finish(invocation);
-  } catch (const CLI::ParseError& error) {
-    const std::string unknown = penstock::cli::unknown_command(app, argv[1]);
-    std::cerr << "penstock: error: " << penstock::cli::harmless(unknown.empty() ? error.what() : unknown)
-              << " (see `penstock --help`)" << std::endl;
-    return penstock::cli::kBadInput;
-  }
-  if (!invocation.heeds_signals) invocation.stop_signals.unblock();
-  return penstock::cli::finish(invocation);
-}
+constexpr const char* kManualEnd = R"(.SH EXIT STATUS
+.TP
+.B 0
+Done; a job that was waited for has succeeded.
+.TP
+.B 1
+The job failed or was cancelled, or an output file that it promised is missing.
+.TP
+.B 2
+Bad input: one message on standard error, and nothing was changed.
+.TP
+.B 130
+Interrupted; the job that was waited for goes on.
+.SH ENVIRONMENT
+.TP
+.B PENSTOCK_SUPERVISOR
+Address of the supervisor, as \fB\-\-supervisor\fR.
+.TP
+.B PENSTOCK_CONFIG
+File of settings, as \fB\-\-config\fR.
+.SH FILES
+.TP
+.I penstock.toml
+Settings of the daemons and of \fBpenstock run\fR, if it stands in the current directory.
+.TP
+.I ~/.penstock_history
+What was typed in the admin shell.
+.SH EXAMPLES
+.EX
+penstock run examples/word_count.toml \-\-timeline
+penstock supervisor \-\-listen 127.0.0.1:7465 &
+penstock worker \-\-name w1 &
+penstock submit examples/primes.toml \-\-wait
+penstock explain primes
+.EE
+.SH SEE ALSO
+.BR penstock\-lab (1)
+)";
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  penstock::StopSignals stop_signals;  // Before the first thread.
-  Invocation invocation{stop_signals};
-  CLI::App app{kIntroduction, "penstock"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "penstock " + std::string{penstock::kSoftwareVersion});
-  add_run_command(app, invocation);
-  add_supervisor_command(app, invocation);
-  add_worker_command(app, invocation);
-  add_session_commands(app, invocation);
-  add_admin_command(app, invocation);
-  add_config_command(app, invocation);
-  add_state_command(app, invocation);
-  add_bench_command(app, invocation);
-  add_sim_command(app, invocation);
-  add_policy_command(app, invocation);
-  add_completion_command(app, invocation);
-  add_manual_command(app, invocation);
-  take_one_value_each(app);
-  return parse_and_run(app, invocation, argc, argv);
+  return penstock::cli::run_program(
+      {"penstock", kSummary, kIntroduction, kManualEnd, penstock::cli::add_product_commands}, argc, argv);
 }

@@ -79,9 +79,19 @@ class Arrows(RuleTest):
         self.taken("common/storage/rocksdb_remains.hpp", "<rocksdb/options.h>")
         self.refused("common/storage/memory_storage.cpp", "<rocksdb/db.h>")
 
-    def test_only_the_commands_sim_and_policy_see_the_world(self):
-        self.taken("cli/command_sim.cpp", '"tests/simulation/world/world.hpp"')
-        self.refused("cli/command_run.cpp", '"tests/simulation/world/world.hpp"')
+    def test_the_lab_sees_the_world_and_the_product_sees_neither(self):
+        self.taken("tools/command_sim.cpp", '"tests/simulation/world/world.hpp"')
+        self.taken("tools/policy/a.cpp", '"supervisor/policy/replay/replay.hpp"')
+        self.refused("tools/bench/a.cpp", '"tests/simulation/world/world.hpp"')
+        self.taken("tools/bench/a.cpp", '"cli/commands/command.hpp"')
+        self.refused("cli/commands/a.cpp", '"tests/simulation/world/world.hpp"')
+        self.refused("cli/commands/a.cpp", '"tools/commands.hpp"')
+
+    def test_a_job_file_is_read_without_showing_and_without_commands(self):
+        self.taken("cli/show/a.cpp", '"cli/jobfile/amounts.hpp"')
+        self.refused("cli/jobfile/a.cpp", '"cli/show/render.hpp"')
+        self.refused("cli/show/a.cpp", '"cli/commands/command.hpp"')
+        self.taken("cli/commands/a.cpp", '"cli/show/render.hpp"')
 
     def test_public_headers_include_nothing_of_ours(self):
         self.taken("client/include/penstock/penstock.h", "<stdint.h>")

@@ -22,12 +22,12 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/idle_workers.hpp"
-#include "cli/shapes.hpp"
-#include "cli/wfformat.hpp"
+#include "cli/jobfile/wfformat.hpp"
 #include "client/src/session.hpp"
 #include "client/src/transport.hpp"
 #include "common/runtime/clock.hpp"
+#include "tools/bench/idle_workers.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {
@@ -107,13 +107,13 @@ Result<std::unique_ptr<client::Session>> connect(const std::string& address, con
 
 Result<Graph> graph_of(const std::string& shape, std::uint32_t subtasks, std::uint32_t burn_us,
                        const std::string& worker) {
-  cli::ShapeOptions options;
-  const Result<cli::Shape> parsed = cli::parse_shape(shape);
+  tools::ShapeOptions options;
+  const Result<tools::Shape> parsed = tools::parse_shape(shape);
   if (!parsed) return parsed.error();
   options.shape = *parsed;
   options.subtasks = subtasks;
   options.burn = std::chrono::microseconds{burn_us};
-  Result<Graph> graph = cli::make_graph(options);
+  Result<Graph> graph = tools::make_graph(options);
   if (graph && worker != "-")
     for (Template& each : graph->templates) each.required.worker = worker;
   return graph;
@@ -386,7 +386,7 @@ int workflow(client::Session& session, const Arguments& arguments) {
 int idle(const Arguments& arguments) {
   const Result<HostPort> supervisor = parse_host_port(arguments[1], "127.0.0.1");
   if (!supervisor) return fail(supervisor.error());
-  const auto workers = cli::IdleWorkers::start(*supervisor, number_of(arguments[2]));
+  const auto workers = tools::IdleWorkers::start(*supervisor, number_of(arguments[2]));
   std::cin.get();
   return 0;
 }

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "cli/command_policy_check.hpp"
+#include "tools/policy/command_policy_check.hpp"
 
 namespace penstock {
 namespace {
@@ -14,10 +14,10 @@ const std::filesystem::path kScenarios = std::filesystem::path{PENSTOCK_SOURCE_D
 void expect_all_to_pass(const std::string& folder) {
   if (!std::filesystem::is_directory(kScenarios / folder))
     GTEST_SKIP() << "SKIPPED: there are no reference cases at " << kScenarios / folder;
-  const auto verdicts = cli::check_policy_cases(kScenarios / folder);
+  const auto verdicts = tools::check_policy_cases(kScenarios / folder);
   ASSERT_TRUE(verdicts) << to_string(verdicts.error());
   EXPECT_FALSE(verdicts->empty());
-  for (const cli::CaseVerdict& verdict : *verdicts) {
+  for (const tools::CaseVerdict& verdict : *verdicts) {
     for (const std::string& difference : verdict.differences) ADD_FAILURE() << verdict.id << ": " << difference;
     for (const std::string& remark : verdict.remarks) ADD_FAILURE() << verdict.id << ": " << remark;
   }

@@ -49,7 +49,7 @@ TEST(SimCommand, AFailingSeedTellsASmallerOneItsLastEventsAndHowToReplayIt) {
   EXPECT_TRUE(contains(result.text, " FAILED: ")) << result.text;
   EXPECT_TRUE(contains(result.text, "its last events:\n")) << result.text;
   EXPECT_TRUE(contains(result.text, "DEFECT: it is started twice")) << result.text;
-  EXPECT_TRUE(contains(result.text, "again: penstock sim --seeds ")) << result.text;
+  EXPECT_TRUE(contains(result.text, "again: penstock-lab sim --seeds ")) << result.text;
 }
 
 TEST(SimCommand, JsonTellsTheSame) {
@@ -60,7 +60,7 @@ TEST(SimCommand, JsonTellsTheSame) {
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(result.text.starts_with("{\"seeds\": ")) << result.text;
   EXPECT_TRUE(contains(result.text, "\"failed\": 1")) << result.text;
-  EXPECT_TRUE(contains(result.text, "\"replay\": \"penstock sim --seeds ")) << result.text;
+  EXPECT_TRUE(contains(result.text, "\"replay\": \"penstock-lab sim --seeds ")) << result.text;
   EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1);
 }
 

@@ -241,7 +241,7 @@ std::vector<BadCall> bad_calls() {
       {"UnknownSupervisorHost", {"jobs", "--supervisor", "no-such-host.invalid:1"}, {"no-such-host.invalid"}},
       {"MalformedTimeout", {"wait", "1", "--timeout", "soon"}, {"soon"}},
       {"UnknownShell", {"completion", "tcsh"}, {"tcsh", "bash, zsh or fish"}},
-      {"UnknownShape", {"bench", "--shape", "flta"}, {"flta", "flat"}},
+      {"CommandThatMoved", {"bench", "--shape", "flat"}, {"'penstock bench' is now 'penstock-lab bench'"}},
       {"WatchOfAnOrder", {"watch", "cancel", "job-1"}, {"'cancel'", "explain"}},
       {"WatchTooOften", {"watch", "jobs", "--every", "0s"}, {"--every"}},
   };

@@ -1,4 +1,4 @@
-// What the binary tells of itself: help, version, completion, manual page, settings.
+// What `penstock` tells of itself: help, version, completion, manual page, settings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,14 +38,14 @@ TEST(Binary, HelpAndVersionArePrinted) {
   EXPECT_EQ(help.errors, "");
   EXPECT_NE(help.output.find("submit"), std::string::npos);
   EXPECT_EQ(help.output.find("complete-words"), std::string::npos) << "it is only for the completion scripts";
+  EXPECT_EQ(help.output.find("penstock-lab"), std::string::npos) << "a command that moved is not listed";
   const BinaryRun version = run_binary({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.output.starts_with("penstock ")) << version.output;
   for (const char* command :
        {"run",     "supervisor", "worker", "submit",   "wait",       "jobs",   "job",     "explain",
         "workers", "bands",      "queues", "priority", "cancel",     "drain",  "undrain", "watch",
-        "admin",   "config",     "bench",  "sim",      "completion", "manual", "logs",    "result",
-        "counters"}) {
+        "admin",   "config",     "completion", "manual", "logs",    "result", "counters"}) {
     const BinaryRun one = run_binary({command, "--help"});
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.output.find("--help"), std::string::npos) << command;
@@ -54,7 +54,7 @@ TEST(Binary, HelpAndVersionArePrinted) {
 
 TEST(Binary, QuestionsHaveJson) {
   for (const char* command : {"run", "submit", "wait", "jobs", "job", "explain", "workers", "bands", "queues",
-                              "priority", "cancel", "drain", "undrain", "watch", "bench", "logs", "result"})
+                              "priority", "cancel", "drain", "undrain", "watch", "logs", "result"})
     EXPECT_NE(run_binary({command, "--help"}).output.find("--json"), std::string::npos) << command;
 }
 
@@ -86,7 +86,7 @@ TEST(Binary, TheManualPageIsWhatRoffTakes) {
   std::getline(lines, line);
   EXPECT_TRUE(line.starts_with(".TH PENSTOCK 1 ")) << line;
   for (const char* text :
-       {".SH NAME", ".SH COMMANDS", "explain", "metg", ".SH EXIT STATUS", ".SH EXAMPLES", "\\-\\-json"})
+       {".SH NAME", ".SH COMMANDS", "explain", "undrain", ".SH EXIT STATUS", ".SH EXAMPLES", "\\-\\-json"})
     EXPECT_NE(manual.output.find(text), std::string::npos) << text;
   while (std::getline(lines, line)) {
     if (line.starts_with(".") && line != ".nh") {
@@ -116,6 +116,14 @@ TEST(Binary, ConfigReadsBack) {
   EXPECT_EQ(run_binary(BinaryCall{{"config"}, {}, {}, {"PENSTOCK_CONFIG=" + path}}).output, first.output);
   EXPECT_EQ(run_binary({"config", "--config", path, "--set", "link.heartbeat=1s"}).output,
             run_binary({"config", "--set", "worker.prepare_bytes_max=64MiB"}).output);
+}
+
+TEST(Binary, WhatStandardOutputDoesNotTakeIsAnError) {
+  for (const char* call : {"config", "--help", "--version"}) {
+    const BinaryRun run = run_binary(BinaryCall{{call}, {}, {}, {}, "/dev/full"});
+    EXPECT_EQ(run.exit_code, 2) << call;
+    EXPECT_EQ(run.errors, "penstock: error: standard output: could not take all of it (is the disk full?)\n");
+  }
 }
 
 // Found by an explorer: the variable won, and orders went to the wrong cluster.

@@ -37,7 +37,7 @@ RunningBinary::RunningBinary(const BinaryCall& call) {
   const Descriptor errors = open_for_writing(scratch_.at("errors"));
   std::filesystem::create_directory(scratch_.at("here"));
   ProcessStart start;
-  start.program = PENSTOCK_BINARY;
+  start.program = call.program.empty() ? PENSTOCK_BINARY : call.program;
   start.arguments = call.arguments;
   start.environment = call.environment;
   for (std::string& variable : environment_with_state_in(scratch_)) start.environment.push_back(std::move(variable));
@@ -46,7 +46,7 @@ RunningBinary::RunningBinary(const BinaryCall& call) {
   start.output = output.get();
   start.error = errors.get();
   Result<Process> process = Process::start(start);
-  EXPECT_TRUE(process.has_value()) << PENSTOCK_BINARY;
+  EXPECT_TRUE(process.has_value()) << start.program;
   process_ = std::make_unique<Process>(std::move(process).value());
 }
 

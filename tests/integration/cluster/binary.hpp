@@ -1,4 +1,4 @@
-// The binary as users call it, for tests.
+// A binary as users call it, for tests.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,7 @@ struct BinaryCall {
   std::string directory;                 ///< Where it starts; empty: an empty one of its own.
   std::vector<std::string> environment;  ///< `NAME=value`, before those of this process.
   std::string output = {};               ///< The file of its standard output; empty: one that `wait` reads.
+  std::string program = {};              ///< Empty: `penstock`.
 };
 
 /// A call that has begun. What still runs at the end is killed.

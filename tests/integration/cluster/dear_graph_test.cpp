@@ -6,7 +6,7 @@
 #include <fstream>
 #include <future>
 
-#include "cli/shapes.hpp"
+#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 
@@ -16,10 +16,10 @@ namespace {
 constexpr std::uint64_t kMemory = std::uint64_t{420} << 20U;
 
 Graph flat(std::uint32_t subtasks, std::uint32_t payload_bytes = 0) {
-  cli::ShapeOptions options;
+  tools::ShapeOptions options;
   options.subtasks = subtasks;
   options.payload_bytes = payload_bytes;
-  return cli::make_graph(options).value();
+  return tools::make_graph(options).value();
 }
 
 /// Address space of a process.

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/shapes.hpp"
+#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 
@@ -23,7 +23,7 @@ class IdentityTest : public ::testing::Test {
     std::ofstream{path} << "#!/bin/sh\n" << text << "\n";
     fs::permissions(path, fs::perms::owner_all);
     Graph graph = stencil(1, 1, 0, 0);
-    cli::become_command(graph, path);
+    tools::become_command(graph, path);
     return graph;
   }
   JobId submit(client::Session& session, const std::string& name, const std::string& text) {

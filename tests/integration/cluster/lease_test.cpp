@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "cli/shapes.hpp"
+#include "tools/bench/shapes.hpp"
 #include "common/runtime/clock.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"

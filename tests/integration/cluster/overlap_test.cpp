@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/shapes.hpp"
+#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 
@@ -32,7 +32,7 @@ class OverlapTest : public ::testing::Test {
                         << ".new\nmv " << pid << ".new " << pid << "\nexec sleep 600\n";
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     Graph graph = stencil(1, 1, 0, 0);
-    cli::become_command(graph, path);
+    tools::become_command(graph, path);
     graph.templates[0].overlap = overlap;
     return graph;
   }
@@ -101,7 +101,7 @@ TEST_F(OverlapTest, AWorkerThatIsHeardKillsNothing) {
   std::ofstream{path} << "#!/bin/sh\nsleep 3\n";
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   Graph graph = stencil(1, 1, 0, 0);
-  cli::become_command(graph, path);
+  tools::become_command(graph, path);
   graph.templates[0].overlap = Overlap::Never;
   const auto submitted = session->submit(named("heard"), std::move(graph));
   ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/shapes.hpp"
+#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 
@@ -21,7 +21,7 @@ Graph one_command(const std::string& path, const std::string& text) {
   std::ofstream{path} << "#!/bin/sh\n" << text;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   Graph graph = stencil(1, 1, 0, 0);
-  cli::become_command(graph, path);
+  tools::become_command(graph, path);
   return graph;
 }
 

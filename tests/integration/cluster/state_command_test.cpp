@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/shapes.hpp"
+#include "tools/bench/shapes.hpp"
 #include "common/runtime/clock.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"

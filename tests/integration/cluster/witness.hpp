@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/render.hpp"
+#include "cli/show/render.hpp"
 #include "client/src/session.hpp"
 
 namespace penstock {

@@ -106,7 +106,7 @@ std::string quoted(const std::string& text) {
 /// The command that shows this run again.
 std::string replay_of(const WorldOptions& world, std::uint32_t level) {
   const WorldOptions plain;
-  std::string command = "penstock sim --seeds " + std::to_string(world.seed) + ".." + std::to_string(world.seed) +
+  std::string command = "penstock-lab sim --seeds " + std::to_string(world.seed) + ".." + std::to_string(world.seed) +
                         " --faults " + std::to_string(level);
   if (world.subtasks_max != plain.subtasks_max) command += " --subtasks " + std::to_string(world.subtasks_max);
   if (world.jobs_max != plain.jobs_max) command += " --jobs " + std::to_string(world.jobs_max);
@@ -225,7 +225,7 @@ class Simulation {
 };
 
 Error bad_option(const char* option, const std::string& message) {
-  return {ErrorCode::InvalidArgument, option, message, "see `penstock sim --help`"};
+  return {ErrorCode::InvalidArgument, option, message, "see `penstock-lab sim --help`"};
 }
 
 }  // namespace

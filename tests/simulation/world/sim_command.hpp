@@ -1,4 +1,4 @@
-// The simulator as a command: `sim`, `penstock sim` and the tests of this folder all call this.
+// The simulator as a command: `sim`, `penstock-lab sim` and the tests of this folder all call this.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace penstock::simulation {
 
-/// What `penstock sim` can be told.
+/// What `penstock-lab sim` can be told.
 struct SimOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1;

@@ -513,7 +513,7 @@ TEST(Quota, APreparedSubtaskOfALowerJobGivesItsMemoryBackWhateverItsOwnPriority)
   worker.ignore();
 }
 
-// Found by `penstock sim --seeds 160 --faults 0 --policy`.
+// Found by `penstock-lab sim --seeds 160 --faults 0 --policy`.
 TEST(Quota, WhatIsPreparedForAJobWithoutSlotsLetsGoOfItsPermit) {
   WorkerHarness worker{1, Bytes{1000}};
   worker.template_at(0).request.memory = Bytes{10};

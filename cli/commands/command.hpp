@@ -1,0 +1,76 @@
+// The plumbing of every command, of `penstock` and of `penstock-lab`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/src/session.hpp"
+#include "common/runtime/config_file.hpp"
+#include "common/runtime/connection.hpp"
+#include "common/runtime/log.hpp"
+#include "common/runtime/stop_signals.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::cli {
+
+/// What a command ends with; `Error` and wrong usage end the process with `kBadInput`.
+enum ExitCode : int {
+  kSuccess = 0,
+  kJobFailed = 1,  ///< The command worked, and the job that it is about failed or was cancelled.
+  kBadInput = 2,   ///< Nothing was changed.
+  kInterrupted = 130,
+};
+
+/// One call of a binary, or one line of the admin shell.
+struct Invocation {
+  StopSignals& stop_signals;
+  std::string program = "penstock";  ///< The binary's name, before each of its messages.
+  /// The command looks at `stop_signals` itself. One that does not is ended by them, as any program is.
+  bool heeds_signals = false;
+  // Options that all commands share.
+  bool json = false;
+  std::vector<std::string> supervisors;  ///< `host:port`; empty: the default.
+  std::string config_path;
+  std::vector<std::string> settings;  ///< `section.name=value`.
+  std::string log_level;
+  /// Made by `connect` when first needed; the admin shell keeps it from line to line.
+  std::shared_ptr<client::Session> session;
+  /// Put here by the subcommand that was named.
+  std::function<Result<int>()> chosen;
+};
+
+/// The addresses of `--supervisor`, or the default one. Error: InvalidArgument.
+Result<std::vector<HostPort>> supervisors_of(const Invocation& invocation);
+/// The session with the supervisor; connects if there is none yet. Errors: Unreachable, VersionMismatch, ...
+Result<client::Session*> connect(Invocation& invocation);
+/// Asks the supervisor.
+Result<Value> ask(Invocation& invocation, const std::string& command, const std::vector<std::string>& arguments);
+/// The file that `load_config` reads; empty if there is none.
+std::string config_path_of(const Invocation& invocation);
+/// The settings: those of the file, changed by `--set`. Error: InvalidArgument with line and column.
+Result<FileConfig> load_config(const Invocation& invocation);
+/// Starts the log at `--log-level`, or at `fallback`.
+Result<void> begin_log(const Invocation& invocation, LogLevel fallback);
+/// Writes a value to standard output: as JSON, or as a table.
+void print(const Invocation& invocation, const Value& value);
+/// Adds `--json`.
+void add_json_option(CLI::App& command, Invocation& invocation);
+/// Adds `--supervisor`.
+void add_supervisor_option(CLI::App& command, Invocation& invocation);
+/// Adds `--set`.
+void add_set_option(CLI::App& command, Invocation& invocation);
+/// Adds `--config`, `--set` and `--log-level`.
+void add_config_options(CLI::App& command, Invocation& invocation);
+
+/// What is wrong with a name that no subcommand has, with the nearest one; empty if there is such a subcommand,
+/// or if it is an option.
+std::string unknown_command(const CLI::App& app, const std::string& name);
+/// Runs `chosen`, prints its error; the exit code. It is an error if standard output has not taken all.
+int finish(Invocation& invocation);
+
+}  // namespace penstock::cli

@@ -1,0 +1,219 @@
+// `penstock supervisor`: the process that coordinates.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/commands/address_file.hpp"
+#include "cli/commands/command.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/state_place.hpp"
+#include "common/runtime/actor_host.hpp"
+#include "common/runtime/clock.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/log.hpp"
+#include "common/runtime/open_files.hpp"
+#include "supervisor/actors/gateway_actor.hpp"
+#include "supervisor/actors/supervisor_actor.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct SupervisorCommand {
+  std::string listen = "127.0.0.1:7465";
+  std::string address_file;
+  std::string state;  ///< Empty until the default has been found, and for ever with `no_state`.
+  bool no_state = false;
+  bool salvage = false;
+  bool new_branch = false;
+  bool standby = false;
+};
+
+/// Null without a state. With a watch, that of a supervisor that hangs is taken over.
+Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options, Duration lease,
+                                                              LeaseWatch* watch = nullptr) {
+  using supervisor::Damage;
+  if (options.no_state) return std::shared_ptr<supervisor::OpenJournal>{};
+  PENSTOCK_TRY(make_state_directory(options.state));
+  supervisor::StateOptions state;
+  state.directory = options.state;
+  state.damage = options.salvage ? Damage::Salvage : Damage::Refuse;
+  state.lease = lease;
+  state.watch = watch;
+  state.new_branch = options.new_branch;
+  state.tell = [](const supervisor::JournalLoss& loss) { std::cerr << to_string(loss) << '\n'; };
+  Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(state);
+  if (!opened) return opened.error();
+  return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
+}
+
+constexpr Duration kStandbyLooksEvery = std::chrono::milliseconds{200};
+
+/// The same for a standby: waits until the holder of the state ends, or hangs for longer than the lease. Null in the
+/// result's value with `stopped` set when the standby was asked to end before.
+Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& invocation,
+                                                                  const SupervisorCommand& options, Duration lease,
+                                                                  bool& stopped) {
+  Loop loop;
+  LeaseWatch watched{lease};
+  LoopTimer timer{loop};
+  Result<std::shared_ptr<supervisor::OpenJournal>> opened = std::shared_ptr<supervisor::OpenJournal>{};
+  stopped = true;
+  bool told = false;
+  std::function<void()> attempt = [&] {
+    opened = open_journal(options, lease, &watched);
+    stopped = !opened && opened.error().code == ErrorCode::StorageLocked;
+    if (!stopped) return loop.stop();
+    if (!std::exchange(told, true))
+      log_line(LogLevel::Info, "standing by", "text=\"" + to_string(opened.error()) + "\"");
+    timer.arm(monotonic_now() + kStandbyLooksEvery, attempt);
+  };
+  loop.post(attempt);
+  const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
+  loop.run();
+  return opened;
+}
+
+/// Shows that the loop lives, and ends it when the state has another holder.
+class LeaseWatched {
+ public:
+  /// Without a state the lease is null, and nothing is done.
+  LeaseWatched(Loop& loop, std::shared_ptr<supervisor::LeaseKeeper> lease)
+      : loop_(loop), timer_(loop), lease_(std::move(lease)) {
+    if (lease_ == nullptr) return;
+    lease_->expect_beats();
+    lease_->when_lost([this](const Error& error) {
+      loop_.post([this, error] {
+        lost_ = error;
+        loop_.stop();
+      });
+    });
+    beat();
+  }
+  ~LeaseWatched() {
+    if (lease_ != nullptr) lease_->when_lost({});
+  }
+  LeaseWatched(const LeaseWatched&) = delete;
+  LeaseWatched& operator=(const LeaseWatched&) = delete;
+  const std::optional<Error>& lost() const { return lost_; }
+
+ private:
+  void beat() {
+    lease_->beat();
+    timer_.arm(monotonic_now() + lease_->beat_every() / 2, [this] { beat(); });
+  }
+
+  Loop& loop_;
+  LoopTimer timer_;
+  const std::shared_ptr<supervisor::LeaseKeeper> lease_;
+  std::optional<Error> lost_;
+};
+
+Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
+  set_up_allocator();
+  ReloadSignals reload_signals;  // Before the first thread.
+  raise_open_files_limit();
+  Result<FileConfig> config = load_config(invocation);
+  if (!config) return config.error();
+  PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
+  for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
+    log_line(LogLevel::Warn, "policy", warning);
+  Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
+  if (!listen) return listen.error();
+
+  if (!options.no_state && options.state.empty()) {
+    Result<std::string> found = default_state_directory(own_state_surroundings());
+    if (!found) return found.error();
+    options.state = std::move(found).value();
+  }
+  bool stopped = false;
+  const Duration lease = config->supervisor.lease;
+  Result<std::shared_ptr<supervisor::OpenJournal>> journal =
+      options.standby ? wait_for_journal(invocation, options, lease, stopped) : open_journal(options, lease);
+  if (stopped) return int{kSuccess};
+  if (!journal) return journal.error();
+
+  Loop loop;
+  ActorHost actors{loop};
+  // Its threads and its journal have what they take of a limit of this process.
+  if (config->supervisor.memory_max.is_zero())
+    config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
+  supervisor::GatewayOptions gateway_options;
+  gateway_options.listen = *listen;
+  gateway_options.link = config->link;
+  gateway_options.wire = config->wire;
+  gateway_options.incarnation = random_incarnation();
+  if (*journal != nullptr) gateway_options.identity = (*journal)->recovered.identity;
+  caf::actor core = supervisor::spawn_supervisor(
+      actors.system(), loop, {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
+                           [&invocation]() -> Result<PolicyConfig> {
+                             Result<FileConfig> again = load_config(invocation);
+                             if (!again) return again.error();
+                             return again->supervisor.policy;
+                           }});
+  Result<std::unique_ptr<supervisor::Gateway>> gateway =
+      supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
+  if (!gateway) {
+    end_actor(core);
+    return gateway.error();
+  }
+  LeaseWatched lease_watched{loop, *journal == nullptr ? nullptr : (*journal)->lease};
+  const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
+  Result<void> announced = announce_address(options.address_file, address);
+  if (announced) {
+    log_line(LogLevel::Info, "supervisor listens",
+             "address=" + address + " state=" + (options.no_state ? "none" : options.state));
+    const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
+    const auto reload = reload_signals.watch(loop, [&core] { supervisor::reload_policy(core); });
+    loop.run();
+    log_line(LogLevel::Info, "supervisor ends", lease_watched.lost() ? "reason=lease" : "reason=signal");
+  }
+  *gateway = nullptr;
+  end_actor(core);
+  if (!announced) return announced.error();
+  if (lease_watched.lost()) return *lease_watched.lost();
+  return int{kSuccess};
+}
+
+}  // namespace
+
+void add_supervisor_command(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SupervisorCommand>();
+  CLI::App* command =
+      app.add_subcommand("supervisor", "Coordinate a cluster: take graphs from clients, hand subtasks to workers");
+  command
+      ->add_option("--listen", options->listen,
+                   "Address for workers and clients; port 0 takes a free one. There is no "
+                   "authentication yet: listen beyond this host only in a trusted network")
+      ->capture_default_str()
+      ->type_name("HOST:PORT");
+  command->add_option("--address-file", options->address_file, "Write the address there once it listens")
+      ->type_name("FILE");
+  command
+      ->add_option("--state", options->state,
+                   "Keep accepted jobs and what has ended of them there, and go on from it after a restart (default: "
+                   "penstock/supervisor in $XDG_STATE_HOME or ~/.local/state; systemd's $STATE_DIRECTORY)")
+      ->type_name("DIR");
+  CLI::Option* no_state = command->add_flag("--no-state", options->no_state, "Let nothing outlive this process");
+  no_state->excludes("--state");
+  command
+      ->add_flag("--standby", options->standby,
+                 "Wait until no other supervisor holds the state, or the one that does shows no sign of life for `supervisor.lease`, then "
+                 "take over; workers and clients name both")
+      ->excludes(no_state);
+  command
+      ->add_flag("--salvage", options->salvage,
+                 "Start from a damaged state: keep every intact job and list what is lost")
+      ->excludes(no_state);
+  command
+      ->add_flag("--new-branch", options->new_branch,
+                 "Start from a state that was put back by hand: workers start afresh, and adopt nothing that began since")
+      ->excludes(no_state);
+  add_config_options(*command, invocation);
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return supervise(invocation, *options); };
+  });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,87 @@
+// `penstock worker`: the process that queues and executes on a host.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "cli/commands/address_file.hpp"
+#include "cli/commands/command.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/worker_setup.hpp"
+#include "common/runtime/actor_host.hpp"
+#include "common/runtime/log.hpp"
+#include "common/runtime/open_files.hpp"
+#include "worker/actors/process_life.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct WorkerCommand {
+  WorkerFlags flags;
+  std::string data_listen = "127.0.0.1:0";
+  int crash_note = -1;
+};
+
+Result<int> work(Invocation& invocation, const WorkerCommand& command) {
+  Result<FileConfig> config = load_config(invocation);
+  if (!config) return config.error();
+  PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
+  Result<worker::WorkerOptions> options = describe_worker(command.flags, *config);
+  if (!options) return options.error();
+  Result<HostPort> data_listen = parse_host_port(command.data_listen, "127.0.0.1");
+  if (!data_listen) return data_listen.error();
+  options->data_listen = *data_listen;
+  options->owns_process = true;
+  options->crash = worker::begin_process_life(command.crash_note, options->core.operator_crashes_max);
+  Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
+  if (!supervisors) return supervisors.error();
+  worker::OperatorRegistry operators;
+  for (const std::string& library : command.flags.operators) PENSTOCK_TRY(operators.load(library));
+
+  Loop loop;
+  worker::ObjectStore store{worker::store_options(*options, raise_open_files_limit())};
+  PENSTOCK_TRY(worker::prepare_directories(*options, store));
+  ActorHost actors{loop};
+  std::optional<Error> fatal;
+  const worker::WorkerSurroundings surroundings{loop, operators, store};
+  caf::actor worker =
+      worker::spawn_worker(actors.system(), surroundings, *options, *supervisors, [&](const Error& error) {
+        fatal = error;
+        loop.stop();
+      });
+  log_line(LogLevel::Info, "worker starts",
+           "name=" + options->name + " bands=" + std::to_string(options->bands.size()));
+  const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
+  loop.run();
+  log_line(LogLevel::Info, "worker ends", "name=" + options->name + (fatal ? " reason=error" : " reason=signal"));
+  end_actor(worker);
+  if (fatal) return *fatal;
+  return int{kSuccess};
+}
+
+}  // namespace
+
+void add_worker_command(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<WorkerCommand>();
+  CLI::App* command = app.add_subcommand("worker", "Queue and execute subtasks on this host; one for a host");
+  add_supervisor_option(*command, invocation);
+  command->add_option("--name", options->flags.name, "Name in the cluster (default: the host's)");
+  command->add_option(
+      "--label", options->flags.labels,
+      "Label to which jobs and projects may limit themselves; may be repeated (default: [host] labels)");
+  add_worker_flags(*command, options->flags);
+  command
+      ->add_option("--data-listen", options->data_listen,
+                   "Address where other workers fetch data; its host must be one "
+                   "that they can reach")
+      ->capture_default_str()
+      ->type_name("HOST:PORT");
+  // What the life of this process before this one has left; nobody gives it by hand.
+  command->add_option("--crash-note", options->crash_note)->group("");
+  add_config_options(*command, invocation);
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return work(invocation, *options); };
+  });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,32 @@
+// The commands of `penstock`.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::cli {
+
+struct Invocation;
+
+// Each adds one command, or a family of them.
+void add_run_command(CLI::App& app, Invocation& invocation);
+void add_supervisor_command(CLI::App& app, Invocation& invocation);
+void add_worker_command(CLI::App& app, Invocation& invocation);
+void add_submit_command(CLI::App& app, Invocation& invocation);
+void add_wait_command(CLI::App& app, Invocation& invocation);
+void add_result_command(CLI::App& app, Invocation& invocation);
+void add_question_commands(CLI::App& app, Invocation& invocation);
+void add_watch_command(CLI::App& app, Invocation& invocation);
+void add_admin_command(CLI::App& app, Invocation& invocation);
+void add_config_command(CLI::App& app, Invocation& invocation);
+void add_state_command(CLI::App& app, Invocation& invocation);
+/// Each call of a command that `penstock-lab` has now ends with exit code 2 and its new name; no help lists them.
+void add_moved_commands(CLI::App& app, Invocation& invocation);
+
+/// The commands that need nothing but a session: all that the admin shell offers.
+void add_session_commands(CLI::App& app, Invocation& invocation);
+/// All of them.
+void add_product_commands(CLI::App& app, Invocation& invocation);
+
+}  // namespace penstock::cli

@@ -1,0 +1,79 @@
+#include "tools/bench/idle_workers.hpp"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/runtime/host.hpp"
+#include "common/runtime/loop.hpp"
+#include "common/runtime/uplink.hpp"
+#include "common/wire/codec.hpp"
+
+namespace penstock::tools {
+namespace {
+
+/// Invariant: `uplinks_` is touched on the loop's thread only.
+class Links final : public IdleWorkers {
+ public:
+  Links(const HostPort& supervisor, std::uint32_t count) {
+    loop_.post([this, supervisor, count] {
+      for (std::uint32_t i = 1; i <= count; ++i) link(supervisor, "idle-" + std::to_string(i));
+    });
+    thread_ = std::thread{[this] { loop_.run(); }};
+  }
+  ~Links() override {
+    loop_.post([this] {
+      uplinks_.clear();
+      loop_.stop();
+    });
+    thread_.join();
+  }
+
+ private:
+  void link(const HostPort& supervisor, const std::string& name) {
+    UplinkOptions options;
+    options.supervisors = {supervisor};
+    options.role = PeerRole::Worker;
+    options.name = name;
+    options.incarnation = random_incarnation();
+    const std::size_t number = uplinks_.size();
+    UplinkHandlers handlers;
+    handlers.on_linked = [this, number, name] { introduce(*uplinks_[number], name, false); };
+    // As real workers do in the next life of their supervisor; they have nothing to claim.
+    handlers.on_renewed = [this, number, name] { introduce(*uplinks_[number], name, true); };
+    handlers.on_messages = [](std::span<const std::byte>) {};
+    handlers.on_trouble = [](const Error&) {};
+    handlers.on_end = [](const Error&) {};
+    uplinks_.push_back(std::make_unique<Uplink>(loop_, options, std::move(handlers)));
+  }
+
+  static void introduce(Uplink& uplink, const std::string& name, bool reclaims) {
+    Register description;
+    description.name = name;
+    description.host = host_name();
+    BandDescription band;
+    band.name = "gpu-0";
+    band.kind = BandKind::Gpu;
+    band.capacity.slots = kOneSlot;
+    band.capacity.gpu = MilliGpu{1000};
+    band.capacity.memory = band.memory_hard_limit = kGiB;
+    description.bands = {band};
+    description.reclaims = reclaims;
+    std::vector<FromWorker> messages{std::move(description)};
+    if (reclaims) messages.emplace_back(WorkerClaim{true, false, {}});
+    uplink.send(encode(std::span<const FromWorker>{messages}));
+  }
+
+  // No spinning: they stand for other hosts, whose processors are not ours.
+  Loop loop_{Duration{0}};
+  std::vector<std::unique_ptr<Uplink>> uplinks_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<IdleWorkers> IdleWorkers::start(const HostPort& supervisor, std::uint32_t count) {
+  return std::make_unique<Links>(supervisor, count);
+}
+
+}  // namespace penstock::tools

@@ -1,0 +1,15 @@
+// How many programs this machine can start, with nothing of ours in between.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/result.hpp"
+
+namespace penstock::tools {
+
+/// Programs a second, started with `posix_spawn` and waited for by as many threads as there are slots: what no command
+/// runner can exceed here. Error: ProgramNotFound.
+Result<double> spawn_bound_per_s(const std::string& program, std::uint32_t slots, std::uint32_t count);
+
+}  // namespace penstock::tools

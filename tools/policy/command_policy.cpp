@@ -1,0 +1,83 @@
+// `penstock-lab policy`: the cluster policy on paper.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/commands/command.hpp"
+#include "tools/commands.hpp"
+#include "tools/policy/command_policy_check.hpp"
+#include "tools/policy/command_policy_simulate.hpp"
+
+namespace penstock::tools {
+namespace {
+
+struct CheckCommand {
+  std::vector<std::string> paths;
+  bool failed_only = false;
+  bool strict = false;
+};
+
+Result<int> check(const cli::Invocation& invocation, const CheckCommand& command) {
+  std::vector<CaseVerdict> verdicts;
+  std::optional<Error> missing;  // Told at the end: what is there is run nevertheless.
+  for (const std::string& path : command.paths) {
+    Result<std::vector<CaseVerdict>> found = check_policy_cases(path);
+    if (!found) {
+      if (!missing) missing = found.error();
+      continue;
+    }
+    std::move(found->begin(), found->end(), std::back_inserter(verdicts));
+  }
+  if (missing && verdicts.empty()) return *missing;
+  std::size_t passed = 0;
+  Value::List rows;
+  for (CaseVerdict& verdict : verdicts) {
+    if (command.strict)
+      verdict.differences.insert(verdict.differences.end(), verdict.remarks.begin(), verdict.remarks.end());
+    passed += verdict.passed() ? 1 : 0;
+    if (invocation.json) {
+      const Value::List differences{verdict.differences.begin(), verdict.differences.end()};
+      const Value::List remarks{verdict.remarks.begin(), verdict.remarks.end()};
+      rows.push_back(Value::Record{{"case", verdict.id},
+                                   {"kind", verdict.kind},
+                                   {"passed", verdict.passed()},
+                                   {"differences", differences},
+                                   {"remarks", remarks}});
+      continue;
+    }
+    if (verdict.passed() && command.failed_only) continue;
+    std::cout << (verdict.passed() ? "pass " : "FAIL ") << verdict.id << " (" << verdict.kind << ")\n";
+    for (const std::string& difference : verdict.differences) std::cout << "     " << difference << '\n';
+    if (!command.strict)
+      for (const std::string& remark : verdict.remarks) std::cout << "     note: " << remark << '\n';
+  }
+  if (invocation.json)
+    cli::print(invocation, Value::Record{{"cases", rows},
+                                         {"passed", std::uint64_t{passed}},
+                                         {"failed", std::uint64_t{verdicts.size() - passed}}});
+  else
+    std::cout << passed << " of " << verdicts.size() << " cases passed\n";
+  if (missing) return *missing;
+  return passed == verdicts.size() ? int{cli::kSuccess} : int{cli::kJobFailed};
+}
+
+}  // namespace
+
+void add_policy_command(CLI::App& app, cli::Invocation& invocation) {
+  CLI::App* family =
+      app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases, replay traces");
+  family->require_subcommand(1);
+  auto options = std::make_shared<CheckCommand>();
+  CLI::App* command = family->add_subcommand(
+      "check", "Run reference cases through the production policy; exit code 1 if any comes out differently");
+  command->add_option("PATH", options->paths, "Case files, or folders of them")->required()->type_name("PATH");
+  command->add_flag("--failed", options->failed_only, "Print a line only for cases that differ");
+  command->add_flag("--strict", options->strict, "Fields that the format does not have are differences, not notes");
+  cli::add_json_option(*command, invocation);
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return check(invocation, *options); }; });
+  add_policy_simulation(*family, invocation);
+}
+
+}  // namespace penstock::tools

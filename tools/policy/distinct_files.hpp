@@ -1,0 +1,21 @@
+// Files that one command reads and writes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+
+namespace penstock::tools {
+
+/// A file, and the option that named it.
+struct NamedFile {
+  std::string option;
+  std::string path;  ///< Empty: it is not wished.
+};
+
+/// What is written is a file of its own each, and none that is read. Devices and pipes may be named several times.
+/// Error: InvalidArgument with both options.
+Result<void> check_distinct(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written);
+
+}  // namespace penstock::tools
