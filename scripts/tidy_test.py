@@ -63,6 +63,13 @@ class Arrows(RuleTest):
         self.taken("supervisor/core/a.cpp", '"supervisor/policy/parts.hpp"')
         self.refused("supervisor/core/a.cpp", '"supervisor/policy/trial.hpp"')
 
+    def test_a_part_of_a_core_sees_the_parts_below_it_and_never_the_door(self):
+        self.taken("supervisor/core/a.cpp", '"supervisor/core/admin/b.hpp"')
+        self.taken("supervisor/core/admin/a.cpp", '"supervisor/core/ledger/b.hpp"')
+        self.refused("supervisor/core/ledger/a.cpp", '"supervisor/core/workers/b.hpp"')
+        for part in (f for f in tidy.ROOMS if f.startswith("supervisor/core/")):
+            self.refused(part + "/a.cpp", '"supervisor/core/supervisor_core.hpp"')
+
     def test_a_folder_sees_its_own_parts(self):
         self.taken("supervisor/policy/sharing/a.cpp", '"supervisor/policy/ordering/b.hpp"')
 
