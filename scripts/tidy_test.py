@@ -175,8 +175,8 @@ class Words(RuleTest):
 
     def test_messages_and_comments_know_only_the_clearest_words(self):
         self.refused('auto text = "the task was lost";')
-        self.refused("\n// Evicted by another.\n", line=2)
-        self.taken("// The semaphore of a band; a master copy.")
+        self.refused("\n// Cordoned by another.\n", line=2)
+        self.taken("// A master copy.")
         self.taken('auto key = "tasks";')
 
     def test_documents_are_prose_and_their_code_is_not(self):
@@ -441,6 +441,20 @@ class Ratchet(RuleTest):
         self.assertRegex(self.findings({"cli/a.cpp": "int task;\nint b_task;\n"})[0], "may only shrink")
         self.assertRegex(self.findings({"cli/a.cpp": "int subtask;\n"})[0], "gone")
 
+    def test_sentences_of_comments_name_their_subject(self):
+        self.assertEqual(self.findings({"cli/a.cpp": "// The gateway refuses it. Then the peer ends.\nint a;  ///< Of b.\n"}), [])
+        found = self.findings({"cli/a.cpp": "// What is refused hears why. He\n// who asks is told. It\nint a;  ///< They go.\n"})
+        self.assertRegex(found[0], "cli has 4 sentences of comments that open with a pronoun")
+        self.assertRegex(found[1], "cli has 1 times who")
+        self.assertEqual(self.findings({"cli/a.cpp": 'auto a = "What is it";  // A question.\n'}), [])
+
+    def test_prose_of_a_folder_may_get_better_and_not_worse(self):
+        self.write({"cli/a.cpp": "// It is.\n// A line.\n\n// It was.\n", tidy.RATCHET: json.dumps({"openings": {"cli": 2}})})
+        self.assertEqual(self.findings({}), [])
+        self.assertEqual(self.findings({"cli/a.cpp": "// It is.\n"}), [])
+        self.assertEqual(self.findings({"cli/a.cpp": "// The gateway is.\n"}), [])
+        self.assertRegex(self.findings({"cli/b.cpp": "// It is. It was. They are.\n"})[0], "it was 2")
+
     def test_lowering_accepts_nothing_new(self):
         self.write({"cli/a.cpp": self.giant(90), tidy.RATCHET: "{}"})
         tidy.write_ratchet(tidy.Tree(self.root), raises=False)
@@ -484,7 +498,7 @@ class WholeProgram(RuleTest):
         self.assertEqual((result.returncode, result.stdout), (0, ""))
 
     def test_prints_its_rules_and_marks(self):
-        self.assertIn("evict* -> preempt", self.run_tidy("--rules").stdout)
+        self.assertIn("cordon* -> drain", self.run_tidy("--rules").stdout)
         self.write({"worker/core/a.cpp": '\nPENSTOCK_COVERAGE_MARK("lost");\n'})
         self.assertEqual(self.run_tidy("--coverage-marks").stdout, '"lost"\tworker/core/a.cpp:2\n')
 

@@ -1,6 +1,7 @@
 // The commands that `penstock` had before `penstock-lab` was there.
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands/command.hpp"
@@ -33,7 +34,9 @@ void add_moved_commands(CLI::App& app, Invocation& invocation) {
     command->callback([&invocation, command, moved] {
       const std::string name = typed_name(moved, command->remaining());
       invocation.chosen = [name]() -> Result<int> {
-        return Error{ErrorCode::InvalidArgument, {}, "'penstock " + name + "' is now 'penstock-lab " + name + "'", {}};
+        std::string answer = "'penstock " + name;
+        answer += "' is now 'penstock-lab " + name + "'";
+        return Error{ErrorCode::InvalidArgument, {}, std::move(answer), {}};
       };
     });
   }

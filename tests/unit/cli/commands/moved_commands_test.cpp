@@ -29,9 +29,11 @@ TEST(MovedCommands, NameTheirNewCommandWhateverFollowsThem) {
     EXPECT_EQ(answer_to(line), bench) << line;
   EXPECT_EQ(answer_to("sim --seeds 1..20"), "penstock: error: 'penstock sim' is now 'penstock-lab sim'\n");
   EXPECT_EQ(answer_to("policy"), "penstock: error: 'penstock policy' is now 'penstock-lab policy'\n");
-  for (const std::string part : {"check", "generate", "simulate"})
-    EXPECT_EQ(answer_to("policy " + part + " --json somewhere"),
-              "penstock: error: 'penstock policy " + part + "' is now 'penstock-lab policy " + part + "'\n");
+  for (const std::string part : {"check", "generate", "simulate"}) {
+    std::string said = "penstock: error: 'penstock policy " + part;
+    said += "' is now 'penstock-lab policy " + part + "'\n";
+    EXPECT_EQ(answer_to("policy " + part + " --json somewhere"), said);
+  }
 }
 
 TEST(MovedCommands, AreOfferedByNoHelpAndNoCompletion) {
