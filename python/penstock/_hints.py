@@ -1,6 +1,6 @@
 """What others' clients have and ours has not, and what is there instead."""
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
-_COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `/metrics` (docs/operations.md)"
+_COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `penstock counters` (docs/cli.md)"
 _KEPT = "submit a graph under a name, client.graph().submit(name=...), and attach(name) from elsewhere"
 _WITHIN = "a call runs by itself: submit what depends on it with its future as an argument, or make a Client(address) there"
 _BETWEEN = "calls share nothing but arguments and results: give futures, or use a database or files that all hosts see"

@@ -92,9 +92,12 @@ const std::map<std::string, std::string>& seldom_reached() {
 std::set<std::string> marks_in_cores() {
   std::set<std::string> marks;
   for (const char* folder : {"common/link", "supervisor/core", "worker/core"})
-    for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{PENSTOCK_SOURCE_DIR} / folder})
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator{std::filesystem::path{PENSTOCK_SOURCE_DIR} / folder}) {
+      if (!entry.is_regular_file()) continue;
       for (std::string& mark : between(read_source(entry.path()), "PENSTOCK_COVERAGE_MARK(\"", "\""))
         marks.insert(std::move(mark));
+    }
   return marks;
 }
 
