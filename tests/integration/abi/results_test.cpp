@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <string>
 
 #include "client/include/penstock/client.hpp"
@@ -44,7 +45,14 @@ TEST_F(ResultsTest, ThoseOfAJobThatWasReleasedAreNotEmpty) {
   { EXPECT_EQ(submit(one_value(value), {.name = "again"}).result(value).value(), "payload"); }
   const Job job = submit(one_value(value), {.name = "again"});
   EXPECT_FALSE(job.ours()) << "the same job, released";
-  EXPECT_EQ(why_not(job.result(value)), kNotHere);
+  // Until the worker has heard of the release its bytes may still be read, and are right.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};  // tidy: allow calls: a deadline
+  Expected<std::string> result = job.result(value);
+  while (result && std::chrono::steady_clock::now() < deadline) {  // tidy: allow calls: a deadline
+    EXPECT_EQ(result.value(), "payload");
+    result = job.result(value);
+  }
+  EXPECT_EQ(why_not(result), kNotHere);
 }
 
 TEST_F(ResultsTest, WhatWasNotToBeKeptIsNotEmpty) {
