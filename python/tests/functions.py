@@ -78,8 +78,8 @@ def wait_for(path):
 
 def touch_then_wait(path):
     """Says that it runs, and goes on until it is interrupted; says that, too."""
-    open(path, "w").close()
     try:
+        open(path, "w").close()  # Inside: an interrupt may come as soon as the file is there.
         while True:
             time.sleep(0.005)
     except KeyboardInterrupt:
