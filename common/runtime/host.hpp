@@ -31,9 +31,9 @@ struct MemoryBounds {
   std::optional<Bytes> process;  ///< What the limits of its address space and of its data leave beside what it has by now.
 };
 MemoryBounds read_memory_bounds();
-/// What is as large as this has pages of its own, which go back to the system when it is freed. In the heap it would stay
-/// behind whatever was allocated after it; and glibc lets this size grow up to 32 MiB with each such block that is freed,
-/// so that a process kept 100 MiB of a graph that it had forgotten.
+/// A block of this size or more has pages of its own, which go back to the system when it is freed. In the heap the pages
+/// would stay while a later block is in use. By default glibc raises this size up to 32 MiB with each such block that is
+/// freed, so that a process kept 100 MiB of a graph that it had forgotten.
 constexpr Bytes kOwnPagesFrom{1 << 20};
 /// Sets up the allocator of a process that lives for long: `kOwnPagesFrom`, and under a limit of the address space one
 /// heap for all threads, each of which would reserve 64 MiB for its own. To be called before the first thread.

@@ -1,4 +1,4 @@
-// What a supervisor's core has begun and not ended: matters that wait for the disk, and workers that were lost.
+// Matters that a supervisor's core has begun and not ended: those that wait for the disk, and workers that were lost.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ class WorkerCore {
   std::size_t data_count() const { return data_.size(); }
   /// Some datum that it knows, for people; empty if there is none.
   std::string first_datum() const;
-  /// What is known here of a datum, for checks; null if nothing is.
+  /// A datum as the core knows it, for checks; null if it is unknown.
   const Datum* find_datum(const DataKey& key) const;
   std::size_t job_count() const { return jobs_.size(); }
   const Band& band(BandIndex index) const { return *bands_[index.value()]; }

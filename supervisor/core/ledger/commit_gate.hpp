@@ -1,4 +1,4 @@
-// What the supervisor writes to its journal, and what waits until it is on the disk.
+// Records for the journal, and actions that wait until the records are on the disk.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What `penstock` tells of itself: help, version, completion, manual page, settings.
+// Descriptions of `penstock` by itself: help, version, completion, manual page, settings.
 #include <gtest/gtest.h>
 
 #include <algorithm>

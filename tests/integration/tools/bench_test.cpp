@@ -1,4 +1,4 @@
-// What `penstock-lab bench` reports, on graphs too small to be figures of anything.
+// Reports of `penstock-lab bench`, on graphs too small to be figures of anything.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What `penstock-lab` tells of itself: help, version, completion, manual page.
+// Descriptions of `penstock-lab` by itself: help, version, completion, manual page.
 #include "tests/integration/tools/lab.hpp"
 
 #include <gtest/gtest.h>

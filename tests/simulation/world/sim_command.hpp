@@ -12,7 +12,7 @@
 
 namespace penstock::simulation {
 
-/// What `penstock-lab sim` can be told.
+/// Options of `penstock-lab sim`.
 struct SimOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1;

@@ -112,7 +112,7 @@ class WorkerHost {
   void make_endpoint();
   Register description(bool reclaims) const;
   void send(FromWorker message);
-  // What the core orders: worker_orders.cpp.
+  // Orders of the core: worker_orders.cpp.
   void carry_out_all(Actions<worker::WorkerAction>& actions);
   // One for each action: an action without one does not compile.
   void carry_out(const worker::worker_action::StartSubtask& action);

@@ -10,7 +10,7 @@
 namespace penstock::cli {
 namespace {
 
-/// What `penstock` says to such a line of a command that moved, on standard error.
+/// The message of `penstock` to such a line of a command that moved, on standard error.
 std::string answer_to(const std::string& line) {
   StopSignals stop_signals;
   Invocation invocation{stop_signals};

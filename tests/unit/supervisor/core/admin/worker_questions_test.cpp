@@ -201,7 +201,7 @@ TEST_F(Logs, OfAllWorkersAreAnsweredAsOneWhenTheLastHasSpoken) {
   EXPECT_TRUE(logs[1].ends_with(": 1:1#1 two\n")) << logs[1];
 }
 
-// It would leave a message out that it does not know, and the operator waited for ever.
+// A worker ignores a message that it does not know, and the operator waited for ever.
 TEST_F(Logs, OfAWorkerOfProtocol10AreAskedAndAnsweredAsItKnowsThem) {
   SupervisorHarness cluster;
   cluster.join({.log_questions = false});
@@ -314,7 +314,7 @@ class ConfirmationsTest : public ::testing::Test {
 
   void cancel(std::uint64_t request = 1) { cluster->client_says(AdminRequest{request, "cancel", {"one"}}); }
 
-  /// What each worker was asked since the last call, behind its cancel.
+  /// The questions to each worker since the last call, behind its cancel.
   std::vector<std::pair<WorkerId, ExplainQuestion>> asked() {
     cluster->cancels();
     return cluster->take<ExplainQuestion>();
