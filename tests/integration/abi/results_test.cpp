@@ -46,9 +46,9 @@ TEST_F(ResultsTest, ThoseOfAJobThatWasReleasedAreNotEmpty) {
   const Job job = submit(one_value(value), {.name = "again"});
   EXPECT_FALSE(job.ours()) << "the same job, released";
   // Until the worker has heard of the release its bytes may still be read, and are right.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};  // tidy: allow calls: a deadline
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};  // tidy: allow call: a deadline
   Expected<std::string> result = job.result(value);
-  while (result && std::chrono::steady_clock::now() < deadline) {  // tidy: allow calls: a deadline
+  while (result && std::chrono::steady_clock::now() < deadline) {  // tidy: allow call: a deadline
     EXPECT_EQ(result.value(), "payload");
     result = job.result(value);
   }
