@@ -81,6 +81,17 @@ class WorkerHostTest : public ::testing::Test {
     host_->run_ended(std::move(end));
   }
 
+  /// Two commands have run side by side, and end with 100 and 200 bytes that wait for so many permits.
+  void end_two_commands(std::uint32_t permits) {
+    WorkerConfig config;
+    config.store_permits = permits;
+    open(2, config);
+    assign_commands(2);
+    ASSERT_EQ(started_.size(), 2U);
+    end(0, 100);
+    end(1, 200);
+  }
+
   /// At most twenty seconds.
   bool wait_for_posted(std::size_t count) {
     std::unique_lock lock{mutex_};
@@ -116,13 +127,7 @@ class WorkerHostTest : public ::testing::Test {
 
 // Spec: worker 5, storing outputs has its own bounded permit.
 TEST_F(WorkerHostTest, NoMoreOutputsAreWrittenAtOnceThanThereAreStorePermits) {
-  WorkerConfig config;
-  config.store_permits = 1;
-  open(2, config);
-  assign_commands(2);
-  ASSERT_EQ(started_.size(), 2U);
-  end(0, 100);
-  end(1, 200);
+  end_two_commands(1);
   ASSERT_TRUE(wait_for_posted(1));
   EXPECT_EQ(stored(0), 100U);
   EXPECT_EQ(stored(1), 0U);
@@ -134,13 +139,7 @@ TEST_F(WorkerHostTest, NoMoreOutputsAreWrittenAtOnceThanThereAreStorePermits) {
 }
 
 TEST_F(WorkerHostTest, AsManyAreWrittenAsThereAreStorePermits) {
-  WorkerConfig config;
-  config.store_permits = 2;
-  open(2, config);
-  assign_commands(2);
-  ASSERT_EQ(started_.size(), 2U);
-  end(0, 100);
-  end(1, 200);
+  end_two_commands(2);
   ASSERT_TRUE(wait_for_posted(2));
   EXPECT_EQ(stored(0), 100U);
   EXPECT_EQ(stored(1), 200U);
@@ -161,13 +160,7 @@ TEST_F(WorkerHostTest, TheSlotRunsTheNextWhileOutputsAreWritten) {
 }
 
 TEST_F(WorkerHostTest, OutputsOfWhatWasCancelledMeanwhileAreNotWritten) {
-  WorkerConfig config;
-  config.store_permits = 1;
-  open(2, config);
-  assign_commands(2);
-  ASSERT_EQ(started_.size(), 2U);
-  end(0, 100);
-  end(1, 200);
+  end_two_commands(1);
   CancelBatch cancel;
   cancel.job = JobId{1};
   cancel.attempts.push_back({SubtaskIndex{1}, Attempt{1}});
