@@ -53,7 +53,6 @@ class SupervisorCore {
   std::uint64_t held_bytes() const { return graphs_.held_bytes(); }
 
  private:
-  using Out = Actions<SupervisorAction>;
 
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
