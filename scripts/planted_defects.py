@@ -330,8 +330,8 @@ SUPERVISOR = {
     "attempts-of-a-term-begin-at-one": Defect(
         "a restarted supervisor numbers attempts from the beginning",
         [("supervisor/core/dispatch.cpp",
-          "  hot.attempt = std::max(hot.attempt, attempts_begin_.value()) + 1;",
-          "  ++hot.attempt;")]),
+          "slot, std::max(last, attempts_begin_.value()) + 1);",
+          "slot, last + 1);")]),
     "order-counted-as-input": Defect(
         "an edge that only orders counts among the empty inputs of a subtask",
         [("supervisor/core/dispatch.cpp",
@@ -340,8 +340,8 @@ SUPERVISOR = {
     "notice-of-the-last-producer-only": Defect(
         "the worker of a successor hears only of the last of its producers elsewhere",
         [("supervisor/core/reports.cpp",
-          "      if (workers_[next.band].worker != worker) notice(",
-          "      if (workers_[next.band].worker != worker && next.missing == 0) notice(")]),
+          "      if (holder != worker) notice(",
+          "      if (holder != worker && next.missing == 0) notice(")]),
     "cancelled-while-others-may-have-it": Defect(
         "what was being cancelled is told as cancelled before workers of an earlier life are back with it",
         [("supervisor/core/failures.cpp",
@@ -355,10 +355,9 @@ SUPERVISOR = {
           "")]),
     "flags-of-an-earlier-attempt": Defect(
         "an attempt begins as one that has started, as the one before it had",
-        [("supervisor/core/dispatch.cpp",
-          "  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);\n  if ((hot.flags & "
-          "SubtaskFlag::kOutrun)",
-          "  if ((hot.flags & SubtaskFlag::kOutrun)")],
+        [("supervisor/core/jobs/subtask_machine.cpp",
+          "  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);\n",
+          "")],
         POLICY),
     "drain-not-written": Defect(
         "an answered drain is not in the journal",
@@ -376,7 +375,7 @@ SUPERVISOR = {
     "reports-acknowledged-early": Defect(
         "a worker may forget what it has reported before that is on the disk",
         [("supervisor/core/durability.cpp",
-          "  if (indices_.with_news.empty()) mail_.acknowledge_reports();\n",
+          "  if (progress_.empty()) mail_.acknowledge_reports();\n",
           "  mail_.acknowledge_reports();\n")]),
     "runs-before-written": Defect(
         "a job is given out before it is on the disk",
@@ -418,9 +417,9 @@ SUPERVISOR = {
         POLICY),
     "news-told-twice-to-a-follower": Defect(
         "who attaches to a job hears news that wait for others once as a part of everything and once with the others",
-        [("supervisor/core/progress.cpp",
-          "  if (job.news_count > 0) send_news_of(job);\n  send_to_client(client, everything_so_far(job));",
-          "  send_to_client(client, everything_so_far(job));")]),
+        [("supervisor/core/jobs/progress_outbox.cpp",
+          "  if (outbox.unsent_count_ > 0) send(job);\n  tell(client, everything_so_far(job));",
+          "  tell(client, everything_so_far(job));")]),
     "overlap-forgotten-at-restart": Defect(
         "what must not overlap, and nobody has claimed, is given out at once after a restart",
         [("supervisor/core/claims.cpp",
@@ -428,9 +427,9 @@ SUPERVISOR = {
           "  job.overlap_until = Instant{};\n  // Whoever")]),
     "runnable-not-counted-down": Defect(
         "what has left a band counts there as able to run",
-        [("supervisor/core/dispatch.cpp",
-          "  --job.in_flight;\n  if (hot.missing == 0) note_runnable(hot.band, -1);",
-          "  --job.in_flight;")]),
+        [("supervisor/core/jobs/subtask_machine.cpp",
+          "  if (runnable) bands_.change_runnable(hot.band, -1);\n",
+          "")]),
     "gone-input-not-made-again": Defect(
         "a subtask waits for an input that is lost, and nobody makes it again",
         [("supervisor/core/failures.cpp",
@@ -449,7 +448,7 @@ SUPERVISOR = {
     "made-outputs-not-written": Defect(
         "what a subtask has made counts as empty after a restart",
         [("supervisor/core/reports.cpp",
-          "      if (gate_.durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});\n",
+          "      progress_.write_output(job, {SubtaskIndex{subtask}, output.output, output.bytes});\n",
           "")]),
     "failure-not-charged": Defect(
         "failures count for nothing: a subtask that always fails is run for ever",
@@ -468,9 +467,9 @@ SUPERVISOR = {
           "    if (hot.unplaced <= job.total())\n      become_placeable(job, timer->subtask);")]),
     "made-again-not-waited-for": Defect(
         "readers do not wait for what is made again",
-        [("supervisor/core/failures.cpp",
-          "    ++next.missing;\n    ++next.unplaced;",
-          "    ++next.unplaced;")]),
+        [("supervisor/core/jobs/subtask_machine.cpp",
+          "    if (next.missing++ == 0 && next.phase",
+          "    if (next.missing == 0 && next.phase")]),
     "readers-not-counted-again": Defect(
         "what is made again does not count among the readers of its inputs",
         [("supervisor/core/failures.cpp",
@@ -478,9 +477,9 @@ SUPERVISOR = {
           "")]),
     "cancelled-after-success-told": Defect(
         "a subtask that was told to have succeeded is told to be cancelled when it runs again",
-        [("supervisor/core/progress.cpp",
-          "  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;  // It had",
-          "  // It had")]),
+        [("supervisor/core/jobs/progress_outbox.cpp",
+          "  if (is_visible(job, subtask)) return;\n  ++job.counts.cancelled;",
+          "  ++job.counts.cancelled;")]),
     "recovered-counts-twice": Defect(
         "after a restart the ends that were written count twice",
         [("supervisor/core/recovery.cpp",

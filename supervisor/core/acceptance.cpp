@@ -121,8 +121,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   spec.priority = *scale_of(spec).inside_of_new(spec.priority);  // It was checked.
   Job& job = make_job(std::move(spec), graph, id);
   job.identity = identity;
-  job.followers.push_back(client);
-  indices_.follows.emplace(client, id);
+  progress_.submitted(job, client);
   take_loans(job);
   if (!gate_.durable()) return place_sources(job);
   job.waiting_for_disk = true;

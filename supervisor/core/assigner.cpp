@@ -37,10 +37,10 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > event_.now) {
     PENSTOCK_COVERAGE_MARK("a subtask waits until its lost worker has ended it");
     hot.band = BandSlot::none();
-    hot.phase = SubtaskPhase::Backoff;
+    machine_.transition(job, subtask, SubtaskPhase::Backoff);
     return timers_.add(RetryTimer{until, job.id, subtask, hot.attempt});
   }
-  hot.phase = SubtaskPhase::Placeable;
+  machine_.transition(job, subtask, SubtaskPhase::Placeable);
   const Loan* loan = job.shape->loan_of(subtask);
   hot.band = choose_home(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
@@ -64,7 +64,7 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
     local.push_ahead(job.order_key(subtask));
     enter_waiting(job, hot.band, local);
   }
-  mark_dirty(hot.band);
+  bands_.mark_dirty(hot.band);
   // It may be sent in this very event.
   if (job.shape->has_edges()) job.shape->prefetch_edges(subtask);
 }
@@ -229,7 +229,7 @@ void SupervisorCore::note_load(BandSlot slot, const BandLoad& load) {
   band.load = load;
   band.pressed = used_permille(band) > kPressedPermille;
   band.blocked = load.ready > 0 && load.running < band.slots && load.running < band.runnable;
-  if (band.blocked && !band.offers) offer_excess(slot, true);
+  if (band.blocked && !band.offers) bands_.offer(slot, true);
 }
 
 std::int64_t SupervisorCore::used_permille(const BandEntry& band) {

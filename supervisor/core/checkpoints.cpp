@@ -20,8 +20,7 @@ void SupervisorCore::receive_checkpoint(WorkerSlot slot, Job& job, const Replica
   note_checkpoint(job, subtask, workers_[slot].incarnation);
   if (!gate_.durable()) return;
   if (job.state != JobState::Running) return record_end(job);  // Its outputs are kept, and so is this.
-  job.new_checkpoints.push_back({report.producer.index, workers_[slot].incarnation});
-  count_news(job);  // So that it is written with them.
+  progress_.write_checkpoint(job, {report.producer.index, workers_[slot].incarnation});
 }
 
 void SupervisorCore::note_checkpoint(Job& job, std::uint32_t subtask, Incarnation writer) {
@@ -42,7 +41,7 @@ void SupervisorCore::forget_checkpoint(Job& job, std::uint32_t subtask) {
 
 /// All of the job, before its data is cleared.
 void SupervisorCore::forget_checkpoints(Job& job) {
-  job.new_checkpoints = {};
+  progress_.forget_checkpoints(job);
   for (const auto& [writer, count] : job.data.writers()) {
     const auto known = checkpoints_of_.find(writer);
     known->second -= count;

@@ -114,7 +114,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   if (proof == Proof::None && has_failed(job, subtask, claim.attempt)) return false;
   if (elsewhere) {
     PENSTOCK_COVERAGE_MARK("a success was claimed of what runs elsewhere");
-    leave_band(job, subtask);
+    note_stopped(job, subtask);
     fence(workers_[hot.band].worker, job, subtask, hot.attempt);
   }
   if (hot.attempt > claim.attempt.value()) {
@@ -122,29 +122,11 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
     hot.flags |= SubtaskFlag::kOutrun;
     job.outrun.edit()[SubtaskIndex{subtask}] = hot.attempt;
   }
-  hot.phase = SubtaskPhase::Assigned;
-  hot.band = workers_[slot].bands[claim.band.value()];
-  hot.attempt = claim.attempt.value();
-  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
+  machine_.assign(job, subtask, workers_[slot].bands[claim.band.value()], claim.attempt.value());
   hot.flags |= SubtaskFlag::kAdopted;
-  BandEntry& band = workers_[hot.band];
-  if (band.in_flight == 0) band.progress_at = event_.now;  // How long it has been at it before nobody knows.
-  ++band.in_flight;
-  ++job.in_flight;
-  if (hot.missing == 0) note_runnable(hot.band, 1);
-  if (job.shares != nullptr) {
-    job.shares->change(hot.band, band.kind, [&](BandShare& share) {
-      ++share.in_flight;
-      share.runnable += hot.missing == 0;
-    });
-  }
-  band.assigned.push_back(AssignedRef{job.id, subtask, hot.attempt});
+  workers_[hot.band].assigned.push_back(AssignedRef{job.id, subtask, hot.attempt});
   if (elsewhere) return true;
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
-    SubtaskHot& next = job.hot[successor];
-    if (is_final(next.phase)) continue;
-    if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) become_placeable(job, successor);
-  }
+  machine_.count_assigned(job, subtask, [&](std::uint32_t successor) { become_placeable(job, successor); });
   return true;
 }
 
@@ -223,8 +205,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   --claims_open_;
   for (const BandSlot band : worker.bands) {
     workers_[band].draining = draining || worker.suspected;
-    if (!workers_[band].draining) note_runnable(band, 0);
-    mark_dirty(band);
+    if (!workers_[band].draining) bands_.change_runnable(band, 0);
+    bands_.mark_dirty(band);
   }
   for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
   for (const JobId id : policy_.agenda.in_sight())

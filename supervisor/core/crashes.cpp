@@ -95,7 +95,7 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
     const ClaimedAttempt claim{crash.subtask.index, crash.attempt, BandIndex{0}, ClaimedStage::Running};
     if (adopt(teller, job, claim, Proof::None)) {
       ++job.counts.attempts;
-      leave_band(job, subtask);
+      note_stopped(job, subtask);
       fail_attempt(job, subtask, detail_of(crash), workers_[teller].description.name);
     }
   }
@@ -131,7 +131,7 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
       const bool blamed = is_blamed(crash, ref);
       // It has run, whatever became of it.
       if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;
-      leave_band(job, ref.subtask);
+      note_stopped(job, ref.subtask);
       hold_for_overlap(job, ref.subtask, overlap_over_at(config_, event_.now));
       fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail, workers_[slot].description.name,
                    crash != nullptr && !blamed ? Blame::Others : Blame::Open);

@@ -67,60 +67,17 @@ std::int64_t milli_left(const BandEntry& band, const JobTable& jobs) {
 
 }  // namespace
 
-void SupervisorCore::mark_dirty(BandSlot slot) {
-  BandEntry& band = workers_[slot];
-  if (band.dirty || !band.alive) return;
-  band.dirty = true;
-  dirty_bands_.push_back(slot);
-}
-
-void SupervisorCore::note_ready(BandSlot slot, std::int32_t change) {
-  BandEntry& band = workers_[slot];
-  const bool had_some = band.ready_here > 0;
-  band.ready_here += static_cast<std::uint32_t>(change);
-  if (const bool has_some = band.ready_here > 0; has_some != had_some) {
-    if (has_some)
-      search_.with_ready.insert(slot.value());
-    else
-      search_.with_ready.erase(slot.value());
-  }
-  if (change > 0) mark_dirty(slot);
-}
-
-void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
-  BandEntry& band = workers_[slot];
-  band.runnable += static_cast<std::uint32_t>(change);
-  if (const bool excess = band.runnable > band.slots || band.blocked; excess != band.offers) offer_excess(slot, excess);
-}
-
 // Whatever stands behind something long is moved at last, also where nothing tells that this is long.
 void SupervisorCore::offer_again() {
   if (event_.now < search_.offer_again_at) return;
   search_.offer_again_at = kNever;
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
-    const BandEntry& band = workers_[BandSlot{i}];
-    if (band.alive && !band.offers && (band.runnable > band.slots || band.blocked)) offer_excess(BandSlot{i}, true);
-  }
+  bands_.offer_all();
   search_.hungry_untried = search_.hungry.size();
-}
-
-void SupervisorCore::offer_excess(BandSlot slot, bool offers) {
-  workers_[slot].offers = offers;
-  if (offers)
-    search_.with_excess.insert(slot.value());
-  else
-    search_.with_excess.erase(slot.value());
 }
 
 void SupervisorCore::fill_dirty_bands() {
   ++search_.fill_round;
-  // By index: filling a band may make another one dirty, because successors of what was assigned find their homes.
-  for (std::size_t i = 0; i < dirty_bands_.size(); ++i) {
-    const BandSlot slot = dirty_bands_[i];
-    workers_[slot].dirty = false;
-    if (workers_[slot].alive) fill(slot);
-  }
-  dirty_bands_.clear();
+  bands_.fill_dirty([this](BandSlot band) { fill(band); });
 }
 
 // Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
@@ -140,7 +97,7 @@ void SupervisorCore::help_hungry() {
   search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
   std::uint32_t fed = 0;
   std::size_t unfinished = 0;  // Bands that have not seen all that others keep.
-  while (search_.hungry_untried > 0 && search_.looks_left > 0 && !(search_.with_ready.empty() && search_.with_excess.empty())) {
+  while (search_.hungry_untried > 0 && search_.looks_left > 0 && !bands_.none_to_take()) {
     --search_.hungry_untried;
     const std::uint32_t at = search_.hungry.next_around(search_.hungry_cursor);
     search_.hungry_cursor = at + 1;
@@ -155,10 +112,10 @@ void SupervisorCore::help_hungry() {
     search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
   }
   search_.hungry_untried = std::min(search_.hungry_untried + unfinished, search_.hungry.size());
-  const bool again = search_.ranks.thief.valid() ||
-                     (search_.hungry_untried > 0 && !(search_.with_ready.empty() && search_.with_excess.empty()));
+  const bool again = search_.ranks.thief.valid() || (search_.hungry_untried > 0 && !bands_.none_to_take());
   search_.help_at = again ? later(event_.now, kHelpAgainAfter) : kNever;
-  if (!search_.with_excess.empty() && !search_.hungry.empty()) search_.help_at = std::min(search_.help_at, search_.patient_until);
+  if (!bands_.with_excess().empty() && !search_.hungry.empty())
+    search_.help_at = std::min(search_.help_at, search_.patient_until);
   if (!search_.hungry.empty())
     search_.help_at = std::min({search_.help_at, search_.offer_again_at, search_.ranks.again_at});
 }
@@ -242,7 +199,7 @@ void SupervisorCore::enter_waiting_anew(Job& job) {
     local->set_waiting(false);
     if (local->empty() || !workers_[BandSlot{i}].alive) continue;
     enter_waiting(job, BandSlot{i}, *local);
-    mark_dirty(BandSlot{i});
+    bands_.mark_dirty(BandSlot{i});
   }
 }
 
@@ -250,7 +207,7 @@ void SupervisorCore::enter_waiting_anew(Job& job) {
 void SupervisorCore::keep_ready(Job& job, BandSlot slot, std::uint32_t subtask) {
   LocalSet& local = job.local(slot);
   local.push_ready(job.order_key(subtask));
-  note_ready(slot, 1);
+  bands_.change_ready(slot, 1);
   enter_waiting(job, slot, local);
   if (job.shares != nullptr) [[unlikely]] ask_for_slots(job, slot);
 }
@@ -270,7 +227,7 @@ void SupervisorCore::follow_entitlement(Job& job, BandSlot slot) {
   std::vector<JobId>& entitled = workers_[slot].entitled;
   const bool is_new = std::find(entitled.begin(), entitled.end(), job.id) == entitled.end();
   if (share.limited() && !share.entitled.is_zero() && is_new) entitled.push_back(job.id);
-  mark_dirty(slot);
+  bands_.mark_dirty(slot);
 }
 
 // A job may have slots here while what it could run on them is kept elsewhere.
@@ -337,12 +294,12 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const BandSlot other = current ? left_for(job, slot, workers_, take_ready, may_run) : BandSlot::none();
     if (other.valid()) {
       const bool asks = job.shares->leave_for(slot, other, take_ready, search_.fill_round);
-      if (asks) mark_dirty(other);  // It pulls what it can run, however costly it is to move.
+      if (asks) bands_.mark_dirty(other);  // It pulls what it can run, however costly it is to move.
       break;
     }
     if (take_ready) {
       local.take_ready();
-      note_ready(slot, -1);
+      bands_.change_ready(slot, -1);
     } else {
       local.take_ahead();
     }
@@ -352,7 +309,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     if (job.shares == nullptr || job.shares->left_for_others.empty()) continue;
     if (!job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)].empty()) continue;
     // Nobody is short any more: what was left may be sent ahead.
-    for (const LeftForAnother& left : std::exchange(job.shares->left_for_others, {})) mark_dirty(left.band);
+    for (const LeftForAnother& left : std::exchange(job.shares->left_for_others, {})) bands_.mark_dirty(left.band);
   }
   return used;
 }
@@ -386,41 +343,24 @@ std::uint64_t SupervisorCore::estimate_ns(const Job& job, std::uint32_t subtask)
 }
 
 void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
-  SubtaskHot& hot = job.hot[subtask];
-  BandEntry& band = workers_[slot];
-  if (band.in_flight == 0) band.progress_at = event_.now;
-  hot.phase = SubtaskPhase::Assigned;
-  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
-  if ((hot.flags & SubtaskFlag::kOutrun) != 0)
-    hot.attempt = std::max(hot.attempt, *job.outrun->find(SubtaskIndex{subtask}));
-  hot.attempt = std::max(hot.attempt, attempts_begin_.value()) + 1;
-  ++band.in_flight;
-  ++job.in_flight;
+  const SubtaskHot& hot = job.hot[subtask];
+  std::uint64_t last = hot.attempt;
+  if ((hot.flags & SubtaskFlag::kOutrun) != 0) last = std::max(last, *job.outrun->find(SubtaskIndex{subtask}));
+  machine_.assign(job, subtask, slot, std::max(last, attempts_begin_.value()) + 1);
   ++counters_.assigned;
-  if (hot.missing == 0) note_runnable(slot, 1);
-  if (job.shares != nullptr) [[unlikely]] {
-    job.shares->change(slot, band.kind, [&](BandShare& share) {
-      ++share.in_flight;
-      share.runnable += hot.missing == 0;
-    });
-  }
+  BandEntry& band = workers_[slot];
   if (band.assigned.size() > 2 * std::size_t{band.in_flight} + 64) sweep_assigned(band);
   AssignedRef& ref = band.assigned.emplace_back();
   ref.job = job.id;
   ref.subtask = subtask;
   ref.attempt = hot.attempt;
-  // They come near while the assignment is written.
-  const std::span successors = job.shape->successors(subtask);
-  for (const std::uint32_t successor : successors) {
+  // Successors come near while the assignment is written.
+  for (const std::uint32_t successor : job.shape->successors(subtask)) {
     prefetch_line(&job.hot[successor]);
     job.shape->prefetch(successor);
   }
   write_assignment(job, subtask, slot);
-  for (const std::uint32_t successor : successors) {
-    SubtaskHot& next = job.hot[successor];
-    if (is_final(next.phase)) continue;
-    if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) become_placeable(job, successor);
-  }
+  machine_.count_assigned(job, subtask, [&](std::uint32_t successor) { become_placeable(job, successor); });
 }
 
 void SupervisorCore::sweep_assigned(BandEntry& band) {
@@ -563,26 +503,6 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
                                std::to_string(clock_.unix_ms(job.submitted)));
 }
 
-// The attempt has ended or was given back: the band has room again.
-void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
-  const SubtaskHot& hot = job.hot[subtask];
-  --workers_[hot.band].in_flight;
-  workers_[hot.band].progress_at = event_.now;
-  --job.in_flight;
-  if (hot.missing == 0) note_runnable(hot.band, -1);
-  if (job.shares != nullptr) [[unlikely]] {
-    job.shares->change(hot.band, workers_[hot.band].kind, [&](BandShare& share) {
-      --share.in_flight;
-      share.runnable -= hot.missing == 0;
-    });
-    if ((hot.flags & SubtaskFlag::kStarted) != 0) {
-      --job.shares->at(hot.band).started;
-      subtract(accrue(job).started_rate, rate_of(job, subtask));
-    }
-  }
-  mark_dirty(hot.band);
-}
-
 // True if something was moved to or asked for the band.
 bool SupervisorCore::feed_hungry(BandSlot thief) {
   const std::uint32_t count = workers_.band_slots();
@@ -596,7 +516,7 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
     }
     return false;
   };
-  if (try_all(search_.with_ready, &SupervisorCore::move_homes)) return true;
+  if (try_all(bands_.with_ready(), &SupervisorCore::move_homes)) return true;
   // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
   // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its
   // inputs. And nobody asks again while the answer may be on its way: at the end of a wide graph thousands would pass
@@ -608,7 +528,7 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
     search_.patient_until = std::min(search_.patient_until, patient);
     return false;
   }
-  if (!try_all(search_.with_excess, &SupervisorCore::ask_for_queued)) return false;
+  if (!try_all(bands_.with_excess(), &SupervisorCore::ask_for_queued)) return false;
   band.may_ask_at = later(event_.now, config_.steal_after);
   return true;
 }
@@ -673,7 +593,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   search_.looks_left -= std::min(search_.looks_left, static_cast<std::uint32_t>(looked_at));
   // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
   // unless there was something for another.
-  if (asked == 0 && !for_another) offer_excess(victim, false), again = event_.now;
+  if (asked == 0 && !for_another) bands_.offer(victim, false), again = event_.now;
   if (asked == 0 && again < kNever)
     search_.offer_again_at = std::min(search_.offer_again_at, std::max(again, later(event_.now, kOfferAgainAfter)));
   return asked > 0;

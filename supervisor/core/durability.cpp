@@ -9,39 +9,6 @@
 
 namespace penstock::supervisor {
 
-/// News of subtasks and what is written of them leave together, and one commit of them is under way at a time: a slow
-/// disk makes larger batches, not longer lines.
-bool SupervisorCore::news_must_wait() {
-  if (gate_.progress_is_under_way()) return true;
-  indices_.news_due = kNever;
-  for (const JobId id : indices_.with_news) {
-    if (!jobs_.knows(id)) continue;
-    if (news_are_due(jobs_[id])) return false;
-    indices_.news_due = std::min(indices_.news_due, next_news_of(jobs_[id]));
-  }
-  return true;
-}
-
-void SupervisorCore::record_news(Job& job) {
-  record::SubtasksEnded ended{job.id,
-                              job.counts,
-                              job.news->succeeded,
-                              job.news->cancelled,
-                              job.news->failures,
-                              job.news->outputs,
-                              std::exchange(job.made, {}),
-                              std::exchange(job.new_checkpoints, {})};
-  std::erase_if(ended.checkpoints, [&](const CheckpointPlace& place) {
-    const Incarnation* writer = job.data.checkpoint(place.producer.value());
-    return writer == nullptr || *writer != place.writer;  // It was dropped, or made again meanwhile.
-  });
-  if (job.state != JobState::Running) return;  // The record of its end says it all.
-  const bool nothing = ended.succeeded.empty() && ended.cancelled.empty() && ended.failures.empty() &&
-                       ended.outputs.empty() && ended.made.empty() && ended.checkpoints.empty();
-  if (nothing) return;
-  gate_.write_progress(std::move(ended));
-}
-
 void SupervisorCore::record_change(const Job& job) {
   policy_.agenda.look_at(job.id);  // Whoever has changed it wants to see what follows.
   if (!gate_.durable()) return;
@@ -90,7 +57,7 @@ void SupervisorCore::record_end(const Job& job) {
 
 // The last step of every event. Workers forget their reports only when all that the reports said is on the disk.
 void SupervisorCore::write_what_has_changed() {
-  if (indices_.with_news.empty()) mail_.acknowledge_reports();
+  if (progress_.empty()) mail_.acknowledge_reports();
   for (const JobId brought_by : graphs_.take_forgotten()) gate_.write(record::GraphForgotten{brought_by});
   gate_.commit(!active_.empty());
 }
@@ -116,7 +83,7 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   if (reclaim_end_.ticket && gate_.on_disk(*reclaim_end_.ticket)) end_reclaiming();
 }
 
-// Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.
+// Faults F11, F12: nothing more is promised; what runs goes on, and its progress waits.
 void SupervisorCore::on(supervisor_event::StorageFailed& event) {
   if (gate_.fail(event.error)) {
     audit_.note_trouble("promise nothing", to_string(event.error));

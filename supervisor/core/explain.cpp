@@ -13,19 +13,6 @@ namespace {
 /// Jobs that an alarm of the watchdog names, the best first.
 constexpr std::size_t kNamedMax = 8;
 
-const char* name_of(SubtaskPhase phase) {
-  switch (phase) {
-    case SubtaskPhase::Waiting: return "waiting";
-    case SubtaskPhase::Placeable: return "kept at the supervisor";
-    case SubtaskPhase::Assigned: return "assigned";
-    case SubtaskPhase::Backoff: return "waiting before a retry";
-    case SubtaskPhase::Succeeded: return "succeeded";
-    case SubtaskPhase::Failed: return "failed";
-    case SubtaskPhase::Cancelled: return "cancelled";
-  }
-  return "unknown";
-}
-
 Error not_in_the_graph(const Job& job, const std::string& key) {
   return {ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job.id), "is not in the graph",
           "give its key or its number"};
@@ -80,7 +67,7 @@ Value SupervisorCore::explain_job(Job& job, bool with_relief) {
   std::uint64_t phases[7] = {};
   for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
   for (std::size_t i = 0; i < 7; ++i)
-    if (phases[i] > 0) fields.emplace_back(name_of(static_cast<SubtaskPhase>(i)), phases[i]);
+    if (phases[i] > 0) fields.emplace_back(std::string{to_string(static_cast<SubtaskPhase>(i))}, phases[i]);
   // The best subtask that is neither running nor done tells what holds the job.
   for (std::uint32_t rank = 0; rank < job.total(); ++rank) {
     const std::uint32_t subtask = job.shape->at_rank(rank);
@@ -95,12 +82,9 @@ Value SupervisorCore::explain_job(Job& job, bool with_relief) {
 
 Value SupervisorCore::explain_subtask(Job& job, std::uint32_t subtask) {
   const SubtaskHot& hot = job.hot[subtask];
-  Value::Record fields{{"job", to_string(job.id)},
-                       {"subtask", subtask},
-                       {"key", job.shape->name(subtask)},
-                       {"state", name_of(hot.phase)},
-                       {"attempt", hot.attempt},
-                       {"reason", reason_of(job, subtask)}};
+  Value::Record fields{{"job", to_string(job.id)},        {"subtask", subtask},
+                       {"key", job.shape->name(subtask)}, {"state", std::string{to_string(hot.phase)}},
+                       {"attempt", hot.attempt},          {"reason", reason_of(job, subtask)}};
   if (const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask})) {
     Value::List lines;
     for (const std::string& line : history->lines) lines.emplace_back(line);
@@ -125,7 +109,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
         if (job.hot[predecessor].phase == SubtaskPhase::Succeeded) continue;
         if (shown++ == 3) return reason + " ...";
-        reason += " " + job.shape->name(predecessor) + " (" + name_of(job.hot[predecessor].phase) + ")";
+        reason += " " + job.shape->name(predecessor) + " (" + std::string{to_string(job.hot[predecessor].phase)} + ")";
       }
       return reason;
     }

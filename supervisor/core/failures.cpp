@@ -130,15 +130,9 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
              kDefaultGrace);
 }
 
-// What had succeeded once was told; that stands.
 void SupervisorCore::note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history,
                                  const FailureDetail& detail) {
-  SubtaskFailure failure{SubtaskIndex{subtask}, job.shape->name(subtask), std::move(history), detail};
-  if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
-  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;
-  ++job.counts.failed;
-  job.news.edit().failures.push_back(std::move(failure));
-  count_news(job);
+  progress_.failed(job, {SubtaskIndex{subtask}, job.shape->name(subtask), std::move(history), detail});
 }
 
 // Back to where it can be assigned. Successors that were kept for being assigned after it must wait again. What is
@@ -150,8 +144,7 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
     end_subtask(job, subtask, SubtaskPhase::Cancelled);
     return;
   }
-  unplace_successors(job, subtask);
-  hot.phase = SubtaskPhase::Waiting;
+  machine_.transition(job, subtask, SubtaskPhase::Waiting);
   if (job.data.in_use() && !job.held) {
     const auto predecessors = job.shape->predecessors(subtask);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
@@ -164,37 +157,25 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
 
 // The one place where a subtask becomes final.
 void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase) {
-  if (phase != SubtaskPhase::Succeeded) unplace_successors(job, subtask);
   const FailureDetail* lost = phase == SubtaskPhase::Cancelled ? lost_loan_of(job, subtask) : nullptr;
   if (lost != nullptr) {
     PENSTOCK_COVERAGE_MARK("what was borrowed was lost before it was read");
     phase = SubtaskPhase::Failed;
     note_failed(job, subtask, {lost->message}, *lost);
   }
-  job.hot[subtask].phase = phase;
+  machine_.transition(job, subtask, phase);
   if (!job.thieves->empty()) job.thieves.edit().erase(SubtaskIndex{subtask});
-  if (--job.open == 0) maybe_done_.push_back(job.id);
+  if (job.open == 0) maybe_done_.push_back(job.id);
   note_lent({job.id, SubtaskIndex{subtask}});
-  if (phase == SubtaskPhase::Cancelled) tell_cancelled(job, subtask);
+  if (phase == SubtaskPhase::Cancelled) progress_.cancelled(job, subtask);
   if (phase != SubtaskPhase::Succeeded) release_inputs(job, subtask);
-}
-
-// An assigned subtask is about to be neither assigned nor succeeded.
-void SupervisorCore::unplace_successors(Job& job, std::uint32_t subtask) {
-  if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
-    SubtaskHot& next = job.hot[successor];
-    if (is_final(next.phase)) continue;
-    ++next.unplaced;
-    if (next.phase == SubtaskPhase::Placeable) next.phase = SubtaskPhase::Waiting;
-  }
 }
 
 void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration delay) {
   requeue(job, subtask);
-  SubtaskHot& hot = job.hot[subtask];
+  const SubtaskHot& hot = job.hot[subtask];
   if (hot.phase != SubtaskPhase::Placeable) return;  // It waits for an input anyway, or was cancelled.
-  hot.phase = SubtaskPhase::Backoff;
+  machine_.transition(job, subtask, SubtaskPhase::Backoff);
   timers_.add(RetryTimer{later(event_.now, delay), job.id, subtask, hot.attempt});
 }
 
@@ -207,7 +188,7 @@ void SupervisorCore::run_timers() {
     if (hot.unplaced == 0)
       become_placeable(job, timer->subtask);
     else
-      job.hot[timer->subtask].phase = SubtaskPhase::Waiting;
+      machine_.transition(job, timer->subtask, SubtaskPhase::Waiting);
   }
 }
 
@@ -245,7 +226,7 @@ void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
   cancel_what_cannot_run(job, reopened);
   for (const std::uint32_t done : reopened) {
     if (is_final(job.hot[done].phase)) continue;
-    count_unfinished(job, done);
+    SubtaskMachine::recount(job, done);
     if (job.hot[done].phase == SubtaskPhase::Waiting && job.hot[done].unplaced == 0) become_placeable(job, done);
   }
   raise_to_readers(job, reopened);
@@ -286,36 +267,12 @@ void SupervisorCore::cancel_what_cannot_run(Job& job, const std::vector<std::uin
 void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending) {
   PENSTOCK_COVERAGE_MARK("a lost output is made again");
   ++counters_.recomputed;
-  job.hot[subtask].phase = SubtaskPhase::Waiting;
-  ++job.open;
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
-    SubtaskHot& next = job.hot[successor];
-    if (is_final(next.phase)) continue;
-    if (next.phase == SubtaskPhase::Assigned && next.missing == 0) {
-      note_runnable(next.band, -1);
-      if (job.shares != nullptr) [[unlikely]]
-        job.shares->change(next.band, workers_[next.band].kind, [](BandShare& share) { --share.runnable; });
-    }
-    ++next.missing;
-    ++next.unplaced;
-    if (next.phase == SubtaskPhase::Placeable) next.phase = SubtaskPhase::Waiting;
-  }
-  count_unfinished(job, subtask);
+  machine_.transition(job, subtask, SubtaskPhase::Waiting);
   const auto predecessors = job.shape->predecessors(subtask);
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
     if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     ++job.data.readers(predecessors[k]);
     if (data_is_gone(job, predecessors[k]) && !read_again(job, predecessors[k])) pending.push_back(predecessors[k]);
-  }
-}
-
-void SupervisorCore::count_unfinished(Job& job, std::uint32_t subtask) {
-  SubtaskHot& hot = job.hot[subtask];
-  hot.missing = hot.unplaced = 0;
-  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
-    const SubtaskPhase phase = job.hot[predecessor].phase;
-    hot.missing += phase != SubtaskPhase::Succeeded;
-    hot.unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
   }
 }
 

@@ -67,9 +67,9 @@ std::uint64_t bytes_of(const SubtaskFailure& failure) {
 /// What an ended job takes in memory; on the disk it is less.
 std::uint64_t bytes_of(const Job& job) {
   std::uint64_t sum = sizeof job + sizeof(JobProgress) + job.spec.name.size() + job.spec.owner.size() + job.error->message.size();
-  sum += (job.final_news->succeeded.size() + job.final_news->cancelled.size()) * sizeof(SubtaskRange);
+  sum += (job.outbox.last().succeeded.size() + job.outbox.last().cancelled.size()) * sizeof(SubtaskRange);
   sum += job.outputs.size() * sizeof(OutputLocation);
-  for (const SubtaskFailure& failure : job.failures) sum += bytes_of(failure);
+  for (const SubtaskFailure& failure : job.outbox.failures()) sum += bytes_of(failure);
   return sum + job.keys->bytes();
 }
 

@@ -46,7 +46,7 @@ SupervisorCore::Moved SupervisorCore::move_ready(Job& job, BandSlot from, BandSl
       stays.push_back(key);
       continue;
     }
-    note_ready(from, -1);
+    bands_.change_ready(from, -1);
     if (!current) continue;
     hot.band = to;
     keep_ready(job, to, subtask);
@@ -178,7 +178,7 @@ bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
     const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
     if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
     job.shares->pull_cursor = from.value();
-    mark_dirty(from);  // It has left what this band could begin at once.
+    bands_.mark_dirty(from);  // It has left what this band could begin at once.
     return true;
   }
   return false;

@@ -2,11 +2,8 @@
 #pragma once
 
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "common/base/ids.hpp"
-#include "common/base/time.hpp"
 #include "supervisor/core/active_jobs.hpp"
 #include "supervisor/core/deadlines.hpp"
 #include "supervisor/core/limited_jobs.hpp"
@@ -18,9 +15,6 @@ struct JobIndices {
   Deadlines bands_awaited;                      ///< By `Job::bands_awaited_until`.
   std::set<JobId> with_homeless;                ///< Jobs with subtasks that no present band may have.
   LimitedJobs limited;                          ///< Jobs that have `Job::shares`, by their limits.
-  std::set<std::pair<ClientId, JobId>> follows; ///< `Job::followers`, by client.
-  std::vector<JobId> with_news;                 ///< Jobs whose followers have not been told everything.
-  Instant news_due = kNever;                    ///< When the first of them is to be told.
 };
 
 }  // namespace penstock::supervisor

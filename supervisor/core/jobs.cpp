@@ -41,13 +41,11 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   job.hot.resize(job.shape->size());
   for (const LearnedDuration& learned : graph.learned)
     job.templates.push_back({std::min(learned.runs, kRunsRemembered), learned.mean_ns});
-  job.open = job.total();
-  job.counts.total = job.total();
+  SubtaskMachine::open(job);
   jobs_.add_name(job);
   const std::vector<bool> read = job.spec.keep == Keep::Sinks ? job.shape->read_subtasks() : std::vector<bool>{};
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
-    hot.missing = hot.unplaced = static_cast<std::uint32_t>(job.shape->predecessors(i).size());
     const bool is_read = read.empty() ? !job.shape->successors(i).empty() : read[i];
     if (job.spec.keep == Keep::Sinks && !is_read) hot.flags |= SubtaskFlag::kWanted;
   }
@@ -100,7 +98,7 @@ void SupervisorCore::place_sources(Job& job) {
         become_placeable(job, subtask);
         continue;
       }
-      job.hot[subtask].phase = SubtaskPhase::Placeable;
+      machine_.transition(job, subtask, SubtaskPhase::Placeable);
       job.hot[subtask].band = slot;
       keys.push_back(job.order_key(subtask));
     }
@@ -108,7 +106,7 @@ void SupervisorCore::place_sources(Job& job) {
     if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
     LocalSet& local = job.local(slot);
     for (const std::uint64_t key : keys) local.push_ready(key);
-    note_ready(slot, static_cast<std::int32_t>(keys.size()));
+    bands_.change_ready(slot, static_cast<std::int32_t>(keys.size()));
     enter_waiting(job, slot, local);
     if (job.shares != nullptr) ask_for_slots(job, slot);
   }
@@ -195,7 +193,7 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
       if (job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid()) become_placeable(job, i);
   } else if (const BandSlot home = job.hot[subtask].band;
              job.hot[subtask].phase == SubtaskPhase::Placeable && home.valid()) {
-    if (job.local(home).erase(key_before)) note_ready(home, -1);
+    if (job.local(home).erase(key_before)) bands_.change_ready(home, -1);
     become_placeable(job, subtask);
   }
   if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
@@ -208,7 +206,7 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
 void SupervisorCore::leave_homes(Job& job) {
   for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i)
     if (LocalSet* local = job.find_local(BandSlot{i})) {
-      if (local->ready_count() > 0) note_ready(BandSlot{i}, -static_cast<std::int32_t>(local->ready_count()));
+      if (local->ready_count() > 0) bands_.change_ready(BandSlot{i}, -static_cast<std::int32_t>(local->ready_count()));
       local->clear();
     }
 }
@@ -219,8 +217,8 @@ void SupervisorCore::finish_if_done(Job& job) {
     job.state = JobState::Failed;
   else
     job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
-  if (job.counts.failed > 0 && job.error->message.empty() && !job.failures.empty())
-    job.error = Seldom{why_failed(job.failures.front())};
+  if (job.counts.failed > 0 && job.error->message.empty() && !job.outbox.failures().empty())
+    job.error = Seldom{why_failed(job.outbox.failures().front())};
   job.ended = event_.now;
   progress_at_ = event_.now;
   active_.erase(job.id, job.spec.priority);
@@ -230,16 +228,12 @@ void SupervisorCore::finish_if_done(Job& job) {
   leave_barriers(job);
   leave_policy(job);
   policy_changed();
-  if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
-  job.news = {};
-  job.final_news = Seldom{everything_so_far(job)};
+  progress_.end(job);
   note_lenders(job.id);
   return_loans(job);
-  job.failures = std::exchange(job.final_news.edit().failures, {});  // Once is enough, for as long as it is remembered.
-  job.outputs = std::exchange(job.final_news.edit().outputs, {});
   remember_ended(job);
   learn_durations(job);
-  const bool unneeded = std::exchange(job.release_when_returned, false) && job.followers.empty();
+  const bool unneeded = std::exchange(job.release_when_returned, false) && job.outbox.followers().empty();
   record_end(job);
   if (!job.outputs.empty() || job.borrowers > 0) drop_spare_of(job);
   if (job.outputs.empty()) {
@@ -262,7 +256,7 @@ void SupervisorCore::release_for(Job& job, ClientId client) {
   unfollow(job, client);
   if (job.state != JobState::Running) return release_job(job);
   const bool has_name = job.spec.name != to_string(job.id);
-  if (has_name || !job.followers.empty() || std::exchange(job.release_when_returned, true)) return;
+  if (has_name || !job.outbox.followers().empty() || std::exchange(job.release_when_returned, true)) return;
   record_change(job);
 }
 

@@ -178,7 +178,7 @@ void SupervisorCore::close_shares(Job& job) {
     if (!workers_[WorkerSlot{i}].alive) continue;
     for (const BandSlot band : workers_[WorkerSlot{i}].bands) {
       job.shares->at(band).entitled = MilliSlots::max();
-      mark_dirty(band);
+      bands_.mark_dirty(band);
     }
     if (i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0) send_entitlements(job, WorkerSlot{i});
   }

@@ -186,7 +186,7 @@ Value SupervisorCore::describe_job(const Job& job) const {
     fields.emplace_back("critical_path_s", static_cast<double>(job.shape->critical_path_ns()) / 1e9);
   }
   Value::List failures;
-  for (const SubtaskFailure& failure : job.failures) {
+  for (const SubtaskFailure& failure : job.outbox.failures()) {
     Value::List history;
     for (const std::string& line : failure.history) history.emplace_back(line);
     failures.push_back(Value::Record{{"subtask", failure.subtask.value()},

@@ -60,9 +60,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.state = recovered.everything.state;
   job.counts = recovered.everything.counts;
   if (!(recovered.everything.error == Error{})) job.error = Seldom{recovered.everything.error};
-  job.failures = std::exchange(recovered.everything.failures, {});
-  job.outputs = std::exchange(recovered.everything.outputs, {});
-  job.final_news = Seldom{std::move(recovered.everything)};
+  ProgressOutbox::recover_ended(job, std::move(recovered.everything));
   if (!recovered.keys.empty()) job.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
   job.submitted = clock_.instant_of(recovered.submitted_ms);
   job.ended = clock_.instant_of(recovered.ended_ms);
@@ -120,7 +118,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   }
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
-    if (!is_final(job.hot[i].phase)) count_unfinished(job, i);
+    if (!is_final(job.hot[i].phase)) SubtaskMachine::recount(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
   job.held = reclaiming_;
@@ -140,8 +138,7 @@ void SupervisorCore::end_recovered(Job& job, const SubtaskRange& range, SubtaskP
   for (std::uint32_t i = range.first.value(); i <= range.last.value() && i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
     if (is_final(hot.phase)) continue;
-    hot.phase = phase;
-    --job.open;
+    machine_.transition(job, i, phase);
     if (phase == SubtaskPhase::Succeeded) hot.flags |= SubtaskFlag::kVisible;
     ++(phase == SubtaskPhase::Succeeded   ? job.counts.succeeded
        : phase == SubtaskPhase::Cancelled ? job.counts.cancelled
@@ -158,7 +155,7 @@ void SupervisorCore::apply_ended(Job& job, const record::SubtasksEnded& ended) {
   for (const SubtaskRange& range : ended.cancelled) end_recovered(job, range, SubtaskPhase::Cancelled);
   for (const SubtaskFailure& failure : ended.failures) {
     end_recovered(job, {failure.subtask, failure.subtask}, SubtaskPhase::Failed);
-    if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
+    progress_.recover_failure(job, failure);
   }
   for (const OutputLocation& output : ended.outputs) {
     // It may have been made again elsewhere.

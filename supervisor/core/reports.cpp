@@ -70,7 +70,7 @@ bool SupervisorCore::makes_again(WorkerSlot slot, const Job& job, std::uint32_t 
 }
 
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
-  for (const AttemptTrace& run : reports.traces) job.news.edit().traces.push_back(SubtaskTrace{workers_[slot].id, run});
+  for (const AttemptTrace& run : reports.traces) progress_.add_trace(job, SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
   search_.looks_left += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
@@ -92,7 +92,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     }
     const std::uint32_t subtask = report.subtask.value();
     note_use(job, report);
-    if (report.outcome != Outcome::Started) leave_band(job, subtask);
+    if (report.outcome != Outcome::Started) note_stopped(job, subtask);
     const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
                                !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
     if (told_to_leave) policy_changed();
@@ -145,6 +145,14 @@ void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
   hot.flags |= SubtaskFlag::kStarted;
 }
 
+/// The attempt has ended or was given back: its use of resources is charged no more.
+void SupervisorCore::note_stopped(Job& job, std::uint32_t subtask) {
+  const SubtaskHot& hot = job.hot[subtask];
+  if (job.shares == nullptr || (hot.flags & SubtaskFlag::kStarted) == 0) return;
+  --job.shares->at(hot.band).started;
+  subtract(accrue(job).started_rate, rate_of(job, subtask));
+}
+
 /// What a stale attempt has made. A worker that claims may be the holder of what an earlier attempt of the same
 /// subtask is known to have made; its claim tells.
 void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
@@ -185,7 +193,7 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
     drop_data(job, subtask);
   else if (!outputs.empty())
     want_copies(job, subtask);
-  if ((hot.flags & SubtaskFlag::kVisible) == 0) tell_succeeded(job, subtask);
+  if ((hot.flags & SubtaskFlag::kVisible) == 0) progress_.succeeded(job, subtask);
 }
 
 void SupervisorCore::measure(Job& job, const AttemptReport& report) {
@@ -212,7 +220,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   for (const OutputReport& output : outputs)
     if (output.output < count && output.bytes > 0) {
       job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
-      if (gate_.durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});
+      progress_.write_output(job, {SubtaskIndex{subtask}, output.output, output.bytes});
     }
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
@@ -224,24 +232,20 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   for (const OutputReport& output : outputs) {
     if (output.output >= count || output.bytes <= 0) continue;
     job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
-    job.news.edit().outputs.push_back(job.outputs.back());
+    progress_.add_output(job, job.outputs.back());
   }
 }
 
 void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker) {
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
-    SubtaskHot& next = job.hot[successor];
-    if (is_final(next.phase)) continue;
-    --next.missing;
+  machine_.count_succeeded(job, subtask, [&](std::uint32_t successor) {
+    const SubtaskHot& next = job.hot[successor];
     if (next.phase == SubtaskPhase::Assigned) {
-      if (next.missing == 0) note_runnable(next.band, 1);
-      if (next.missing == 0 && job.shares != nullptr) [[unlikely]]
-        job.shares->change(next.band, workers_[next.band].kind, [](BandShare& share) { ++share.runnable; });
-      if (workers_[next.band].worker != worker) notice(job, subtask, workers_[next.band].worker, workers_[worker].id);
+      const WorkerSlot holder = workers_[next.band].worker;
+      if (holder != worker) notice(job, subtask, holder, workers_[worker].id);
     } else if (next.phase == SubtaskPhase::Placeable && next.missing == 0 && next.band.valid()) {
       keep_ready(job, next.band, successor);
     }
-  }
+  });
 }
 
 // The worker that caches a successor learns that one of its producers has finished elsewhere. `holder` is none if what

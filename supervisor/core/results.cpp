@@ -26,7 +26,7 @@ bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output) {
 
 bool has_succeeded(const Job& job, std::uint32_t subtask) {
   if (!job.hot.empty()) return job.hot[subtask].phase == SubtaskPhase::Succeeded;
-  const std::vector<SubtaskRange>& succeeded = job.final_news->succeeded;
+  const std::vector<SubtaskRange>& succeeded = job.outbox.last().succeeded;
   return std::any_of(succeeded.begin(), succeeded.end(), [&](const SubtaskRange& range) {
     return range.first.value() <= subtask && subtask <= range.last.value();
   });

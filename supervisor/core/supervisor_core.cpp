@@ -27,6 +27,9 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       gate_(durability, event_),
       audit_(config_, gate_, clock_, event_),
       mail_(workers_, gate_, event_),
+      bands_(workers_),
+      machine_(workers_, bands_, event_),
+      progress_(config_, jobs_, gate_, event_),
       questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
       graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
       timers_(rng) {
@@ -54,7 +57,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
     maybe_done_.clear();
   } while (!lent_news_.empty());  // Others waited to borrow from a job that has ended.
   run_policy();
-  send_news();
+  progress_.send_due();
   remove_old_checkpoints();
   mail_.flush();
   if (gate_.durable()) write_what_has_changed();
@@ -64,8 +67,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 std::optional<Instant> SupervisorCore::next_deadline() const {
   Instant next = std::min({watch_at_, search_.help_at, reclaim_end_.until, lenders_given_up_at(), forget_at()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
-  if (!gate_.progress_is_under_way()) next = std::min(next, indices_.news_due);
-  next = std::min({next, timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
+  next = std::min({next, progress_.due(), timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -93,7 +95,7 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   gate_.write_with_next(
       record::WorkerJoined{event.worker, event.incarnation, event.description.name, event.description.shared_storage});
   look_for_old_checkpoints_ = true;
-  for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
+  for (const BandSlot band : workers_[slot].bands) bands_.mark_dirty(band);
   house_homeless();
 }
 
@@ -135,10 +137,8 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
 }
 
 void SupervisorCore::on(supervisor_event::ClientGone& event) {
-  for (auto at = indices_.follows.lower_bound({event.client, JobId{0}}); at != indices_.follows.end() && at->first == event.client;) {
-    const JobId id = (at++)->second;
+  for (const JobId id : progress_.followed_by(event.client))
     if (jobs_.knows(id)) unfollow(jobs_[id], event.client);
-  }
   questions_.client_gone(event.client);
 }
 
@@ -150,7 +150,7 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   end_reclaiming_if_late();
   for (const JobId id : indices_.kept.due_at(event_.now)) {
     Job& job = jobs_[id];
-    if (job.followers.empty() && job.borrowers == 0)
+    if (job.outbox.followers().empty() && job.borrowers == 0)
       release_job(job);
     else  // Someone is still connected, or borrows from it.
       indices_.kept.move(id, job.keep_until, later(event_.now, config_.results_keep));
@@ -289,6 +289,7 @@ void SupervisorCore::check_waiting(Job& job, std::vector<std::uint64_t>& ready) 
 
 void SupervisorCore::validate() const {
   check_checkpoints();
+  progress_.validate();
   std::vector<std::uint64_t> ready(workers_.band_slots());
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
   std::vector<std::uint32_t> runnable(workers_.band_slots());

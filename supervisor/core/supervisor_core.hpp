@@ -11,8 +11,8 @@
 
 #include "supervisor/core/admin/worker_questions.hpp"
 #include "supervisor/core/events.hpp"
-#include "supervisor/core/job_indices.hpp"
-#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/jobs/progress_outbox.hpp"
+#include "supervisor/core/jobs/subtask_machine.hpp"
 #include "supervisor/core/ledger/audit_log.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
@@ -53,7 +53,6 @@ class SupervisorCore {
   std::uint64_t held_bytes() const { return graphs_.held_bytes(); }
 
  private:
-
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
   void on(const supervisor_event::WorkerSaid& event);
@@ -263,17 +262,13 @@ class SupervisorCore {
   bool take_home(Job& job, std::uint32_t& looks);
   bool may_move_home(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief);
   bool pull_home(Job& job, BandSlot slot);
-  void mark_dirty(BandSlot band);
-  void note_ready(BandSlot band, std::int32_t change);
-  void note_runnable(BandSlot band, std::int32_t change);
-  void offer_excess(BandSlot band, bool offers);
-  void leave_band(Job& job, std::uint32_t subtask);
   void sweep_assigned(BandEntry& band);
 
   // Reports: reports.cpp.
   void receive(WorkerSlot slot, const ReportBatch& message);
   void apply(WorkerSlot slot, Job& job, const JobReports& reports);
   void note_started(Job& job, std::uint32_t subtask);
+  void note_stopped(Job& job, std::uint32_t subtask);
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
   void keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs);
@@ -332,14 +327,12 @@ class SupervisorCore {
   void note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history, const FailureDetail& detail);
   void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
   void requeue(Job& job, std::uint32_t subtask);
-  void unplace_successors(Job& job, std::uint32_t subtask);
   void wait_before_retry(Job& job, std::uint32_t subtask, Duration delay);
   void recompute(Job& job, std::uint32_t subtask);
   void raise_to_readers(Job& job, const std::vector<std::uint32_t>& reopened);
   void cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened);
   void reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending);
   bool data_is_gone(const Job& job, std::uint32_t producer) const;
-  void count_unfinished(Job& job, std::uint32_t subtask);
   void run_timers();
   void make_elsewhere(Job& job, std::uint32_t producer);
 
@@ -530,28 +523,14 @@ class SupervisorCore {
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, bool with_relief, Value::Record& fields) const;
 
-  // News for clients: progress.cpp.
+  // Clients that follow jobs: followers.cpp.
   void attach(ClientId client, const AttachJob& message);
   void follow(Job& job, ClientId client);
   void unfollow(Job& job, ClientId client);
   void erase_job(const Job& job);
-  void tell_succeeded(Job& job, std::uint32_t subtask);
-  void tell_cancelled(Job& job, std::uint32_t subtask);
-  void count_news(Job& job);
-  void send_news();
-  void send_news_of(Job& job);
-  bool news_are_due(const Job& job) const;
-  Instant next_news_of(const Job& job) const;
-  /// How many of the configuration's gatherings of news become one: with a journal each costs a commit with its sync,
-  /// about 0.3 ms of processor in a virtual machine, whose interrupts are not cheap.
-  int news_gathered() const { return gate_.durable() ? 4 : 1; }
-  std::uint64_t news_count_max() const { return std::uint64_t{config_.progress_batch_max} * news_gathered(); }
-  JobProgress everything_so_far(const Job& job) const;
   void send_to_client(ClientId client, ToClient message);
 
   // What is written down, and what waits for it: durability.cpp.
-  bool news_must_wait();
-  void record_news(Job& job);
   void record_change(const Job& job);
   void record_change(const Job& job, std::uint32_t subtask);
   void record_end(const Job& job);
@@ -604,6 +583,9 @@ class SupervisorCore {
   JobTable jobs_;
   WorkerTable workers_;
   WorkerMail mail_;
+  BandIndices bands_;
+  SubtaskMachine machine_;
+  ProgressOutbox progress_;
   WorkerQuestions questions_;
 
   // State.
@@ -636,7 +618,6 @@ class SupervisorCore {
   std::deque<LostLife> lost_lives_;          ///< The latest, the first that was lost first.
   std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
   // Scratch, and what is valid during `handle`.
-  std::vector<BandSlot> dirty_bands_;
   std::vector<JobId> maybe_done_;
   std::vector<SubtaskId> lent_news_;             ///< Something has become of these, or of who holds them.
   std::vector<WaitingJobs::Entry> passed_over_;  ///< Jobs from which the band that is being filled can take no more.

@@ -19,11 +19,9 @@ struct RankSearch {
   Instant again_at = kNever;            ///< After a search in vain: until then there is none.
 };
 
-/// State of the search of `SupervisorCore` (dispatch.cpp): bands that have nothing to run, and bands that have too much.
+/// State of the search of `SupervisorCore` (dispatch.cpp): bands that have nothing to run.
 struct WorkSearch {
-  IndexSet hungry;                          ///< Bands with free slots and nothing to run.
-  IndexSet with_ready;                      ///< Bands for which runnable subtasks are kept here.
-  IndexSet with_excess;                     ///< Bands that hold more runnable subtasks than slots.
+  IndexSet hungry;  ///< Bands with free slots and nothing to run.
   std::uint32_t victim_cursor = 0;
   std::uint32_t hungry_cursor = 0;
   std::size_t hungry_untried = 0;           ///< Hungry bands that have not been looked at since something changed.

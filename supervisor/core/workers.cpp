@@ -101,11 +101,11 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     workers_.touch(band);
     if (closed) {
       search_.hungry.erase(band.value());
-      offer_excess(band, false);
+      bands_.offer(band, false);
     } else {
-      note_runnable(band, 0);
+      bands_.change_runnable(band, 0);
     }
-    mark_dirty(band);
+    bands_.mark_dirty(band);
   }
   note_lenders();
   policy_changed();
@@ -126,7 +126,7 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
     const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
     if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band == band) homed.push_back(subtask);
   }
-  note_ready(band, -static_cast<std::int32_t>(local->ready_count()));
+  bands_.change_ready(band, -static_cast<std::int32_t>(local->ready_count()));
   local->clear();
   std::sort(homed.begin(), homed.end());
   homed.erase(std::unique(homed.begin(), homed.end()), homed.end());
@@ -163,9 +163,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   audit_.note_trouble("give up " + worker.description.name, reason);
   for (const BandSlot band : worker.bands) {
     search_.hungry.erase(band.value());
-    search_.with_ready.erase(band.value());
-    workers_[band].blocked = false;  // Else it would be offered again as its attempts leave.
-    offer_excess(band, false);
+    bands_.close(band);
     workers_[band].draining = true;  // Nothing below may choose it any more.
     workers_.touch(band);
   }
@@ -293,8 +291,8 @@ void SupervisorCore::move_outputs(Job& job, std::uint32_t subtask) {
   for (OutputLocation& output : job.outputs) {
     if (output.producer.value() != subtask) continue;
     output.data_address = address;
-    job.news.edit().outputs.push_back(output);
-    count_news(job);
+    progress_.add_output(job, output);
+    progress_.count(job);
   }
 }
 

@@ -89,7 +89,7 @@ void SupervisorHost::plan_client_tick(ClientId id) {
 void SupervisorHost::check_followers() const {
   for (const JobId id : world_.jobs())
     if (const Job* job = core_->find_job(id); job != nullptr)
-      for (const ClientId follower : job->followers)
+      for (const ClientId follower : job->outbox.followers())
         if (!clients_.contains(follower))
           world_.oracle().breach(to_string(id) + " has a follower that is gone");
 }

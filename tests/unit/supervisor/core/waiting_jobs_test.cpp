@@ -259,7 +259,8 @@ TEST(ManyJobs, AClientThatGoesLeavesItsOwnJobsOnly) {
   for (std::uint32_t i = 0; i < 20; ++i) cluster.submit(GraphBuilder{}.add().build(), {}, ClientId{i % 2 + 1});
   cluster.ignore();
   cluster.handle(supervisor_event::ClientGone{ClientId{1}});
-  for (std::uint32_t i = 1; i <= 20; ++i) EXPECT_EQ(cluster.job(i).followers.size(), i % 2 == 1 ? 0U : 1U) << i;
+  for (std::uint32_t i = 1; i <= 20; ++i)
+    EXPECT_EQ(cluster.job(i).outbox.followers().size(), i % 2 == 1 ? 0U : 1U) << i;
 }
 
 }  // namespace
