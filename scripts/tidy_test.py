@@ -369,6 +369,13 @@ class TreeRules(RuleTest):
         long = {"worker/README.md": "x\n" * 15, "worker/core/README.md": "x\n" * 16}
         self.assertEqual(self.found(tidy.rule_readmes, long), ["worker/core/README.md:16"])
 
+    def test_an_event_of_a_core_is_made_by_a_shell(self):
+        files = {"worker/core/events.hpp": "using WorkerEvent = std::variant<worker_event::Tick,\n  worker_event::Lost>;\n",
+                 "worker/core/core.cpp": "void on(worker_event::Lost&);\n",
+                 "worker/actors/host.cpp": "handle(worker_event::Tick{});  // worker_event::Lost\n",
+                 "tests/unit/worker/core/core_test.cpp": "handle(worker_event::Lost{});\n"}
+        self.assertEqual(self.found(tidy.rule_event_sources, files), ["worker/core/events.hpp:2"])
+
     def test_a_coverage_mark_is_a_unique_literal_with_a_test(self):
         path = "worker/core/a.cpp"
         files = {path: 'PENSTOCK_COVERAGE_MARK("lost");\nPENSTOCK_COVERAGE_MARK(name);\nPENSTOCK_COVERAGE_MARK("x");\n',
