@@ -433,8 +433,8 @@ SUPERVISOR = {
     "gone-input-not-made-again": Defect(
         "a subtask waits for an input that is lost, and nobody makes it again",
         [("supervisor/core/failures.cpp",
-          "          data_is_gone(job, predecessors[k]))\n        find_again(job, predecessors[k]);",
-          "          data_is_gone(job, predecessors[k]) && hot.attempt == 0)\n        find_again(job, predecessors[k]);")]),
+          "          DataDirectory::is_gone(job, predecessors[k]))\n        find_again(job, predecessors[k]);",
+          "          DataDirectory::is_gone(job, predecessors[k]) && hot.attempt == 0)\n        find_again(job, predecessors[k]);")]),
     "adopted-sets-no-successor-free": Defect(
         "what stands behind a claimed subtask is never placed",
         [("supervisor/core/claims.cpp",
@@ -447,7 +447,7 @@ SUPERVISOR = {
           "}")]),
     "made-outputs-not-written": Defect(
         "what a subtask has made counts as empty after a restart",
-        [("supervisor/core/reports.cpp",
+        [("supervisor/core/data/data_directory.cpp",
           "      progress_.write_output(job, {SubtaskIndex{subtask}, output.output, output.bytes});\n",
           "")]),
     "failure-not-charged": Defect(

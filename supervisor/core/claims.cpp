@@ -29,7 +29,7 @@ std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, I
   }
   if (!reclaiming_ || reclaim_end_.ticket) {
     PENSTOCK_COVERAGE_MARK("a worker came back late");
-    std::erase_if(lost_writers_, [&](const LostWriter& lost) { return lost.writer == incarnation; });
+    data_.writer_returned(incarnation);
     if (found->shared_storage) gate_.write_with_next(record::WriterForgotten{incarnation});
     found->again = true;
     gate_.write_with_next(*found);  // It was written to be gone.
@@ -97,7 +97,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   for (std::size_t first = 0; first < claimed.data.size();) {
     std::size_t last = first + 1;
     while (last < claimed.data.size() && claimed.data[last].producer == claimed.data[first].producer) ++last;
-    claim_data(slot, job, std::span{claimed.data}.subspan(first, last - first));
+    data_.claim(slot, job, std::span{claimed.data}.subspan(first, last - first));
     first = last;
   }
 }
@@ -158,41 +158,11 @@ void SupervisorCore::claim_end(WorkerSlot slot, Job& job, const AttemptReport& r
   if (adopt(slot, job, claim, proof)) ++counters_.adopted;
 }
 
-/// What the worker holds of one producer's outputs.
-void SupervisorCore::claim_data(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs) {
-  const std::uint32_t subtask = outputs.front().producer.value();
-  // Of a subtask that has not succeeded it is of no use yet, but who waits here may read it; it goes with the job.
-  if (subtask >= job.total() || job.hot[subtask].phase != SubtaskPhase::Succeeded || !job.data.in_use()) return;
-  SubtaskHot& hot = job.hot[subtask];
-  const std::uint16_t count = outputs_of(job, subtask);
-  std::uint32_t missing = 0;
-  for (std::uint16_t output = 0; output < count; ++output) missing += job.data.bytes(*job.shape, subtask, output) > 0;
-  const bool needed = is_needed(job, subtask);
-  for (const ClaimedDatum& datum : outputs) {
-    if (datum.output >= count) continue;
-    if (!needed) mail_.last_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
-    missing -= job.data.bytes(*job.shape, subtask, datum.output) > 0;
-  }
-  if (!needed) return;
-  if (!job.data.gone(subtask)) {
-    if (workers_[hot.band].worker == slot) return;
-    job.data.add_replica(subtask, workers_[slot].id);
-    note_held(slot, job, subtask);
-    return;
-  }
-  if (missing > 0) return;  // A copy of only some of them saves nothing.
-  hot.band = workers_[slot].bands.front();
-  job.data.set_gone(subtask, false);
-  job.data.forget_replicas(subtask);
-  note_held(slot, job, subtask);
-  move_outputs(job, subtask);
-}
-
 void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   WorkerEntry& worker = workers_[slot];
   worker.claiming = false;
   worker.reclaimed = true;
-  look_for_old_checkpoints_ = true;
+  data_.workers_changed();
   // What was ordered counts, whether the order has reached it or not.
   if (worker.drain_order.has_value() && *worker.drain_order != draining) {
     PENSTOCK_COVERAGE_MARK("a drain that was ordered had not reached its worker");
@@ -214,7 +184,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
                                     (job.known_of[slot.value()] & Job::kHeardOf) != 0)
       send_entitlements(job, slot);
   policy_changed();
-  note_lenders();
+  awaited_.all_changed();
   if (!draining) house_homeless();
   if (!reclaiming_) return tell_what_has_finished(slot);
   // Others may be on their way, held up by the same crowd.
@@ -252,7 +222,7 @@ void SupervisorCore::give_up_absent() {
 void SupervisorCore::end_reclaiming() {
   reclaiming_ = false;
   reclaim_end_ = {};
-  note_lenders();
+  awaited_.all_changed();
   policy_changed();
   for (const record::WorkerJoined& absent : expected_) part_with(absent, "did not come back after the restart");
   for (const JobId id : active_.all()) {
@@ -265,7 +235,7 @@ void SupervisorCore::end_reclaiming() {
 /// What it held runs again elsewhere, and nobody fetches from it any more.
 void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a worker did not come back");
-  if (absent.shared_storage) note_lost_writer(absent.incarnation);
+  if (absent.shared_storage) data_.writer_lost(absent.incarnation);
   event_.out->add(
       supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, why, "what it held runs again elsewhere"}});
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
@@ -313,7 +283,7 @@ void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
     for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
       const SubtaskHot& done = job.hot[predecessors[k]];
       if (done.phase != SubtaskPhase::Succeeded) continue;
-      if (!data_is_gone(job, predecessors[k])) {
+      if (!DataDirectory::is_gone(job, predecessors[k])) {
         notice(job, predecessors[k], slot, done.band.valid() ? workers_.worker_of(done.band).id : workers_[slot].id);
       } else if (job.shape->edge_output(job.shape->first_edge(waiter.index.value()) + k) == EdgeKind::kOrderOnly) {
         // What it has made is nowhere, and this one does not read it; another one at this worker may want to.

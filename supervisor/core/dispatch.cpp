@@ -388,7 +388,7 @@ void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot 
   assignment.omitted_inputs = write_inputs(job, subtask, band.worker, batch);
   assignment.input_count = static_cast<std::uint32_t>(batch.inputs.size() - inputs_before);
   for (std::size_t i = inputs_before; i < batch.inputs.size(); ++i)
-    if (batch.inputs[i].place == InputPlace::Remote) introduce_peer(band.worker, batch.inputs[i].location);
+    if (batch.inputs[i].place == InputPlace::Remote) mail_.introduce(band.worker, batch.inputs[i].location);
   const std::string_view payload = job.shape->payload(subtask);
   assignment.payload_bytes = static_cast<std::uint32_t>(payload.size());
   batch.payloads += payload;
@@ -440,17 +440,6 @@ void SupervisorCore::place_input(const Job& job, AssignedInput& input, const Sub
       workers_[producer.band].worker == worker || job.data.is_copied_to(*job.shape, subtask, workers_[worker].id);
   input.place = here ? InputPlace::Here : InputPlace::Remote;
   input.location = here ? workers_[worker].id : workers_[producer.band].id.worker;
-}
-
-// The worker is about to be told of data on another worker: it must know where that is.
-void SupervisorCore::introduce_peer(WorkerSlot slot, WorkerId peer) {
-  WorkerEntry& worker = workers_[slot];
-  if (peer == worker.id || !worker.peers_known.insert(peer, true)) return;
-  const WorkerSlot holder = workers_.find(peer);
-  if (!holder.valid()) return;
-  worker.new_peers.push_back({peer, workers_[holder].description.data_address});
-  worker.has_new_peers = true;
-  mail_.of(slot);
 }
 
 // The last message to the worker if that is a batch of this job with room, else a new one.

@@ -52,8 +52,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     const bool known = producer < job.total() && job.hot[producer].phase == SubtaskPhase::Succeeded;
     // Whoever was thought to hold it does not; the copies that may be left elsewhere are given up with it.
     if (known && job.data.in_use() && !job.data.gone(producer)) {
-      drop_data(job, producer, true);
-      forget_checkpoint(job, producer);
+      data_.drop(job, producer, true);
+      data_.forget_checkpoint(job, producer);
     }
   }
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && detail.failure == FailureClass::InputLost)
@@ -149,7 +149,7 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
     const auto predecessors = job.shape->predecessors(subtask);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
       if (job.shape->edge_output(job.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
-          data_is_gone(job, predecessors[k]))
+          DataDirectory::is_gone(job, predecessors[k]))
         find_again(job, predecessors[k]);
   }
   if (hot.phase == SubtaskPhase::Waiting && hot.unplaced == 0) become_placeable(job, subtask);
@@ -166,9 +166,9 @@ void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase p
   machine_.transition(job, subtask, phase);
   if (!job.thieves->empty()) job.thieves.edit().erase(SubtaskIndex{subtask});
   if (job.open == 0) maybe_done_.push_back(job.id);
-  note_lent({job.id, SubtaskIndex{subtask}});
+  awaited_.changed({job.id, SubtaskIndex{subtask}});
   if (phase == SubtaskPhase::Cancelled) progress_.cancelled(job, subtask);
-  if (phase != SubtaskPhase::Succeeded) release_inputs(job, subtask);
+  if (phase != SubtaskPhase::Succeeded) data_.release_inputs(job, subtask);
 }
 
 void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration delay) {
@@ -190,11 +190,6 @@ void SupervisorCore::run_timers() {
     else
       machine_.transition(job, timer->subtask, SubtaskPhase::Waiting);
   }
-}
-
-bool SupervisorCore::data_is_gone(const Job& job, std::uint32_t producer) const {
-  return job.hot[producer].phase == SubtaskPhase::Succeeded && job.data.in_use() && job.data.gone(producer) &&
-         job.data.total_bytes(*job.shape, producer) > 0;
 }
 
 // Runs a subtask again whose outputs are needed and gone, after those whose outputs it needs itself. No recursion: a
@@ -272,7 +267,8 @@ void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::ui
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
     if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     ++job.data.readers(predecessors[k]);
-    if (data_is_gone(job, predecessors[k]) && !read_again(job, predecessors[k])) pending.push_back(predecessors[k]);
+    if (DataDirectory::is_gone(job, predecessors[k]) && !read_again(job, predecessors[k]))
+      pending.push_back(predecessors[k]);
   }
 }
 

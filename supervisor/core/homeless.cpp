@@ -27,7 +27,7 @@ std::vector<std::uint32_t> SupervisorCore::take_homeless(Job& job) {
 
 void SupervisorCore::house_homeless() {
   read_what_waits();
-  note_lenders();
+  awaited_.all_changed();
   for (const JobId id : std::vector<JobId>{indices_.with_homeless.begin(), indices_.with_homeless.end()})
     house_homeless(jobs_[id]);
 }

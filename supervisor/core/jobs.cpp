@@ -229,13 +229,13 @@ void SupervisorCore::finish_if_done(Job& job) {
   leave_policy(job);
   policy_changed();
   progress_.end(job);
-  note_lenders(job.id);
+  awaited_.all_changed(job.id);
   return_loans(job);
   remember_ended(job);
   learn_durations(job);
   const bool unneeded = std::exchange(job.release_when_returned, false) && job.outbox.followers().empty();
   record_end(job);
-  if (!job.outputs.empty() || job.borrowers > 0) drop_spare_of(job);
+  if (!job.outputs.empty() || job.borrowers > 0) data_.drop_retained(job);
   if (job.outputs.empty()) {
     release_job(job);
   } else {
@@ -286,7 +286,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.locals);
   give_back(job.local_of);
   take_homeless(job);
-  forget_checkpoints(job);
+  data_.forget_checkpoints(job);
   job.data.clear();
   give_back(job.histories);
   give_back(job.thieves);

@@ -52,7 +52,7 @@ Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& 
     if (subtask >= lender.counts.total)
       return refuse(ErrorCode::UnknownKey, "which has only " + std::to_string(lender.counts.total));
     if (lender.state == JobState::Running) {
-      const std::uint16_t count = outputs_of(lender, subtask);
+      const std::uint16_t count = DataDirectory::outputs_of(lender, subtask);
       if (output >= count) return refuse(ErrorCode::UnknownKey, "which makes only " + std::to_string(count));
       if ((lender.hot[subtask].flags & SubtaskFlag::kWanted) == 0)
         return refuse(ErrorCode::WrongState, "which is not kept");
@@ -72,10 +72,7 @@ void SupervisorCore::take_loans(const Job& job) {
 /// It has ended, or never was. A lender that was to be released meanwhile is released now.
 void SupervisorCore::return_loans(const Job& job) {
   if (job.shape == nullptr || job.shape->loans().empty()) return;
-  for (auto entry = awaiting_lent_.begin(); entry != awaiting_lent_.end();) {
-    std::erase_if(entry->second, [&](const SubtaskId& waiter) { return waiter.job == job.id; });
-    entry = entry->second.empty() ? awaiting_lent_.erase(entry) : std::next(entry);
-  }
+  awaited_.forget_waiters(job.id);
   std::erase_if(lenders_drain_until_, [&](const auto& each) { return each.first.job == job.id; });
   for (const JobId id : lenders_of(*job.shape)) {
     if (!jobs_.knows(id)) continue;
@@ -142,37 +139,7 @@ BandSlot SupervisorCore::band_of_lent(Job& job, const Loan& loan) {
 
 /// It has no band now. What becomes of it is decided at the end of this event, when nothing is half done.
 void SupervisorCore::await_lent(const Job& job, const Loan& loan) {
-  awaiting_lent_[loan.lent.producer].push_back({job.id, SubtaskIndex{loan.subtask}});
-  lent_news_.push_back(loan.lent.producer);
-}
-
-/// Something has become of a subtask, which others may wait to borrow from.
-void SupervisorCore::note_lent(const SubtaskId& producer) {
-  if (!awaiting_lent_.empty() && awaiting_lent_.contains(producer)) lent_news_.push_back(producer);
-}
-
-/// The same of all subtasks of a job, or, without one, of workers.
-void SupervisorCore::note_lenders(JobId job) {
-  for (const auto& [producer, waiters] : awaiting_lent_)
-    if (!job.valid() || producer.job == job) lent_news_.push_back(producer);
-}
-
-/// Looks once more at what waits for data of which there is news. What can never come fails.
-void SupervisorCore::settle_loans() {
-  while (!lent_news_.empty()) {
-    std::vector<SubtaskId> news = std::exchange(lent_news_, {});
-    std::sort(news.begin(), news.end());
-    news.erase(std::unique(news.begin(), news.end()), news.end());
-    for (const SubtaskId& producer : news) {
-      const auto found = awaiting_lent_.find(producer);
-      if (found == awaiting_lent_.end()) continue;
-      const std::vector<SubtaskId> waiters = std::exchange(found->second, {});
-      for (const SubtaskId& waiter : waiters) settle_loan(waiter);
-      if (awaiting_lent_[producer].empty()) awaiting_lent_.erase(producer);
-    }
-    // Those that go on waiting were noted once more; nothing has changed for them.
-    std::erase_if(lent_news_, [&](const SubtaskId& id) { return std::binary_search(news.begin(), news.end(), id); });
-  }
+  awaited_.wait(loan.lent.producer, {job.id, SubtaskIndex{loan.subtask}});
 }
 
 void SupervisorCore::settle_loan(const SubtaskId& waiter) {
@@ -205,9 +172,10 @@ SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan)
     if (hot.phase == SubtaskPhase::Cancelled) return never("it was cancelled");
     const bool made = hot.phase == SubtaskPhase::Succeeded;
     if (made && lender.data.bytes(*lender.shape, producer.index.value(), output) == 0) return never("it is empty");
-    if (made && data_is_gone(lender, producer.index.value()) && lender.cancelling && !lender.held)
+    if (made && DataDirectory::is_gone(lender, producer.index.value()) && lender.cancelling && !lender.held)
       return never("it is lost, and its job was cancelled");
-    if (!made || data_is_gone(lender, producer.index.value())) return {false, false, "it is not made yet, or again"};
+    if (!made || DataDirectory::is_gone(lender, producer.index.value()))
+      return {false, false, "it is not made yet, or again"};
   } else if (find_output(loan.lent) == nullptr) {
     return never("nothing of it is kept: it was released, lost, or never made");
   }
@@ -252,7 +220,7 @@ void SupervisorCore::give_up_draining_lenders() {
     const Prospect prospect = prospect_of(job, loan);
     if (!prospect.drains) continue;
     PENSTOCK_COVERAGE_MARK("who lends drains for long");
-    lent_news_.push_back(loan.lent.producer);
+    awaited_.changed(loan.lent.producer);
     fail_loan(job, loan,
               prospect.why + " since " + std::to_string(config_.required_band_wait / std::chrono::seconds{1}) + " s");
   }
@@ -299,8 +267,8 @@ void SupervisorCore::lose_lent(const Loan& loan, WorkerSlot slot) {
   if (lender.hot[subtask].phase != SubtaskPhase::Succeeded || !lender.data.in_use() || lender.data.gone(subtask))
     return;
   if (workers_[lender.hot[subtask].band].worker != slot) return lender.data.remove_replica(subtask, workers_[slot].id);
-  drop_data(lender, subtask, true);
-  forget_checkpoint(lender, subtask);
+  data_.drop(lender, subtask, true);
+  data_.forget_checkpoint(lender, subtask);
   if (!lender.held) find_again(lender, subtask);
 }
 
@@ -309,10 +277,7 @@ void SupervisorCore::check_waiting_loans(const Job& job, std::uint32_t subtask) 
   const Loan* loan = job.shape->loan_of(subtask);
   if (loan == nullptr || job.hot[subtask].band.valid()) return;
   const SubtaskId id{job.id, SubtaskIndex{subtask}};
-  const auto found = awaiting_lent_.find(loan->lent.producer);
-  const bool waits =
-      found != awaiting_lent_.end() && std::find(found->second.begin(), found->second.end(), id) != found->second.end();
-  PENSTOCK_CHECK_MSG(waits, to_string(id));
+  PENSTOCK_CHECK_MSG(awaited_.is_waiting(loan->lent.producer, id), to_string(id));
 }
 
 std::string SupervisorCore::explain_loan(Job& job, const Loan& loan) {

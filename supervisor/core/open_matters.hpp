@@ -29,12 +29,6 @@ struct ReclaimEnd {
   std::optional<std::uint64_t> ticket;  ///< With it is written that those who are missing are gone.
 };
 
-/// A life that may have left checkpoints.
-struct LostWriter {
-  Incarnation writer;
-  bool written = false;
-};
-
 /// Matters that wait until a ticket of the journal is written: the acceptance of a job, the end of a graph's writing,
 /// the loss of a worker.
 struct Acceptance {

@@ -31,8 +31,8 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   clock_ = WallClock{event_.now, event.unix_ms};
   attempts_begin_ = attempts_begin(event.term);
   audit_.recover(event.state.orders);
-  for (const Incarnation writer : event.state.lost_writers) lost_writers_.push_back({writer, true});
-  look_for_old_checkpoints_ = true;
+  for (const Incarnation writer : event.state.lost_writers) data_.recover_lost_writer(writer);
+  data_.workers_changed();
   if (event.state.policy.has_value()) recover_policy(*event.state.policy);
   begin_reclaiming(std::move(event.state.workers));
   GraphsAgain graphs = recover_graphs(event.state.graphs);
@@ -70,7 +70,8 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   if (job.outputs.empty() && !recovered.unneeded) return;
   job.keep_until = later(event_.now, config_.results_keep);
   if (job.outputs.empty()) return;  // They were released.
-  for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
+  for (const CheckpointPlace& place : recovered.checkpoints)
+    data_.note_checkpoint(job, place.producer.value(), place.writer);
   indices_.kept.insert(job.id, job.keep_until);
 }
 
@@ -172,7 +173,7 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
   job.data.open(*job.shape);
   for (const MadeOutput& made : ended.made) {
     const std::uint32_t subtask = made.producer.value();
-    const std::uint16_t count = outputs_of(job, subtask);
+    const std::uint16_t count = DataDirectory::outputs_of(job, subtask);
     if (made.output >= count || made.bytes <= 0 || job.hot[subtask].phase != SubtaskPhase::Succeeded) continue;
     job.data.set_bytes(*job.shape, subtask, made.output, made.bytes);
     job.data.set_gone(subtask, true);
@@ -186,7 +187,8 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
   }
   for (const CheckpointPlace& place : ended.checkpoints) {
     const std::uint32_t subtask = place.producer.value();
-    if (is_needed(job, subtask) && data_is_gone(job, subtask)) note_checkpoint(job, subtask, place.writer);
+    if (DataDirectory::is_needed(job, subtask) && DataDirectory::is_gone(job, subtask))
+      data_.note_checkpoint(job, subtask, place.writer);
   }
 }
 
@@ -248,7 +250,7 @@ std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, s
 /// Places what can be placed, and makes again what is needed and found nowhere.
 void SupervisorCore::resume(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
-    if (is_needed(job, i) && data_is_gone(job, i)) find_again(job, i);
+    if (DataDirectory::is_needed(job, i) && DataDirectory::is_gone(job, i)) find_again(job, i);
   if (job.cancelling) return;  // A lineage was too long.
   place_sources(job);
   for (std::uint32_t i = 0; i < job.total(); ++i)

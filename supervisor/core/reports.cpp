@@ -29,44 +29,12 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   for (const ReplicaReport& replica : message.replicas) {
     if (!jobs_.knows(replica.producer.job)) continue;
     Job& job = jobs_[replica.producer.job];
-    const std::uint32_t subtask = replica.producer.index.value();
-    const bool known = job.data.in_use() && subtask < job.total() && !job.data.gone(subtask);
-    if (replica.checkpoint) {
-      receive_checkpoint(slot, job, replica);
-    } else if (known && (worker.claiming || !is_spare(job, subtask))) {
-      job.data.add_replica(subtask, worker.id);
-      note_held(slot, job, subtask);
-    } else if (!worker.claiming) {
-      PENSTOCK_COVERAGE_MARK("a copy came after its datum was dropped");
-      drop_copy(slot, job, replica);
-    }
+    if (data_.receive(slot, job, replica)) record_end(job);
   }
   for (const BandLoad& load : message.loads)
     if (load.band.value() < worker.bands.size()) note_load(worker.bands[load.band.value()], load);
   if (message.counters.any()) workers_[slot].counters = *message.counters;
-  if (!message.loads.empty()) look_after_spare(slot);
-}
-
-/// Of a datum that was dropped, or lost, meanwhile.
-void SupervisorCore::drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy) {
-  const std::uint32_t subtask = copy.producer.index.value();
-  if (subtask < job.total() && makes_again(slot, job, subtask)) return;
-  mail_.tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{copy.producer.index, copy.output}}});
-}
-
-/// An order to drop a copy that does not count calls it lost while a subtask or the client has still to read the datum:
-/// a successor that waits there with the copy counted down must find it lost.
-bool SupervisorCore::may_be_read(const Job& job, std::uint32_t subtask) {
-  if (subtask >= job.total()) return false;
-  if (job.data.in_use()) return is_needed(job, subtask);
-  return !job.shape->successors(subtask).empty();  // Readers are counted from the first datum on.
-}
-
-/// An order to drop what a worker has of a subtask that it runs once more would arrive after that run and take what it
-/// has made: readers there would wait for ever.
-bool SupervisorCore::makes_again(WorkerSlot slot, const Job& job, std::uint32_t subtask) const {
-  const SubtaskHot& hot = job.hot[subtask];
-  return hot.phase == SubtaskPhase::Assigned && workers_[hot.band].worker == slot;
+  if (!message.loads.empty()) data_.make_room(slot);
 }
 
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
@@ -160,9 +128,11 @@ void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptRe
   const bool claiming = workers_[slot].claiming;
   const std::uint32_t subtask = report.subtask.value();
   if (subtask < job.total())
-    if (makes_again(slot, job, subtask) || (claiming && job.hot[subtask].phase == SubtaskPhase::Succeeded)) return;
+    if (data_.makes_again(slot, job, subtask) || (claiming && job.hot[subtask].phase == SubtaskPhase::Succeeded))
+      return;
   for (const OutputReport& output : outputs)
-    mail_.tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{report.subtask, output.output}}});
+    mail_.tell(slot,
+               DropBatch{job.id, DataDirectory::may_be_read(job, subtask), {DataRef{report.subtask, output.output}}});
 }
 
 bool SupervisorCore::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
@@ -186,13 +156,13 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
   measure(job, report);
   if (report.forward == ForwardResult::Hit) ++job.counts.forward_hits;
   if (report.forward > ForwardResult::Hit) ++job.counts.forward_misses;
-  if (!outputs.empty()) keep_outputs(job, subtask, outputs);
+  if (!outputs.empty()) data_.keep(job, subtask, outputs);
   count_down_successors(job, subtask, slot);
-  release_inputs(job, subtask);
-  if (job.data.in_use() && !is_needed(job, subtask) && !outputs.empty())
-    drop_data(job, subtask);
+  data_.release_inputs(job, subtask);
+  if (job.data.in_use() && !DataDirectory::is_needed(job, subtask) && !outputs.empty())
+    data_.drop(job, subtask);
   else if (!outputs.empty())
-    want_copies(job, subtask);
+    data_.replicate(job, subtask);
   if ((hot.flags & SubtaskFlag::kVisible) == 0) progress_.succeeded(job, subtask);
 }
 
@@ -208,32 +178,6 @@ void SupervisorCore::measure(Job& job, const AttemptReport& report) {
       facts.runs >= 7 ? (measured - mean) / 8 : (measured - mean) / static_cast<std::int64_t>(facts.runs + 1);
   facts.mean_ns = static_cast<std::uint64_t>(mean + change);
   ++facts.runs;
-}
-
-void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs) {
-  if (!job.data.in_use()) {
-    job.data.open(*job.shape);
-    for (std::uint32_t i = 0; i < job.total(); ++i)
-      if (is_final(job.hot[i].phase) && i != subtask) release_inputs(job, i);
-  }
-  const std::uint16_t count = outputs_of(job, subtask);
-  for (const OutputReport& output : outputs)
-    if (output.output < count && output.bytes > 0) {
-      job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
-      progress_.write_output(job, {SubtaskIndex{subtask}, output.output, output.bytes});
-    }
-  job.data.set_gone(subtask, false);
-  job.data.forget_replicas(subtask);
-  forget_checkpoint(job, subtask);  // Of what was made before.
-  note_held(workers_[job.hot[subtask].band].worker, job, subtask);
-  if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
-  std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
-  const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
-  for (const OutputReport& output : outputs) {
-    if (output.output >= count || output.bytes <= 0) continue;
-    job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
-    progress_.add_output(job, job.outputs.back());
-  }
 }
 
 void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker) {
@@ -253,57 +197,16 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
 void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
   InputNoticeBatch& batch = mail_.last<InputNoticeBatch>(to, job.id);
   if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;
-  const std::uint16_t count = outputs_of(job, producer);
+  const std::uint16_t count = DataDirectory::outputs_of(job, producer);
   bool any = false;
   for (std::uint16_t output = 0; output < count; ++output) {
     const std::int64_t bytes = job.data.bytes(*job.shape, producer, output);
     if (bytes == 0) continue;
     batch.notices.push_back(InputNotice{SubtaskIndex{producer}, output, holder, bytes});
-    if (holder.valid()) introduce_peer(to, holder);
+    if (holder.valid()) mail_.introduce(to, holder);
     any = true;
   }
   if (!any) batch.notices.push_back(InputNotice{SubtaskIndex{producer}, EdgeKind::kOrderOnly, holder, 0});
-}
-
-// The subtask is final: it reads its inputs no more. What has lost its last reader is spare.
-void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
-  if (!job.data.in_use()) return;
-  const auto predecessors = job.shape->predecessors(subtask);
-  for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    const std::uint32_t producer = predecessors[k];
-    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
-    if (job.data.readers(producer) > 0) --job.data.readers(producer);
-    if (is_spare(job, producer)) make_spare(job, producer);
-  }
-}
-
-std::uint16_t SupervisorCore::outputs_of(const Job& job, std::uint32_t subtask) {
-  return std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
-}
-
-/// Copies beside the primary one.
-void SupervisorCore::drop_replicas(Job& job, std::uint32_t subtask, bool lost) {
-  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
-  if (replicas == nullptr) return;
-  const BandSlot band = job.hot[subtask].band;
-  for (const WorkerId replica : *replicas) {
-    const WorkerSlot slot = workers_.find(replica);
-    if (!slot.valid() || (band.valid() && slot == workers_[band].worker)) continue;
-    for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
-      if (job.data.bytes(*job.shape, subtask, output) > 0)
-        mail_.last_drops(slot, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
-  }
-  job.data.forget_replicas(subtask);
-}
-
-void SupervisorCore::drop_data(Job& job, std::uint32_t subtask, bool lost) {
-  drop_replicas(job, subtask, lost);
-  for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
-    if (job.data.bytes(*job.shape, subtask, output) > 0)
-      mail_.last_drops(workers_[job.hot[subtask].band].worker, job.id, lost)
-          .data.push_back({SubtaskIndex{subtask}, output});
-  job.data.set_gone(subtask, true);
-  if (!lost) forget_checkpoint(job, subtask);
 }
 
 }  // namespace penstock::supervisor

@@ -30,6 +30,7 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       bands_(workers_),
       machine_(workers_, bands_, event_),
       progress_(config_, jobs_, gate_, event_),
+      data_(config_, workers_, mail_, gate_, jobs_, progress_, awaited_, counters_),
       questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
       graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
       timers_(rng) {
@@ -49,16 +50,16 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
                    !reclaim_end_.ticket);
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
-    settle_loans();
+    awaited_.settle([this](const SubtaskId& waiter) { settle_loan(waiter); });
     fill_dirty_bands();
     help_hungry();
     for (std::size_t i = 0; i < maybe_done_.size(); ++i)
       if (jobs_.knows(maybe_done_[i])) finish_if_done(jobs_[maybe_done_[i]]);
     maybe_done_.clear();
-  } while (!lent_news_.empty());  // Others waited to borrow from a job that has ended.
+  } while (awaited_.any_changed());  // Others waited to borrow from a job that has ended.
   run_policy();
   progress_.send_due();
-  remove_old_checkpoints();
+  data_.remove_old_files();
   mail_.flush();
   if (gate_.durable()) write_what_has_changed();
   event_.out = nullptr;
@@ -94,7 +95,7 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   if (event.description.reclaims) return begin_claim(slot);
   gate_.write_with_next(
       record::WorkerJoined{event.worker, event.incarnation, event.description.name, event.description.shared_storage});
-  look_for_old_checkpoints_ = true;
+  data_.workers_changed();
   for (const BandSlot band : workers_[slot].bands) bands_.mark_dirty(band);
   house_homeless();
 }
@@ -203,25 +204,6 @@ void SupervisorCore::check_homes(Job& job) const {
   }
 }
 
-/// The loss of a worker finds all that was there.
-void SupervisorCore::check_held(const Job& job) const {
-  if (!job.data.in_use()) return;
-  const auto is_noted = [&](WorkerSlot slot, std::uint32_t subtask) {
-    const std::vector<HeldOutput>& held = workers_[slot].held;
-    return std::find(held.begin(), held.end(), HeldOutput{job.id, subtask}) != held.end();
-  };
-  for (std::uint32_t i = 0; i < job.total(); ++i) {
-    const SubtaskHot& hot = job.hot[i];
-    const SubtaskId id{job.id, SubtaskIndex{i}};
-    const bool held = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
-                      job.data.total_bytes(*job.shape, i) > 0 && workers_[hot.band].alive;
-    PENSTOCK_CHECK_MSG(!held || is_noted(workers_[hot.band].worker, i), to_string(id));
-    if (const std::vector<WorkerId>* replicas = job.data.replicas(i))
-      for (const WorkerId replica : *replicas)
-        if (const WorkerSlot slot = workers_.find(replica); slot.valid()) PENSTOCK_CHECK_MSG(is_noted(slot, i), to_string(id));
-  }
-}
-
 /// What may be given to a worker reads nothing that nobody holds, unless there is no worker.
 void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
   const auto predecessors = job.shape->predecessors(subtask);
@@ -229,17 +211,8 @@ void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
     if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     const SubtaskId id{job.id, SubtaskIndex{predecessors[k]}};
     const bool waits = std::find(unread_.begin(), unread_.end(), id) != unread_.end();
-    PENSTOCK_CHECK_MSG(waits || !data_is_gone(job, predecessors[k]), to_string(id));
+    PENSTOCK_CHECK_MSG(waits || !DataDirectory::is_gone(job, predecessors[k]), to_string(id));
   }
-}
-
-/// How many checkpoints of each life of a worker are known is what the jobs know.
-void SupervisorCore::check_checkpoints() const {
-  std::map<Incarnation, std::uint64_t> known;
-  for (const auto& job : jobs_.all())
-    if (job != nullptr)
-      for (const auto& [writer, count] : job->data.writers()) known[writer] += count;
-  PENSTOCK_CHECK(known == checkpoints_of_);
 }
 
 /// What is counted for policy is what a look at all subtasks would find.
@@ -288,7 +261,7 @@ void SupervisorCore::check_waiting(Job& job, std::vector<std::uint64_t>& ready) 
 }
 
 void SupervisorCore::validate() const {
-  check_checkpoints();
+  data_.validate();
   progress_.validate();
   std::vector<std::uint64_t> ready(workers_.band_slots());
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
@@ -335,7 +308,6 @@ void SupervisorCore::validate() const {
     check_eligible_bands(*job);
     check_homes(*job);
     check_waiting(*job, ready);
-    check_held(*job);
   }
   PENSTOCK_CHECK(limited == indices_.limited);
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "supervisor/core/admin/worker_questions.hpp"
+#include "supervisor/core/data/data_directory.hpp"
 #include "supervisor/core/events.hpp"
-#include "supervisor/core/jobs/progress_outbox.hpp"
 #include "supervisor/core/jobs/subtask_machine.hpp"
 #include "supervisor/core/ledger/audit_log.hpp"
 #include "supervisor/core/open_matters.hpp"
@@ -78,11 +78,7 @@ class SupervisorCore {
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
   void rehouse(Job& job, BandSlot band);
-  void note_held(WorkerSlot slot, const Job& job, std::uint32_t subtask);
-  bool holds(WorkerSlot slot, const HeldOutput& held) const;
   void lose_all_data(WorkerSlot slot);
-  void lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot);
-  void move_outputs(Job& job, std::uint32_t subtask);
   void set_draining(WorkerSlot slot, bool draining);
   std::uint64_t clear_worker(WorkerSlot slot);
   void open_or_close_bands(WorkerSlot slot);
@@ -107,9 +103,6 @@ class SupervisorCore {
   bool may_borrow_on(const Loan& loan, BandSlot band);
   BandSlot band_of_lent(Job& job, const Loan& loan);
   void await_lent(const Job& job, const Loan& loan);
-  void note_lent(const SubtaskId& producer);
-  void note_lenders(JobId job = JobId::none());
-  void settle_loans();
   void settle_loan(const SubtaskId& waiter);
   Prospect prospect_of(Job& job, const Loan& loan);
   Instant lenders_given_up_at() const;
@@ -152,7 +145,6 @@ class SupervisorCore {
   bool adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Proof proof);
   void fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt);
   void claim_end(WorkerSlot slot, Job& job, const AttemptReport& report);
-  void claim_data(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs);
   void finish_claim(WorkerSlot slot, bool draining);
   void end_reclaiming_if_complete();
   void end_reclaiming_if_late();
@@ -215,7 +207,6 @@ class SupervisorCore {
   void check_eligible_bands(const Job& job) const;
   void check_homes(Job& job) const;
   void check_waiting(Job& job, std::vector<std::uint64_t>& ready) const;
-  void check_held(const Job& job) const;
   void check_shares(const Job& job) const;
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
@@ -239,7 +230,6 @@ class SupervisorCore {
   void write_assignment(Job& job, std::uint32_t subtask, BandSlot band);
   std::uint16_t write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch) const;
   void place_input(const Job& job, AssignedInput& input, const SubtaskHot& producer, WorkerSlot worker) const;
-  void introduce_peer(WorkerSlot worker, WorkerId peer);
   AssignBatch& open_batch(Job& job, WorkerSlot worker);
   void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;
@@ -271,46 +261,15 @@ class SupervisorCore {
   void note_stopped(Job& job, std::uint32_t subtask);
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
-  void keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs);
-  void drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy);
-  bool makes_again(WorkerSlot slot, const Job& job, std::uint32_t subtask) const;
   void drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report, std::span<const OutputReport> outputs);
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);
-  void release_inputs(Job& job, std::uint32_t subtask);
-  static std::uint16_t outputs_of(const Job& job, std::uint32_t subtask);
-  void drop_replicas(Job& job, std::uint32_t subtask, bool lost);
-  void drop_data(Job& job, std::uint32_t subtask, bool lost = false);
 
-  // What all have read, while there is room: spare_data.cpp.
-  static bool is_needed(const Job& job, std::uint32_t subtask);
-  static bool may_be_read(const Job& job, std::uint32_t subtask);
-  static bool is_spare(const Job& job, std::uint32_t subtask);
-  void make_spare(Job& job, std::uint32_t subtask);
-  bool has_spare_room(const WorkerEntry& worker) const;
-  void look_after_spare(WorkerSlot slot);
-  void drop_spare(WorkerSlot slot, std::size_t count);
-  void drop_spare_of(Job& job);
-
-  // Further copies: copies.cpp.
-  enum class Reads : std::uint8_t { Workers, SharedStorage };
-  WorkerSlot choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others, Reads reads) const;
-  void want_copies(Job& job, std::uint32_t subtask);
-  bool stand_in(Job& job, std::uint32_t subtask);
-
-  // Copies on shared storage: checkpoints.cpp.
-  void receive_checkpoint(WorkerSlot slot, Job& job, const ReplicaReport& report);
-  void note_checkpoint(Job& job, std::uint32_t subtask, Incarnation writer);
-  void forget_checkpoint(Job& job, std::uint32_t subtask);
-  void forget_checkpoints(Job& job);
+  // Lost outputs that have a checkpoint: checkpoints.cpp.
   void find_again(Job& job, std::uint32_t subtask);
   bool read_again(Job& job, std::uint32_t subtask);
   bool somebody_may_work() const;
   void read_what_waits();
-  void note_lost_writer(Incarnation writer);
-  void remove_old_checkpoints();
-  WorkerSlot any_reader() const;
-  void check_checkpoints() const;
   void check_inputs(const Job& job, std::uint32_t subtask) const;
   void measure(Job& job, const AttemptReport& report);
 
@@ -332,7 +291,6 @@ class SupervisorCore {
   void raise_to_readers(Job& job, const std::vector<std::uint32_t>& reopened);
   void cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened);
   void reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending);
-  bool data_is_gone(const Job& job, std::uint32_t producer) const;
   void run_timers();
   void make_elsewhere(Job& job, std::uint32_t producer);
 
@@ -570,8 +528,6 @@ class SupervisorCore {
   std::string reason_of(Job& job, std::uint32_t subtask);
   void watch();
 
-  KeepBatch& tail_of_keeps(WorkerSlot worker, Job& job);
-
   // Constant after construction.
   const SupervisorConfig config_;
 
@@ -586,6 +542,8 @@ class SupervisorCore {
   BandIndices bands_;
   SubtaskMachine machine_;
   ProgressOutbox progress_;
+  AwaitedOutputs awaited_;
+  DataDirectory data_;
   WorkerQuestions questions_;
 
   // State.
@@ -593,11 +551,6 @@ class SupervisorCore {
   ActiveJobs active_;
   std::deque<JobId> ended_;                  ///< Oldest first.
   std::uint64_t ended_bytes_ = 0;            ///< What they take together.
-  std::map<Incarnation, std::uint64_t> checkpoints_of_;  ///< How many by that life of a worker are known to all jobs.
-  std::deque<LostWriter> lost_writers_;      ///< Lives that may have left checkpoints, the first that was lost first.
-  bool look_for_old_checkpoints_ = false;    ///< Something has changed since nothing could be removed.
-  /// Subtasks that borrow and have no band, by what they borrow from.
-  std::map<SubtaskId, std::vector<SubtaskId>> awaiting_lent_;
   std::map<SubtaskId, Instant> lenders_drain_until_;  ///< By waiter; then it fails if its lender still only drains.
   std::vector<SubtaskId> unread_;                     ///< Checkpoints that wait for a worker to stand for them.
   Attempt attempts_begin_ = attempts_begin(1);        ///< Of the state's term.
@@ -619,7 +572,6 @@ class SupervisorCore {
   std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
   // Scratch, and what is valid during `handle`.
   std::vector<JobId> maybe_done_;
-  std::vector<SubtaskId> lent_news_;             ///< Something has become of these, or of who holds them.
   std::vector<WaitingJobs::Entry> passed_over_;  ///< Jobs from which the band that is being filled can take no more.
 };
 

@@ -52,7 +52,7 @@ void SupervisorCore::make_elsewhere(Job& job, std::uint32_t producer) {
   PENSTOCK_COVERAGE_MARK("what could not be reached for long was made again elsewhere");
   job.hot[producer].flags |= SubtaskFlag::kTroubled;
   rule_out_worker(job.histories.edit()[SubtaskIndex{producer}], workers_, holder);
-  drop_data(job, producer, true);
+  data_.drop(job, producer, true);
 }
 
 }  // namespace penstock::supervisor

@@ -44,7 +44,7 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   gate_.write(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,
                                    worker.description.shared_storage, draining, true});
   mail_.tell(slot, Drain{draining});
-  look_after_spare(slot);
+  data_.make_room(slot);
   if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
 }
 
@@ -80,7 +80,7 @@ void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   if (!slot.valid() || workers_[slot].lost || workers_[slot].suspected == event.suspected) return;
   WorkerEntry& worker = workers_[slot];
   worker.suspected = event.suspected;
-  look_for_old_checkpoints_ = true;
+  data_.workers_changed();
   if (event.suspected) {
     PENSTOCK_COVERAGE_MARK("a worker was suspected");
     event_.out->add(
@@ -107,7 +107,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     }
     bands_.mark_dirty(band);
   }
-  note_lenders();
+  awaited_.all_changed();
   policy_changed();
   if (!closed) {
     house_homeless();
@@ -192,14 +192,14 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   }
   questions_.worker_lost(worker.id, reason);
   event_.out->add(supervisor_action::ReleaseWorker{worker.id});
-  if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
+  if (worker.description.shared_storage) data_.writer_lost(worker.incarnation);
   announce_loss(slot);
   workers_.remove(slot);
   for (const auto& [id, kind] : broken)
     if (Job& job = jobs_[id]; job.shares != nullptr)
       give_up_barrier(job, kind, name + ", which held a part of them, was lost");
   for (const JobId id : closed) entitle(jobs_[id]);
-  note_lenders();
+  awaited_.all_changed();
   policy_changed();
   end_reclaiming_if_complete();
 }
@@ -217,26 +217,6 @@ void SupervisorCore::announce_loss(WorkerSlot slot) {
 }
 
 /// Outputs of the subtask, or copies of them, are on the worker from now on.
-void SupervisorCore::note_held(WorkerSlot slot, const Job& job, std::uint32_t subtask) {
-  WorkerEntry& worker = workers_[slot];
-  if (worker.held.size() >= worker.sweep_held_at) {
-    std::erase_if(worker.held, [&](const HeldOutput& held) { return !holds(slot, held); });
-    worker.sweep_held_at = std::max<std::size_t>(64, worker.held.size() * 2);
-  }
-  worker.held.push_back({job.id, subtask});
-  note_lent({job.id, SubtaskIndex{subtask}});
-}
-
-bool SupervisorCore::holds(WorkerSlot slot, const HeldOutput& held) const {
-  if (!jobs_.knows(held.job)) return false;
-  const Job& job = jobs_[held.job];
-  if (!job.data.in_use() || job.shape == nullptr || held.subtask >= job.total() || job.data.gone(held.subtask)) return false;
-  const SubtaskHot& hot = job.hot[held.subtask];
-  if (hot.phase == SubtaskPhase::Succeeded && hot.band.valid() && workers_[hot.band].worker == slot) return true;
-  const std::vector<WorkerId>* replicas = job.data.replicas(held.subtask);
-  return replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[slot].id) != replicas->end();
-}
-
 void SupervisorCore::lose_all_data(WorkerSlot slot) {
   std::vector<HeldOutput> held = std::exchange(workers_[slot].held, {});
   std::sort(held.begin(), held.end());
@@ -244,55 +224,8 @@ void SupervisorCore::lose_all_data(WorkerSlot slot) {
   for (const JobId id : active_.all()) {
     const auto first = std::lower_bound(held.begin(), held.end(), HeldOutput{id, 0});
     const auto last = std::upper_bound(first, held.end(), HeldOutput{id, ~std::uint32_t{0}});
-    lose_data(jobs_[id], {first, last}, slot);
-  }
-}
-
-void SupervisorCore::lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot) {
-  if (!job.data.in_use() || job.shape == nullptr) return;
-  std::vector<std::uint32_t> needed;
-  for (const auto& [id, i] : held) {
-    SubtaskHot& hot = job.hot[i];
-    job.data.remove_replica(i, workers_[slot].id);
-    const bool here = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
-                      workers_[hot.band].worker == slot && job.data.total_bytes(*job.shape, i) > 0;
-    if (!here) {
-      if (hot.phase == SubtaskPhase::Succeeded) want_copies(job, i);
-      continue;
-    }
-    const std::vector<WorkerId>* replicas = job.data.replicas(i);
-    // A replica may hold only some of several outputs; then the subtask counts as lost.
-    const bool saved = replicas != nullptr && !replicas->empty() && job.shape->template_of(i).output_count <= 1;
-    if (saved) {
-      PENSTOCK_COVERAGE_MARK("a replica took the place of a lost output");
-      const WorkerId heir = replicas->front();
-      hot.band = workers_[workers_.find(heir)].bands.front();
-      job.data.remove_replica(i, heir);
-      move_outputs(job, i);
-      want_copies(job, i);
-      continue;
-    }
-    if (is_needed(job, i) && stand_in(job, i)) continue;
-    drop_data(job, i, true);
-    if (!is_needed(job, i)) {
-      PENSTOCK_COVERAGE_MARK("spare data were lost");
-      forget_checkpoint(job, i);
-    } else if (!job.cancelling) {
-      needed.push_back(i);
-    }
-  }
-  for (const std::uint32_t subtask : needed) find_again(job, subtask);
-}
-
-// The copy that took the place of a lost one is elsewhere; the client that wants it must hear where.
-void SupervisorCore::move_outputs(Job& job, std::uint32_t subtask) {
-  if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
-  const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
-  for (OutputLocation& output : job.outputs) {
-    if (output.producer.value() != subtask) continue;
-    output.data_address = address;
-    progress_.add_output(job, output);
-    progress_.count(job);
+    Job& job = jobs_[id];
+    for (const std::uint32_t subtask : data_.lose(job, {first, last}, slot)) find_again(job, subtask);
   }
 }
 

@@ -44,6 +44,16 @@ KeepBatch& WorkerMail::last_keeps(WorkerSlot worker, JobId job, std::size_t size
   return std::get<KeepBatch>(messages.emplace_back(KeepBatch{job, {}}));
 }
 
+void WorkerMail::introduce(WorkerSlot slot, WorkerId peer) {
+  WorkerEntry& worker = workers_[slot];
+  if (peer == worker.id || !worker.peers_known.insert(peer, true)) return;
+  const WorkerSlot holder = workers_.find(peer);
+  if (!holder.valid()) return;
+  worker.new_peers.push_back({peer, workers_[holder].description.data_address});
+  worker.has_new_peers = true;
+  of(slot);
+}
+
 void WorkerMail::flush() {
   for (std::size_t i = 0; i < used_; ++i) flush(boxes_[i]);
   used_ = 0;

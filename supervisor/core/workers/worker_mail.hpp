@@ -35,6 +35,9 @@ class WorkerMail {
   /// The same, with fewer than `size_max` data in it.
   KeepBatch& last_keeps(WorkerSlot worker, JobId job, std::size_t size_max);
 
+  /// The worker is about to be told of data on that peer: it must know where the peer is.
+  void introduce(WorkerSlot worker, WorkerId peer);
+
   /// Hands over everything. With a journal the counts of applied reports wait for `acknowledge_reports`.
   void flush();
   /// Tells workers how many of their reports are applied, as soon as the records of this event are on the disk: until

@@ -1,13 +1,13 @@
-// SupervisorCore: further copies of outputs, so that a lost worker costs no work.
+// DataDirectory: further copies of outputs, so that a lost worker costs no work.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
-#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/data/data_directory.hpp"
 
 namespace penstock::supervisor {
 
-KeepBatch& SupervisorCore::tail_of_keeps(WorkerSlot slot, Job& job) {
-  // It must hear when the job has ended.
+KeepBatch& DataDirectory::last_keeps(WorkerSlot slot, Job& job) {
+  // The worker must hear when the job has ended.
   const WorkerId id = workers_[slot].id;
   if (std::find(job.known_workers.begin(), job.known_workers.end(), id) == job.known_workers.end())
     job.known_workers.push_back(id);
@@ -16,8 +16,8 @@ KeepBatch& SupervisorCore::tail_of_keeps(WorkerSlot slot, Job& job) {
 
 // The first worker from a place on that depends on the subtask alone, so that copies spread; none if there is none that
 // could fetch it, or read it, and has none yet.
-WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others,
-                                         Reads reads) const {
+WorkerSlot DataDirectory::choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others,
+                                        Reads reads) const {
   const std::uint32_t count = workers_.worker_slots();
   const BandSlot band = job.hot[subtask].band;
   const WorkerSlot holder = reads == Reads::Workers ? workers_[band].worker : WorkerSlot::none();
@@ -25,7 +25,7 @@ WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask, 
     const WorkerSlot slot{(subtask + i) % count};
     const WorkerEntry& worker = workers_[slot];
     if (!worker.alive || worker.claiming || slot == holder || worker.bands.empty()) continue;
-    // One that drains, or is being lost: then its bands are closed first.
+    // A worker that drains, or is being lost: then its bands are closed first.
     if (workers_[worker.bands.front()].draining) continue;
     if (worker.description.data_address.empty()) continue;
     if (reads == Reads::SharedStorage && !worker.description.shared_storage) continue;
@@ -34,9 +34,9 @@ WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask, 
   return WorkerSlot::none();
 }
 
-// `replicas`: asks other workers to fetch it, after all that somebody waits for. One that was asked before and has not
-// said so yet may be asked again, which changes nothing.
-void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
+// Copies are fetched after all that subtasks wait for. A worker that was asked before and has not said so yet may be
+// asked again, which changes nothing.
+void DataDirectory::replicate(Job& job, std::uint32_t subtask) {
   const std::uint16_t wanted = job.shape->template_of(subtask).replicas;
   if (wanted <= 1 || job.cancelling || !job.data.in_use() || job.data.gone(subtask) || !is_needed(job, subtask)) return;
   const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
@@ -49,26 +49,38 @@ void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
     if (!slot.valid()) return;  // With fewer workers than copies, what there is must do.
     PENSTOCK_COVERAGE_MARK("a copy was asked for");
     ++counters_.copies_asked;
-    introduce_peer(slot, holder);
-    tail_of_keeps(slot, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, holder, bytes, {}});
+    mail_.introduce(slot, holder);
+    last_keeps(slot, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, holder, bytes, {}});
     others.push_back(workers_[slot].id);
   }
 }
 
-// `checkpoint`: what is on shared storage is as good as here for every worker; one of them stands for it from now on.
-// False if there is none, or no worker to stand for it.
-bool SupervisorCore::stand_in(Job& job, std::uint32_t subtask) {
+/// A replica takes the place of the primary copy. It may hold only some of several outputs; then the subtask's data
+/// count as lost.
+bool DataDirectory::promote_replica(Job& job, std::uint32_t subtask) {
+  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
+  if (replicas == nullptr || replicas->empty() || job.shape->template_of(subtask).output_count > 1) return false;
+  PENSTOCK_COVERAGE_MARK("a replica took the place of a lost output");
+  const WorkerId heir = replicas->front();
+  job.hot[subtask].band = workers_[workers_.find(heir)].bands.front();
+  job.data.remove_replica(subtask, heir);
+  tell_place(job, subtask);
+  replicate(job, subtask);
+  return true;
+}
+
+bool DataDirectory::promote_checkpoint(Job& job, std::uint32_t subtask) {
   const Incarnation* writer = job.data.checkpoint(subtask);
   if (writer == nullptr || job.cancelling) return false;
   const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
   const WorkerSlot heir = choose_keeper(job, subtask, {}, Reads::SharedStorage);
   if (!heir.valid()) return false;
   PENSTOCK_COVERAGE_MARK("a checkpoint took the place of a lost output");
-  tail_of_keeps(heir, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, WorkerId::none(), bytes, *writer});
+  last_keeps(heir, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, WorkerId::none(), bytes, *writer});
   job.hot[subtask].band = workers_[heir].bands.front();
   job.data.set_gone(subtask, false);
   note_held(heir, job, subtask);
-  move_outputs(job, subtask);
+  tell_place(job, subtask);
   return true;
 }
 
