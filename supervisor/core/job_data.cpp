@@ -66,7 +66,7 @@ const std::vector<WorkerId>* JobData::replicas(std::uint32_t subtask) const {
 }
 
 void JobData::set_checkpoint(std::uint32_t subtask, Incarnation writer) {
-  data_.forget_checkpoint(subtask);
+  forget_checkpoint(subtask);
   books_.edit().checkpoints[SubtaskIndex{subtask}] = writer;
   ++books_.edit().writers[writer];
 }
