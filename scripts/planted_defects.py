@@ -310,7 +310,7 @@ SUPERVISOR = {
         "a load report counts as progress: a cluster that stands still is never told of",
         [("supervisor/core/assigner.cpp",
           "  band.load = load;\n",
-          "  band.load = load;\n  progress_at_ = event_.now;\n")]),
+          "  band.load = load;\n  watchdog_.note_progress(event_.now);\n")]),
     "failure-charged-again": Defect(
         "a failure that was written is charged again when its worker repeats it to the next life",
         [("supervisor/core/claims.cpp",

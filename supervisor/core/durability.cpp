@@ -103,7 +103,7 @@ void SupervisorCore::withdraw(JobId id) {
   gate_.withdraw(id);
   active_.erase(id, job.spec.priority);
   leave_policy(job);
-  if (active_.empty()) watch_at_ = kNever;
+  if (active_.empty()) watchdog_.stop();
   jobs_.remove_name(job);
   return_loans(job);
   leave_graph(job);

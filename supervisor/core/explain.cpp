@@ -158,17 +158,12 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
 // Spec: worker 11. Work pending and nothing happening for long is a defect or a cluster that cannot serve the job; the
 // reason is named once.
 void SupervisorCore::watch() {
-  if (active_.empty()) {
-    watch_at_ = kNever;
-    return;
-  }
-  if (event_.now < watch_at_) return;
-  watch_at_ = later(event_.now, config_.watchdog_after);
+  if (active_.empty()) return watchdog_.stop();
+  if (!watchdog_.looks(event_.now)) return;
   bool runs = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     runs = runs || (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].load.running > 0);
-  if (runs || event_.now - progress_at_ < config_.watchdog_after || alerted_for_ == progress_at_) return;
-  alerted_for_ = progress_at_;
+  if (runs || !watchdog_.alarms(event_.now)) return;
   PENSTOCK_COVERAGE_MARK("the watchdog gave alarm");
   ++counters_.watchdog_alerts;
   std::size_t named = 0;

@@ -57,66 +57,18 @@ bool fits(const JobFilter& filter, const Job& job) {
   return filter.name.empty() || matches(filter.name, job.spec.name);
 }
 
-std::uint64_t bytes_of(const SubtaskFailure& failure) {
-  std::uint64_t sum =
-      sizeof failure + failure.name.size() + failure.last.message.size() + failure.last.output_tail.size();
-  for (const std::string& line : failure.history) sum += sizeof line + line.size();
-  return sum;
-}
-
-/// What an ended job takes in memory; on the disk it is less.
-std::uint64_t bytes_of(const Job& job) {
-  std::uint64_t sum = sizeof job + sizeof(JobProgress) + job.spec.name.size() + job.spec.owner.size() + job.error->message.size();
-  sum += (job.outbox.last().succeeded.size() + job.outbox.last().cancelled.size()) * sizeof(SubtaskRange);
-  sum += job.outputs.size() * sizeof(OutputLocation);
-  for (const SubtaskFailure& failure : job.outbox.failures()) sum += bytes_of(failure);
-  return sum + job.keys->bytes();
-}
-
 }  // namespace
 
-/// The job has just ended, or has come back as one that had.
-void SupervisorCore::remember_ended(Job& job) {
-  job.ended_bytes = bytes_of(job);
-  ended_bytes_ += job.ended_bytes;
-  ended_.push_back(job.id);
-}
-
-void SupervisorCore::weigh_ended(Job& job) {
-  ended_bytes_ -= job.ended_bytes;
-  job.ended_bytes = bytes_of(job);
-  ended_bytes_ += job.ended_bytes;
-}
-
 void SupervisorCore::forget_old_jobs() {
-  for (const Job* next = next_to_forget(); next != nullptr; next = next_to_forget()) {
+  while (const Job* next = ended_.due(event_.now)) {
     Job& oldest = jobs_[next->id];
-    const bool too_old = later(oldest.ended, config_.finished_jobs_age_max) <= event_.now;
-    const bool too_many = ended_.size() > config_.finished_jobs_max;
-    const bool too_large =
-        ended_bytes_ > static_cast<std::uint64_t>(config_.finished_jobs_bytes_max) && ended_.size() > 1;
-    if (!too_old && !too_many && !too_large) return;
     const JobId id = oldest.id;
     release_job(oldest);
     jobs_.remove_name(oldest);
-    ended_bytes_ -= oldest.ended_bytes;
-    ended_.erase(std::find(ended_.begin(), ended_.end(), id));
+    ended_.remove(oldest);
     erase_job(oldest);
     gate_.write(record::JobForgotten{id});
   }
-}
-
-/// The one that has ended first of those that lend nothing: who lends is forgotten when the borrowers have ended. Or null.
-const Job* SupervisorCore::next_to_forget() const {
-  for (const JobId id : ended_)
-    if (const Job* job = jobs_.find(id); job->borrowers == 0) return job;
-  return nullptr;
-}
-
-/// When the next ended job is too old.
-Instant SupervisorCore::forget_at() const {
-  const Job* next = next_to_forget();
-  return next == nullptr ? kNever : later(next->ended, config_.finished_jobs_age_max);
 }
 
 // What every answer about a job begins with.
@@ -153,7 +105,7 @@ Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
     if (fits(*filter, jobs_[id])) rows.push_back(describe_row(jobs_[id], filter->ended));
   }
   if (!filter->ended) return Value{std::move(rows)};
-  for (auto id = ended_.rbegin(); id != ended_.rend() && rows.size() < filter->limit; ++id) {
+  for (auto id = ended_.in_order().rbegin(); id != ended_.in_order().rend() && rows.size() < filter->limit; ++id) {
     const Job& job = jobs_[*id];
     if (event_.now - job.ended > filter->since) break;  // They are in the order of their ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));

@@ -54,8 +54,8 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   active_.insert(id, job.spec.priority);
   open_shares(job);
   open_labels(job);
-  progress_at_ = event_.now;
-  if (watch_at_ == kNever) watch_at_ = later(event_.now, config_.watchdog_after);
+  watchdog_.note_progress(event_.now);
+  watchdog_.begin(event_.now);
   return job;
 }
 
@@ -220,7 +220,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   if (job.counts.failed > 0 && job.error->message.empty() && !job.outbox.failures().empty())
     job.error = Seldom{why_failed(job.outbox.failures().front())};
   job.ended = event_.now;
-  progress_at_ = event_.now;
+  watchdog_.note_progress(event_.now);
   active_.erase(job.id, job.spec.priority);
   leave_homes(job);
   charge(job);
@@ -231,7 +231,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   progress_.end(job);
   awaited_.all_changed(job.id);
   return_loans(job);
-  remember_ended(job);
+  ended_.add(job);
   learn_durations(job);
   const bool unneeded = std::exchange(job.release_when_returned, false) && job.outbox.followers().empty();
   record_end(job);
@@ -246,7 +246,7 @@ void SupervisorCore::finish_if_done(Job& job) {
       release_job(job);
     }
   }
-  if (active_.empty()) watch_at_ = kNever;
+  if (active_.empty()) watchdog_.stop();
   forget_old_jobs();
 }
 
@@ -294,7 +294,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.priority_changes);
   give_back(job.cancel_orders);
   if (!had_outputs) return;
-  weigh_ended(job);
+  ended_.weigh(job);
   record_end(job);
 }
 

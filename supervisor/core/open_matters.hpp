@@ -9,7 +9,9 @@
 #include "common/protocol/assign.hpp"
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/ended_jobs.hpp"
 #include "supervisor/core/jobs/retry_timers.hpp"
+#include "supervisor/core/jobs/watchdog.hpp"
 #include "supervisor/core/work_search.hpp"
 #include "supervisor/core/worker_table.hpp"
 

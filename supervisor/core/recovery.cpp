@@ -48,7 +48,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   for (const JobId id : indices_.kept.due_at(kNever))  // The last who borrowed ended while it was being written.
     if (Job& job = jobs_[id]; job.release_when_returned && job.borrowers == 0) release_job(job);
   jobs_.skip_to(event.state.next_job);
-  std::stable_sort(ended_.begin(), ended_.end(), [this](JobId a, JobId b) { return jobs_[a].ended < jobs_[b].ended; });
+  ended_.sort();
   forget_old_jobs();
 }
 
@@ -65,7 +65,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.submitted = clock_.instant_of(recovered.submitted_ms);
   job.ended = clock_.instant_of(recovered.ended_ms);
   jobs_.add_name(job);
-  remember_ended(job);
+  ended_.add(job);
   job.release_when_returned = recovered.unneeded;
   if (job.outputs.empty() && !recovered.unneeded) return;
   job.keep_until = later(event_.now, config_.results_keep);

@@ -64,7 +64,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
                                !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
     if (told_to_leave) policy_changed();
-    progress_at_ = event_.now;
+    watchdog_.note_progress(event_.now);
     switch (report.outcome) {
       case Outcome::Started: note_started(job, subtask); break;
       case Outcome::Succeeded: succeed(job, report, own_outputs, slot); break;

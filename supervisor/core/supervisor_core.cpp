@@ -29,11 +29,13 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       mail_(workers_, gate_, event_),
       bands_(workers_),
       machine_(workers_, bands_, event_),
+      ended_(config_, jobs_),
       progress_(config_, jobs_, gate_, event_),
       data_(config_, workers_, mail_, gate_, jobs_, progress_, awaited_, counters_),
       questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
       graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
-      timers_(rng) {
+      timers_(rng),
+      watchdog_(config.watchdog_after) {
   policy_.config = config.policy;
   policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);
@@ -66,7 +68,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({watch_at_, search_.help_at, reclaim_end_.until, lenders_given_up_at(), forget_at()});
+  Instant next =
+      std::min({watchdog_.look_at(), search_.help_at, reclaim_end_.until, lenders_given_up_at(), ended_.next_due()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   next = std::min({next, progress_.due(), timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
@@ -90,7 +93,7 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   if (known) workers_[slot].drain_order = known->drain;
   note_pools_of(slot);
   mail_.tell(slot, RegisterReply{event.worker});
-  progress_at_ = event_.now;
+  watchdog_.note_progress(event_.now);
   if (event.description.crash) blame(slot, *event.description.crash);
   if (event.description.reclaims) return begin_claim(slot);
   gate_.write_with_next(

@@ -295,11 +295,7 @@ class SupervisorCore {
   void make_elsewhere(Job& job, std::uint32_t producer);
 
   // Jobs that have ended: history.cpp.
-  void remember_ended(Job& job);
-  void weigh_ended(Job& job);
   void forget_old_jobs();
-  const Job* next_to_forget() const;
-  Instant forget_at() const;
   Value::Record first_fields(const Job& job) const;
   Value describe_row(const Job& job, bool with_end) const;
   Result<Value> list_jobs(const AdminRequest& request) const;
@@ -541,6 +537,7 @@ class SupervisorCore {
   WorkerMail mail_;
   BandIndices bands_;
   SubtaskMachine machine_;
+  EndedJobs ended_;
   ProgressOutbox progress_;
   AwaitedOutputs awaited_;
   DataDirectory data_;
@@ -549,19 +546,15 @@ class SupervisorCore {
   // State.
   GraphTable graphs_;
   ActiveJobs active_;
-  std::deque<JobId> ended_;                  ///< Oldest first.
-  std::uint64_t ended_bytes_ = 0;            ///< What they take together.
   std::map<SubtaskId, Instant> lenders_drain_until_;  ///< By waiter; then it fails if its lender still only drains.
   std::vector<SubtaskId> unread_;                     ///< Checkpoints that wait for a worker to stand for them.
   Attempt attempts_begin_ = attempts_begin(1);        ///< Of the state's term.
   PolicyState policy_;
   JobIndices indices_;
   RetryTimers timers_;
+  Watchdog watchdog_;
   WorkSearch search_;
   SupervisorCounters counters_;
-  Instant progress_at_{};                    ///< When anything last ended or started.
-  Instant watch_at_ = kNever;
-  Instant alerted_for_ = kNever;             ///< The `progress_at_` after which the watchdog gave alarm.
   std::deque<Acceptance> accepting_;         ///< Jobs that wait for theirs.
   std::deque<Loss> losses_;                  ///< Workers that are gone, and wait for theirs.
   std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
