@@ -37,8 +37,8 @@ struct LinkActorOptions {
   std::function<void(const Error&)> on_fatal;  ///< There is no way on; called on the loop's thread.
 };
 
-/// Carries `FromWorkerMail` to the supervisor as frames, and brings frames back as `ToWorkerMail` to whoever has sent
-/// `NewLifeMail` last.
+/// Carries `FromWorkerMail` to the supervisor as frames, and brings frames back as `ToWorkerMail` to the sender of the
+/// latest `NewLifeMail`.
 caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options);
 
 }  // namespace penstock::worker

@@ -26,9 +26,9 @@ Packing packing_of(Compression compression) {
   return compression == Compression::On ? Packing::Always : Packing::WherePays;
 }
 
-/// Owns one life of the worker after the other, and routes between it, the supervisor, commands and data.
+/// Owns one incarnation of the worker after the other, and routes between it, the supervisor, commands and data.
 class WorkerActor {
-  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< What runners use, what others map.
+  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< Memory of runners and mappings.
 
  public:
   explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
@@ -80,7 +80,7 @@ class WorkerActor {
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
   }
 
-  // Before anybody uses the store.
+  // Called before any thread uses the store.
   void add_devices() {
     const std::string library = environment_value("PENSTOCK_CUDA_LIBRARY");
     for (const BandDescription& band : options_.bands) {
@@ -96,7 +96,7 @@ class WorkerActor {
   }
 
   Result<void> serve_data() {
-    if (embedded_) return {};  // Everybody shares the store.
+    if (embedded_) return {};  // All embedded workers share the store.
     TransferOptions transfer;
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
@@ -154,8 +154,9 @@ class WorkerActor {
                                                   1, FromWorker{std::move(description)})});
   }
 
-  // Everything that this life runs has been given to others. What cannot be killed is waited for, on another thread;
-  // only then is there a next life: slots are never used twice.
+  // The dispatched subtasks of this incarnation have been given to other workers. Its runs are killed, and those that
+  // cannot be killed are waited for on another thread. The next incarnation begins after that: a slot is never used
+  // twice.
   void end_life(Incarnation life, const std::string& why) {
     if (life != life_ || host_ == nullptr) return;
     log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");

@@ -1,4 +1,4 @@
-// What a command reads from its standard input.
+// The standard input of a command.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class InputFeed {
  public:
   void add(std::string text);
   void add(BlobPtr blob);
-  /// Everything is written, or nobody reads.
+  /// All is written, or the reader has closed the pipe.
   bool finished() const { return parts_.empty(); }
 
   /// Makes the pipe; returns the reader's end. Error: ResourceExhausted.
