@@ -9,13 +9,13 @@
 
 namespace penstock {
 
-/// Smallest item first by `operator<` of `Item`; among equal ones those that came in order leave in that order.
+/// Smallest item first by `operator<` of `Item`; equal items of the run leave in their order of arrival.
 ///
 /// An item that is not smaller than the last of the run is appended to the run, a sorted list: batches arrive sorted by
 /// priority, so most items never see a heap. All others go to a 4-ary heap (half the depth of a binary one, and the
-/// four children share a cache line). One that is smaller than the first of the run takes the place before it, if one
-/// has left there: what was taken on trial comes back cheaply. The smallest item is the better of the two fronts. An
-/// item that leaves the run from its middle stays as a dead place until the front passes it.
+/// four children share a cache line). An item that is smaller than the first of the run takes the place before it, if
+/// an item has left there: taking an item on trial and putting it back is cheap. The smallest item is the better of the
+/// two fronts. An item that leaves the run from its middle stays as a dead place until the front passes it.
 ///
 /// `Track` is called as `track(item, position)` whenever an item comes to rest, so that its owner can later name it for
 /// `update` or `erase`; `kNowhere` means that it has left. A position says nothing about the order.
@@ -115,7 +115,7 @@ class Heap {
     bool alive = true;
   };
 
-  // Positions in the run count everything that was ever appended, so that they stay when its front is cut off.
+  // Positions in the run count everything that was ever appended, so that they stay valid when its front is cut off.
   static bool in_run(std::uint32_t position) { return (position & kRunBit) != 0; }
   std::uint32_t position_of(std::size_t index) const { return kRunBit | (cut_ + static_cast<std::uint32_t>(index)); }
   std::size_t index_of(std::uint32_t position) const { return (position - cut_) & ~kRunBit; }
@@ -170,8 +170,9 @@ class Heap {
     put(position, item);
   }
 
-  // The last item takes the place of one that has left. It nearly always belongs near the bottom, so the hole sinks
-  // there first, without asking the item at each level (Wegener's bottom-up heapsort), and the item rises from it.
+  // The last item fills the hole of an item that has left. The last item nearly always belongs near the bottom, so the
+  // hole sinks there first, without comparing the item at each level (Wegener's bottom-up heapsort), and the item rises
+  // from it.
   void refill(std::uint32_t hole, const Item& item) {
     for (std::uint32_t best = best_child(hole); best != kNowhere; best = best_child(hole)) {
       put(hole, items_[best]);

@@ -37,7 +37,7 @@ struct WireConfig {
   std::uint32_t turn_bytes_max = 256U << 10U;
 };
 
-/// What a graph may be at most.
+/// Limits of a graph.
 struct GraphLimits {
   std::uint32_t subtasks_max = 50'000'000;
   std::uint64_t edges_max = 400'000'000;
@@ -92,7 +92,8 @@ struct SupervisorConfig {
   Duration reclaim_wait = std::chrono::milliseconds{1500};
   std::uint32_t messages_together_max = 8;
   PolicyConfig policy;  ///< `[policy]`: a part of its own in the file.
-  /// Of `[link]`, `silence_max` and `reconnect_grace`: a worker to which nothing came through for so long is lost.
+  /// `silence_max` and `reconnect_grace` of `[link]` together: a worker is lost after so long without a message from
+  /// it.
   Duration worker_lost_after = std::chrono::milliseconds{10500};
   Duration overlap_margin = std::chrono::seconds{2};
 };
@@ -101,9 +102,9 @@ struct SupervisorConfig {
 enum class Compression : std::uint8_t {
   Off = 0,
   Auto = 1,  ///< To another host, where that is quicker.
-  On = 2,    ///< Whatever shrinks.
+  On = 2,    ///< All chunks that shrink.
 };
-/// What a person writes for each value of an enumeration, in its order.
+/// The words for the values of an enumeration, in its order.
 constexpr std::array<const char*, 3> names_of(Compression) { return {"off", "auto", "on"}; }
 
 /// Decisions of a worker.
@@ -160,8 +161,8 @@ struct WorkerConfig {
   Duration runner_start_max = std::chrono::seconds{60};
   std::uint32_t operator_crashes_max = 60;
   std::uint32_t descriptors_spared = 512;
-  /// Of `[link]`, `silence_max`: a worker of which its supervisor has heard nothing for so long ends its runs with
-  /// `overlap = "never"`.
+  /// `silence_max` of `[link]`: a worker ends its runs with `overlap = "never"` when its supervisor has heard nothing
+  /// of it for so long.
   Duration cut_off_after = std::chrono::seconds{10};
 };
 

@@ -30,7 +30,7 @@ class NoClock final : public caf::actor_clock {
   void cancel_all() override {}
 };
 
-/// A CAF scheduler whose one worker is a `Loop`. (tidy: foreign-file scheduler)
+/// A CAF scheduler with a `Loop` as its one worker. (tidy: foreign-file scheduler)
 class LoopScheduler final : public caf::scheduler::abstract_coordinator {
  public:
   LoopScheduler(caf::actor_system& system, Loop& loop) : abstract_coordinator(system), loop_(loop), unit_(system, *this) {}

@@ -44,7 +44,7 @@ bool lists(std::string_view names, std::string_view wanted) {
 }
 
 struct Mount {
-  std::string_view root;  ///< Which group its top is.
+  std::string_view root;  ///< The group at the top of the mount.
   std::string_view point;
 };
 

@@ -28,7 +28,8 @@ std::string print_table(const char* name, const char* about, Config config) {
     const std::string_view unit = setting.unit;
     const bool shown = unit != "duration" && unit != "bytes";
     text += std::string{"# "} + setting.meaning + ".";
-    if constexpr (!std::is_enum_v<std::remove_cvref_t<decltype(value)>>)  // Whose meaning names its words.
+    // The meaning of an enumeration names its words.
+    if constexpr (!std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
       text += " " + (shown ? std::string{unit} + ", " : std::string{}) + "from " + text_of(setting.unit, minimum) +
               " to " + text_of(setting.unit, maximum) + ".";
     text += std::string{"\n"} + setting.name + " = " + text_of(setting.unit, value) + "\n";
@@ -118,7 +119,7 @@ std::string print_limits(const JobLimits& limits) {
          print_amount("gpu_slots_max", limits.gpu_slots_max, kUnbounded);
 }
 
-/// Behind its pool, whose table it is a part of.
+/// Printed after its pool, because it is a part of the pool's table.
 std::string print_factors(const FactorConfig& factors) {
   const FactorConfig own;
   if (factors == own) return {};

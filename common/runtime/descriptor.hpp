@@ -1,4 +1,4 @@
-// File descriptors: who owns one, and how the loop waits for one.
+// File descriptors: their ownership, and waiting for them in a loop.
 #pragma once
 
 #include <functional>

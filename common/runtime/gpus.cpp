@@ -164,7 +164,7 @@ Result<std::vector<FoundGpu>> find_gpus(const GpuSearch& search) {
   if (const Result<void> opened = library.open(search.library.empty() ? "libnvidia-ml.so.1" : search.library);
       !opened) {
     if (!search.library.empty()) return opened.error();
-    // Most hosts have none, which is no news; a library whose driver is silent is.
+    // A missing library is normal on most hosts; a library without an answering driver is logged.
     if (opened.error().message.find("cannot be loaded") == std::string::npos)
       log_error(LogLevel::Warn, "no gpus", opened.error());
     return std::vector<FoundGpu>{};

@@ -1,4 +1,4 @@
-// Where the kernel gives large pages to those who ask (transparent huge pages set to `madvise`), this asks.
+// Asks for large pages where the kernel gives them on request (transparent huge pages set to `madvise`).
 #include <sys/mman.h>
 
 #include "common/base/large_array.hpp"

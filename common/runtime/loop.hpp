@@ -27,7 +27,7 @@ class Loop {
 
   /// Runs on the calling thread until `stop`.
   void run();
-  /// One turn, without waiting; true if there was something to do. For whoever ends what lives on a loop that has stopped.
+  /// One turn, without waiting; true if there was something to do. For cleaning up after a loop that has stopped.
   bool turn();
   /// From any thread: makes `run` return after the present turn.
   void stop();

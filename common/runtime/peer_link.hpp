@@ -33,12 +33,12 @@ class PeerLink {
   void set_on_suspicion(OnSuspicion on_suspicion) { on_suspicion_ = std::move(on_suspicion); }
   /// Told when the peer has acknowledged frames. Must not destroy the link.
   void set_on_acknowledged(std::function<void()> on_acknowledged) { on_acknowledged_ = std::move(on_acknowledged); }
-  /// Told when the peer is known to have heard what was sent at that time. Must not destroy the link.
+  /// Called when the peer is known to have received all that was sent before `sent`. Must not destroy the link.
   void set_on_heard(std::function<void(Instant sent)> on_heard) { on_heard_ = std::move(on_heard); }
-  /// Takes over a connection whose introduction is done. An older one is dropped.
+  /// Takes over a connection after its introduction. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
-  /// For whoever handles messages: see `Connection::weigh`.
+  /// For the code that handles messages: see `Connection::weigh`.
   void weigh(std::size_t bytes) {
     if (connection_ != nullptr) connection_->weigh(bytes);
   }

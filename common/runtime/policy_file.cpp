@@ -113,7 +113,7 @@ class Fields {
     return node->as_table();
   }
   const std::string& path() const { return path_; }
-  /// How much is whose beyond all guarantees, in words for weights.
+  /// The weight for slots beyond all guarantees, as a word.
   void over_quota(const char* name, std::int64_t& weight) {
     const toml::node* node = take(name);
     if (node == nullptr) return;
@@ -191,7 +191,7 @@ void read_limits(Fields& fields, JobLimits& limits) {
 Result<void> read_qos(Fields fields, PolicyConfig& config) {
   QosConfig level;
   fields.text("name", level.name);
-  // What is not said of a level that is there by itself stays as it is.
+  // Fields that the file leaves out of a built-in level keep their values.
   if (const QosConfig* own = find_qos(PolicyConfig{}, level.name); own != nullptr && !level.name.empty()) level = *own;
   fields.thousandths("factor", level.factor);
   fields.texts("users", level.users);

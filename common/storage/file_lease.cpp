@@ -116,7 +116,7 @@ Result<std::unique_ptr<FileLease>> FileLease::claim(const std::string& directory
   }
   if (const Result<void> renewed = lease->renew(); !renewed) return renewed.error();
   ::fsync(file);
-  // One who was slow between looking and making may have made a number that others have passed.
+  // This process may have been slow between looking and making, and made a number that others have passed.
   if (const std::vector<std::uint64_t> after = numbers_in(directory); !after.empty() && after.back() > newest + 1) {
     ::unlink(path.c_str());
     return held_by(directory, after.back());
@@ -129,7 +129,7 @@ FileLease::FileLease(std::string directory, std::string owner, std::uint64_t num
 
 FileLease::~FileLease() { ::close(file_); }
 
-// Ascending: whoever has one of them finds the next number until its own is gone.
+// In ascending order: an earlier holder finds the next number until its own is gone.
 void FileLease::settle() {
   for (const std::uint64_t number : numbers_in(directory_))
     if (number < number_) ::unlink(path_of(directory_, number).c_str());
