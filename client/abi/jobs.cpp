@@ -29,7 +29,7 @@ using penstock::abi::texts_of;
 
 namespace {
 
-/// Longer than anybody waits, and short enough to be added to the time of day.
+/// Longer than any wait, and short enough to be added to the time of day.
 constexpr std::int64_t kForeverNs = std::int64_t{1000} * 24 * 3600 * 1'000'000'000;
 
 Duration limit_of(int64_t timeout_ns) {
@@ -42,7 +42,7 @@ penstock_counts counts_of(const penstock::JobCounts& counts) {
   return {counts.total, counts.succeeded, counts.failed, counts.cancelled, counts.assigned, counts.attempts};
 }
 
-/// News with what they point to.
+/// News with all that their pointers point to.
 struct NewsBox : penstock_news {
   JobProgress progress;
   std::vector<penstock_range> succeeded_ranges;
@@ -93,7 +93,7 @@ const penstock_news* box_up(JobProgress&& progress) {
   return box.release();
 }
 
-/// What policy is told of a job. Error: InvalidArgument.
+/// The policy part of the options of a job. Error: InvalidArgument.
 Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   const auto refused = [](const char* subject, const char* message) {
     return Error{ErrorCode::InvalidArgument, subject, message, {}};
@@ -131,7 +131,7 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   return policy;
 }
 
-/// As the first version of the interface had it.
+/// The size of the options in the first version of the interface.
 constexpr std::size_t kJobOptionsBytesMin = offsetof(penstock_job_options, project);
 
 Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {

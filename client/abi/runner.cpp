@@ -57,7 +57,7 @@ struct penstock_runner {
   std::map<std::uint64_t, std::string> programs;
   std::uint64_t generation = 1;
 
-  // What was received: runs before `next` have ended.
+  // The received message: runs before `next` have ended.
   penstock::ToRunner message;
   std::vector<Descriptor> descriptors;
   std::size_t next = 0;
@@ -71,14 +71,14 @@ struct penstock_runner {
   std::string attempt_text;
   penstock::abi::MemoryPeak peak;
 
-  // What is not told yet, with the memory that it shows.
+  // Ends that were not sent yet, with the memory that they refer to.
   RunnerEnds ends;
   penstock::Instant first_end{};
   std::vector<std::unique_ptr<std::byte[]>> inline_outputs;
   std::vector<MemorySegment> segments;
 };
 
-// An output that was filled after a segment was made for it is sealed before it leaves.
+// An output that was filled after its segment was made is sealed before it is sent.
 Result<void> penstock_runner::tell() {
   if (ends.ends.empty()) return {};
   std::vector<int> numbers;
@@ -160,7 +160,7 @@ void penstock_runner::end_run(bool succeeded) {
   ++next;
 }
 
-// Its bytes are the caller's, who may use them for something else before the end is told.
+// Copies the bytes, because the caller may reuse its memory before the end is sent.
 void penstock_runner::keep_alive(RunnerOutput& output) {
   auto copy = std::make_unique<std::byte[]>(output.datum.bytes.size());
   std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());
@@ -172,13 +172,13 @@ namespace {
 
 Error no_run() { return {ErrorCode::WrongState, "runner", "has no run", "call penstock_runner_next first"}; }
 
-/// A function that forks and comes back twice would end its run twice, and take runs from itself.
+/// A function that forks and returns twice would end its run twice, and take the runs of the parent.
 bool is_forked(const penstock_runner& runner) { return runner.process != ::getpid(); }
 Error forked() {
   return {ErrorCode::WrongState, "runner", "is another process's: this one was forked from it", "end the child"};
 }
 
-/// Tells the ends if it is time: nothing else to do, many, or the first of them is old.
+/// Sends the ends if it is time: no other work, many ends, or the first of them is old.
 std::int32_t tell_if_due(penstock_runner& runner) {
   const bool due = runner.next == runner.message.runs.size() || runner.ends.ends.size() >= kEndsMax ||
                    runner.segments.size() + 1 >= RunnerChannel::kDescriptorsMax ||
