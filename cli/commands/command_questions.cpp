@@ -24,7 +24,7 @@ struct Flag {
   const char* help;
 };
 
-/// One question: its operands and flags travel to the supervisor as they were typed.
+/// One question: its operands and flags are sent to the supervisor as they were typed.
 struct Question {
   const char* name;
   const char* help;
@@ -106,7 +106,7 @@ const std::vector<Question>& questions() {
   return all;
 }
 
-/// About limits of users and accounts, and holds.
+/// Questions about limits of users and accounts, and holds.
 const std::vector<Question>& limit_questions() {
   static const std::vector<Question> all{
       {"limits", "List who is limited: how many jobs and slots they may have, and have", {}, {}, {}},
@@ -120,7 +120,7 @@ const std::vector<Question>& limit_questions() {
   return all;
 }
 
-/// What was typed for a question.
+/// The typed arguments of a question.
 struct Typed {
   std::vector<std::string> operands;
   std::vector<bool> flags;
@@ -171,7 +171,7 @@ struct LogsCommand {
   std::string subtask;
 };
 
-/// What was written goes out line by line, and does not command the terminal.
+/// Prints the lines one by one, without control characters of the terminal.
 Result<int> logs(Invocation& invocation, const LogsCommand& command) {
   std::vector<std::string> arguments{command.job};
   if (!command.subtask.empty()) arguments.push_back(command.subtask);

@@ -75,7 +75,7 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
                    "that they can reach")
       ->capture_default_str()
       ->type_name("HOST:PORT");
-  // What the life of this process before this one has left; nobody gives it by hand.
+  // From the previous incarnation of this process; not for people.
   command->add_option("--crash-note", options->crash_note)->group("");
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {

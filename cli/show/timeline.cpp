@@ -137,7 +137,7 @@ class Timeline {
     Row& row = rows_[row_of_[key_of(trace)]];
     const double cell_us = span_us_ / cells_;
     const double begin = static_cast<double>(trace.run.started_us - first_us);
-    // What is too short to be seen is drawn all the same.
+    // An attempt that is too short to be seen is drawn all the same.
     const double end = std::max(static_cast<double>(trace.run.ended_us - first_us), begin + 1e-9);
     const auto last_cell = static_cast<double>(cells_ - 1);
     const auto from = static_cast<std::uint32_t>(std::min(begin / cell_us, last_cell));
