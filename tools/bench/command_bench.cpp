@@ -1,4 +1,4 @@
-// `penstock-lab bench`: how fast it is, end to end, as a user's run would be.
+// `penstock-lab bench`: measures speed end to end, as in a user's run.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -71,19 +71,19 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   return rows;
 }
 
-/// The first and last so many subtasks of each run.
+/// The first and last `edge` subtasks of each run.
 struct EndRates {
   std::uint64_t edge = 0;
   std::vector<double> first;
   std::vector<double> last;
 };
 
-/// What the measured runs have given.
+/// The results of the measured runs.
 struct Series {
   std::vector<double> totals;
   std::vector<double> accepts;
   std::vector<EndRates> ends;
-  std::vector<double> spawns;  ///< The bound, measured in turn with the runs.
+  std::vector<double> spawns;  ///< The lower bound, measured in turn with the runs.
   Value::List runs;
 };
 
@@ -190,7 +190,7 @@ Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
   return Value{std::move(fields)};
 }
 
-/// What a cluster without work uses.
+/// The resources that a cluster uses without work.
 Result<Value> measure_idle(const BenchClusterOptions& options, Duration duration, StopSignals& stop_signals) {
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options);
   if (!cluster) return cluster.error();

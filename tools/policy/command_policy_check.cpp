@@ -32,7 +32,7 @@ Result<std::vector<std::string>> case_files(const std::string& path) {
   return found;
 }
 
-/// Runs a case whose shape is right; of another one, says what is wrong with it.
+/// Runs a case with the right shape; for another one, lists its mistakes.
 template <class Run>
 void run_case(const ShapeSubject& subject, CaseFormat format, const CaseVerdict& name, Run run,
               std::vector<CaseVerdict>& verdicts) {
@@ -47,13 +47,13 @@ void run_case(const ShapeSubject& subject, CaseFormat format, const CaseVerdict&
   std::move(shape.unknown.begin(), shape.unknown.end(), std::back_inserter(remarks));
 }
 
-/// Of an account tree each level is a table within a list, so this is more than 500 levels.
+/// In an account tree each level is a table within a list, so this is more than 500 levels.
 constexpr std::uint32_t kCaseDepthMax = 1024;
 
-/// What stands in these lists of a file are cases of their own: a mistake in one fails that one.
+/// The items of these lists of a file are cases of their own: a mistake in one fails that one.
 constexpr std::string_view kCaseLists[] = {"cases", "scenarios", "flux_cases", "queue_order_cases", "rejections"};
 
-/// Takes the cases that are misshapen out of the file, and says what is wrong with them. What stands around the cases.
+/// Removes the malformed cases from the file and records their mistakes. Returns the file without its cases.
 cli::DocumentValue take_out_misshapen(cli::DocumentValue& file, const CaseVerdict& name, const std::string& path,
                                       std::vector<CaseVerdict>& verdicts, std::vector<std::string>& unknown) {
   cli::DocumentValue around;

@@ -43,7 +43,7 @@ constexpr std::string_view kSlotRules[] = {
     "default_aux_pool:t", "default_compute_pool:t", "requests:l", "slots_per_pod:a", "known_devices[]:a",
     "reported_devices[]:a", "a.*:a", "b.*:a", "requests[].id:t!", "requests[].slots:i", "requests[].pool:t",
     "queue_positions.*:a",
-    // What a step or a table expects; which of these, each says itself.
+    // The expectations of steps and tables; each case has its own selection.
     "steps[].expect.*:a", "steps[].expect.to_allocate:l", "steps[].expect.to_release:l",
     "steps[].expect.to_allocate_count:i", "steps[].expect.to_release_count:i", "steps[].expect.to_allocate_by_group:o",
     "steps[].expect.to_release_by_group:o", "steps[].expect.to_allocate_by_group.*:i",
@@ -246,7 +246,7 @@ std::string_view kind_wanted(char kind) {
   }
 }
 
-/// Beyond it a number of a file is not exact, and sums of it would not fit.
+/// Larger numbers in a file are not exact, and their sums would not fit.
 constexpr double kWholeMax = 9007199254740992;  // 2^53
 constexpr double kNumberMax = 1e18;
 
@@ -255,7 +255,7 @@ bool is_of(const cli::DocumentValue& value, char kind) {
   if (value.kind == Kind::Null) return true;  // As good as not said.
   switch (kind) {
     case 't': return value.is_text();
-    // Others write whole numbers with a fraction of 0.
+    // Case files may write whole numbers with a fraction of 0.
     case 'i':
       return value.is_number() && std::abs(value.number) <= kWholeMax && value.number == std::nearbyint(value.number);
     case 'n': return value.is_number() && std::abs(value.number) <= kNumberMax;
@@ -318,7 +318,7 @@ class ShapeCheck {
 
   void visit(const cli::DocumentValue& value, const std::string& path, const std::string& pattern) {
     const auto rule = rules_.find(pattern);
-    // What is not said of items is said of the fields of each.
+    // Without a rule for items, the rules of their fields apply to each.
     if (rule != rules_.end()) {
       if (!is_of(value, rule->second.kind)) {
         findings_.mistakes.push_back(said_at(value, path) + "must be " + std::string{kind_wanted(rule->second.kind)} +

@@ -107,7 +107,7 @@ Value report_value(const Played& played) {
                        {"samples", samples}};
 }
 
-/// What is odd about the trace, and what was made of it; nothing about a trace that is not.
+/// The oddities of the trace, and their treatment; empty without oddities.
 std::vector<std::pair<std::string, std::int64_t>> oddities(const policy::TraceOddities& odd) {
   std::vector<std::pair<std::string, std::int64_t>> all = {
       {"never deleted, so that they run to the last time that the trace names", odd.without_end},
@@ -175,7 +175,7 @@ void print_unfinished(const std::vector<Played>& all) {
 
 std::string or_nothing(std::int64_t second) { return second < 0 ? std::string{} : std::to_string(second); }
 
-/// As RFC 4180 has it: names may have anything in them.
+/// As RFC 4180 requires: names may contain anything.
 std::string csv_field(const std::string& name) {
   if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
   std::string field = "\"";
@@ -183,7 +183,7 @@ std::string csv_field(const std::string& name) {
   return field + "\"";
 }
 
-/// What became of each job; several bands, or times, stand in one field with `;` between them.
+/// The outcome of each job; several bands, or times, are in one field with `;` between them.
 std::string jobs_csv(const policy::ReplayTrace& trace, const std::vector<Played>& all) {
   std::string text = "policy,job,project,arrived_s,started_s,ended_s,bands,preempted_s,waited_s\n";
   for (const Played& played : all)
@@ -237,7 +237,7 @@ std::string png_path(const SimulateCommand& command, const Figure& figure) {
   return command.png + figure.name + ".png";
 }
 
-/// One picture of each kind that is wished for each figure, one curve for each policy.
+/// One picture of each requested kind for each figure, with one curve for each policy.
 Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& command) {
   for (const Figure& figure : figures()) {
     Plot plot{figure.title, "seconds", {}, figure.y_max, {}};
@@ -281,7 +281,7 @@ struct Contestant {
   policy::ReplayOptions options;
 };
 
-/// `of_site`: a pool of a configuration is there as well.
+/// `of_site`: a pool of a configuration takes part as well.
 Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, bool of_site) {
   std::vector<std::string> names = command.policies;
   if (names.empty() && !of_site)
@@ -296,7 +296,7 @@ Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, b
   return all;
 }
 
-/// Warnings go where messages go: the figures are for programs.
+/// Warnings are written like messages: the figures are for programs.
 Result<Contestant> chosen_pool(const cli::Invocation& invocation, const PolicyConfig& config, const std::string& pool,
                                const policy::ReplayTrace& trace) {
   Result<SitePool> site = site_pool(config, pool, trace.projects);
@@ -309,12 +309,12 @@ Result<Contestant> chosen_pool(const cli::Invocation& invocation, const PolicyCo
   return contestant;
 }
 
-/// Whether a pool of a configuration is asked for.
+/// Whether a pool of a configuration is requested.
 bool is_of_site(const cli::Invocation& invocation, const SimulateCommand& command) {
   return !invocation.config_path.empty() || !invocation.settings.empty() || !command.pool.empty();
 }
 
-/// Nothing is written over what is read, nor twice.
+/// Checks that no output file is an input, or is named twice.
 Result<void> check_files(const cli::Invocation& invocation, const SimulateCommand& command) {
   std::vector<NamedFile> files{{"--csv", command.csv}, {"--jobs", command.jobs}};
   for (const Figure& figure : figures()) {
@@ -325,7 +325,7 @@ Result<void> check_files(const cli::Invocation& invocation, const SimulateComman
   return check_distinct({{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", config}}, files);
 }
 
-/// What takes minutes does not end in a file that cannot be written: all are begun before.
+/// Opens all output files before the replay, so that a replay of minutes cannot fail at the end.
 Result<void> try_files(const SimulateCommand& command) {
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, ""));
   if (!command.jobs.empty()) PENSTOCK_TRY(write_file(command.jobs, ""));
@@ -333,7 +333,7 @@ Result<void> try_files(const SimulateCommand& command) {
   return {};
 }
 
-/// On a terminal, how far it is: replays of large traces take a minute each.
+/// On a terminal, prints the progress: replays of large traces take a minute each.
 std::function<void(std::int64_t)> progress_of(const std::string& policy, std::size_t jobs) {
   if (!cli::is_terminal(2)) return {};
   return [policy, jobs, shown = std::int64_t{-1}](std::int64_t ended) mutable {
