@@ -160,7 +160,7 @@ void penstock_runner::end_run(bool succeeded) {
   ++next;
 }
 
-// Copies the bytes, because the caller may reuse its memory before the end is sent.
+// Its bytes are the caller's, who may use them for something else before the end is told.
 void penstock_runner::keep_alive(RunnerOutput& output) {
   auto copy = std::make_unique<std::byte[]>(output.datum.bytes.size());
   std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());

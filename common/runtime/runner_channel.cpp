@@ -128,7 +128,7 @@ Result<std::optional<RunnerChannel::Message>> RunnerChannel::take_message() {
   return std::optional<Message>{std::move(message)};
 }
 
-// False if no byte was read.
+// False if nothing was read.
 Result<bool> RunnerChannel::read_some(Wait wait) {
   if (begin_ == end_) begin_ = end_ = 0;
   if (buffer_.size() * 8 - end_ < sizeof(Header)) {

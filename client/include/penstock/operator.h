@@ -27,8 +27,8 @@
 extern "C" {
 #endif
 
-/* Raised when members are added, at the end only: a worker runs libraries that were built for an earlier number, and
- * refuses those of a later one. */
+/* Raised when members are added, which is at the end only: a worker runs what was built for an earlier number, and refuses
+ * what was built for a later one. */
 #define PENSTOCK_OPERATOR_ABI 3u
 
 typedef struct penstock_view {
@@ -82,7 +82,7 @@ struct penstock_call {
   const char* (*attempt_id)(penstock_call* call);
 };
 
-/* Returns 0 for success. Any other number, or a C++ exception, fails the attempt. */
+/* Returns 0 for success. Anything else, or a C++ exception, fails the attempt. */
 typedef int (*penstock_operator_function)(penstock_call* call);
 
 typedef struct penstock_operator {
