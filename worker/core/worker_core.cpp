@@ -197,7 +197,7 @@ void WorkerCore::reject(ErrorCode code, std::string subject, std::string message
   out_->add(worker_action::Reject{Seldom{Error{code, std::move(subject), std::move(message), {}}}});
 }
 
-// Whoever waits for a datum waits for something that is under way or has its turn.
+// Each wait for a datum belongs to a transfer that is under way or has its turn.
 void WorkerCore::validate_transfers() const {
   std::uint32_t fetching = 0;
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {

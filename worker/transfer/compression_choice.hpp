@@ -34,7 +34,7 @@ class CompressionChoice {
 
   /// Whether the caller should compress a sample of the next chunk, of so many bytes, and call `pays` with the ratio.
   bool wants_sample(std::uint64_t bytes);
-  /// Whether to compress a chunk whose sample has shrunk to the ratio `part`.
+  /// Whether to compress a chunk with a sample that has shrunk to the ratio `part`.
   bool pays(double part);
   /// LZ4 took `spent` for chunks of `bytes`.
   void packed(std::uint64_t bytes, Duration spent);

@@ -40,7 +40,7 @@ struct Wanted {
   DataClient::OnDone on_done;
   std::shared_ptr<Blob> blob;  ///< From the first answer on.
   std::uint64_t offset = 0;    ///< Bytes that have arrived and are checked.
-  std::uint64_t warmed = 0;    ///< Bytes whose memory is prefaulted or about to be.
+  std::uint64_t warmed = 0;    ///< Bytes with memory that is prefaulted or about to be.
   std::uint32_t cuts = 0;      ///< Since the last whole chunk.
   std::uint64_t bad_chunks = 0;
   bool by_copy = false;  ///< Mapping has failed, so the bytes are copied.

@@ -11,17 +11,17 @@
 namespace penstock::worker {
 
 /// A program that forks twice and begins a session of its own (a daemon) is in no group that we could kill. But it is a
-/// descendant of ours, and as a subreaper we become the parent of every descendant whose parent ends. Its environment
-/// tells which program it belonged to; a daemon that has cleared its environment is not found (a memory group still
-/// limits it). Only for a process that starts programs in no other way, because unknown children are reaped. For the
-/// main thread only. Cost: one small file read for each attempt that ends, and two for each child that was not there
-/// the last time.
+/// descendant of ours, and as a subreaper we become the parent of every descendant that loses its parent. Its
+/// environment tells which program it belonged to; a daemon that has cleared its environment is not found (a memory
+/// group still limits it). Only for a process that starts programs in no other way, because unknown children are
+/// reaped. For the main thread only. Cost: one small file read for each attempt that ends, and two for each child that
+/// was not there the last time.
 class Daemons {
  public:
   /// Makes this process the parent of its descendants' orphans.
   Daemons();
 
-  /// Kills every orphan whose environment has all of `marks` (`NAME=value`), and reaps those that have ended. True if
+  /// Kills every orphan with all of `marks` (`NAME=value`) in its environment, and reaps those that have ended. True if
   /// an orphan was killed, has ended, or could not be read yet: its children become ours only when it has ended, so the
   /// caller should look again soon.
   bool end(const std::vector<std::string>& marks);
@@ -30,7 +30,7 @@ class Daemons {
   bool is_program(int child) const;
 
   const int session_;
-  std::map<int, int> unread_;  ///< Orphans whose environment could not be read, and how often.
+  std::map<int, int> unread_;  ///< Orphans with an environment that could not be read, and the number of tries.
   std::set<int> programs_;     ///< Children that are known to be programs started here; their runners reap them.
 };
 

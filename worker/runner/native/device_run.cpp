@@ -6,7 +6,7 @@ namespace penstock::worker {
 
 DeviceRun::~DeviceRun() {
   if (pinned_.empty()) return;
-  DeviceStore* const store = device().value();  // It was opened when the first was pinned.
+  DeviceStore* const store = device().value();  // Open since the first pin.
   for (const Input& input : pinned_) store->unpin(input.key, input.address);
 }
 
