@@ -66,7 +66,7 @@ void add_completion_command(CLI::App& app, Invocation& invocation) {
   });
 
   // For the scripts above; it has no group, which hides it.
-  CLI::App* ask = app.add_subcommand("complete-words", "Print what may follow the words")->group("");
+  CLI::App* ask = app.add_subcommand("complete-words", "Print the possible next words")->group("");
   ask->prefix_command();
   ask->callback([&invocation, &app, ask] {
     invocation.chosen = [&app, ask]() -> Result<int> {

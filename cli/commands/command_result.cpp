@@ -127,13 +127,14 @@ void add_result_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ResultCommand>();
   CLI::App* command = app.add_subcommand(
       "result",
-      "What a job has made: outputs that nobody reads, or that are `wanted`; of one subtask its bytes as they are");
+      "List the kept outputs of a job, those without a reader or the `wanted` ones; or write the bytes of one subtask");
   command->add_option("JOB", options->job, "Number (`job-3` or `3`) or name of the job")->required();
-  command->add_option("SUBTASK", options->subtask,
-                      "Write all of this one, by key or number, e.g. `> FILE`; left out: a list, with short texts");
-  command->add_option("--output", options->output, "Of several outputs of a subtask this one, from 0 on")
+  command->add_option(
+      "SUBTASK", options->subtask,
+      "Write the output of this subtask, by key or number, e.g. `> FILE`; left out: a list, with short texts");
+  command->add_option("--output", options->output, "Number of the output of a subtask with several, from 0")
       ->needs("SUBTASK");
-  command->add_option("--limit", options->limit, "List so many at most")->check(CLI::Range(1U, 1000U));
+  command->add_option("--limit", options->limit, "List at most so many")->check(CLI::Range(1U, 1000U));
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
   command->callback(

@@ -156,7 +156,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_job_source(*command, options->source);
   add_worker_flags(*command, options->flags);
   command->add_flag("--timeline", options->timeline,
-                    "Draw when and where the subtasks ran, and tell where the time went");
+                    "Draw when and where the subtasks ran, and print how the time was spent");
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   add_json_option(*command, invocation);
   add_config_options(*command, invocation);

@@ -64,7 +64,7 @@ Result<int> watch(Invocation& invocation, const WatchCommand& command) {
 
 void add_watch_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WatchCommand>();
-  CLI::App* command = app.add_subcommand("watch", "Ask a question again and again until Ctrl-C, e.g. `watch queues`");
+  CLI::App* command = app.add_subcommand("watch", "Repeat a question until Ctrl-C, e.g. `watch queues`");
   command->add_option("QUESTION", options->question, "jobs, job JOB, workers, bands, queues or explain JOB")
       ->capture_default_str();
   command->add_option("-n,--every", options->every, "Time between two answers")

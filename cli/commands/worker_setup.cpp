@@ -26,7 +26,7 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
       ->type_name("DIRECTORY");
   command
       .add_option("--store-memory", flags.store_memory,
-                  "Memory for data, e.g. 2GiB; what is more goes to disk (default: 40 % of --memory)")
+                  "Memory for data, e.g. 2GiB; data beyond it go to disk (default: 40 % of --memory)")
       ->type_name("BYTES");
   command
       .add_option("--checkpoints", flags.checkpoints,

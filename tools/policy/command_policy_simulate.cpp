@@ -394,7 +394,7 @@ Result<int> generate(const GenerateCommand& command) {
 void add_simulate(CLI::App& family, cli::Invocation& invocation) {
   auto options = std::make_shared<SimulateCommand>();
   CLI::App* command = family.add_subcommand(
-      "simulate", "Replay a trace of jobs through the production policy in virtual time, and say what came of it");
+      "simulate", "Replay a trace of jobs through the production policy in virtual time, and report the results");
   command->add_option("--trace", options->trace, "Jobs: our CSV, or the Alibaba GPU 2023 list of pods")->required();
   CLI::Option* nodes =
       command->add_option("--nodes", options->bands_path, "Bands: a CSV with sn,cpu_milli,memory_mib,gpu,model");
@@ -402,27 +402,27 @@ void add_simulate(CLI::App& family, cli::Invocation& invocation) {
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000))
       ->excludes(nodes);
-  command->add_option("--devices", options->devices, "Devices of each of them")
+  command->add_option("--devices", options->devices, "Devices of each band")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024))
       ->excludes(nodes);
   command->add_option("--policy", options->policies, "A preset; may be given several times (default: each in turn)");
-  command->add_option("--period", options->period_s, "Seconds between passes, at least")
+  command->add_option("--period", options->period_s, "Least number of seconds between passes")
       ->capture_default_str()
       ->check(CLI::Range(1, 86'400));
   command->add_flag("--preemption", options->preemption, "Let `priority` preempt");
-  command->add_option("--lifetime", options->lifetime_s, "How long jobs run, in seconds, if the list says no times")
+  command->add_option("--lifetime", options->lifetime_s, "Run time of jobs in seconds, if the list has no times")
       ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--csv", options->csv, "Write the figures over time to this file");
-  command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
-  command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
+  command->add_option("--jobs", options->jobs, "Write the outcome of each job to this file");
+  command->add_option("--svg", options->svg, "Write plots to files with this prefix");
   command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
   command
       ->add_option("--config", invocation.config_path,
                    "Replay under a pool of these settings; with `--pool` or `--set` the default is PENSTOCK_CONFIG, or "
-                   "penstock.toml here. Without any of the three under presets only")
+                   "penstock.toml here. Without any of the three only presets are used")
       ->type_name("FILE");
-  command->add_option("--pool", options->pool, "Under this pool of the settings; may be left out where there is one");
+  command->add_option("--pool", options->pool, "Pool of the settings; not needed if there is only one");
   cli::add_set_option(*command, invocation);
   cli::add_json_option(*command, invocation);
   command->callback([&invocation, options] {
@@ -438,13 +438,13 @@ void add_policy_simulation(CLI::App& family, cli::Invocation& invocation) {
   CLI::App* command = family.add_subcommand("generate", "Generate a trace in the Alibaba GPU 2023 format from a seed");
   command->add_option("--trace", options->trace, "File for the jobs")->required();
   command->add_option("--nodes", options->bands_path, "File for the bands")->required();
-  command->add_option("--jobs", options->shape.jobs, "How many jobs")
+  command->add_option("--jobs", options->shape.jobs, "Number of jobs")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--bands", options->shape.bands, "How many bands")
+  command->add_option("--bands", options->shape.bands, "Number of bands")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
-  command->add_option("--load", options->shape.load_percent, "Percent of the devices in use if nobody waits")
+  command->add_option("--load", options->shape.load_percent, "Percent of the devices in use if no job waits")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   command->add_option("--seed", options->shape.seed, "The same seed gives the same trace")->capture_default_str();
