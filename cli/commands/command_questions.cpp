@@ -56,7 +56,7 @@ const std::vector<Question>& questions() {
       {"workers", "List the workers", {}, {}, {}},
       {"bands", "List the bands of all workers: their resources and their use", {}, {}, {}},
       {"queues", "Print the load of the queues of every band", {}, {}, {}},
-      {"counters", "Print counters of the supervisor or worker", {{"WORKER", "Left out: the supervisor", false}}, {}, {}},
+      {"counters", "Print counters of a supervisor or worker", {{"WORKER", "Default: the supervisor", false}}, {}, {}},
       {"priority",
        "Change the priority of a job (larger runs first; in pools with priorities \"1-99\" smaller)",
        {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},

@@ -55,7 +55,7 @@ Result<Bytes> store_limit(const WorkerFlags& flags, const worker::WorkerOptions&
   if (limit && *limit > memory)
     return Error{ErrorCode::InvalidArgument, "--store-memory",
                  flags.store_memory + " is more than the worker's memory of " + to_text(memory),
-                 "leave room for what runs: the default is 40 % of that memory"};
+                 "leave room for running subtasks: the default is 40 % of that memory"};
   return limit;
 }
 

@@ -81,7 +81,7 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
 /// submits the graph again.
 Error lost(const DataKey& key, const Error& why) {
   const std::string message = "is lost: its last holder cannot give it any more: " + to_string(why);
-  return {ErrorCode::InputLost, to_string(key), message, "submit again what made it"};
+  return {ErrorCode::InputLost, to_string(key), message, "submit its graph again"};
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ Result<void> check_lost(penstock_client& client, const std::vector<DataKey>& key
   for (const penstock::OutputLocation& told : client.session().view(job).outputs)
     if (const DataKey key{{job, told.producer}, told.output}; missing.contains(key))
       return Error{ErrorCode::InputLost, to_string(key), "is lost: its store cannot give it any more",
-                   "submit again what made it"};
+                   "submit its graph again"};
   return {};
 }
 

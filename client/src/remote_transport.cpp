@@ -109,7 +109,7 @@ class RemoteTransport final : public Transport {
     }
     if (known_.goes_on_as(uplink_->supervisor())) return renewed();
     loop_.post([this] { uplink_.reset(); });
-    tell_end({ErrorCode::Disconnected, "supervisor", "has started anew and knows nothing of what was before", {}});
+    tell_end({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this client", {}});
   }
 
   void renewed() {

@@ -191,7 +191,7 @@ Result<void> check_pools(const PolicyConfig& config) {
     rest = pool.name;
   }
   if (rest.empty() && config.in_force())
-    return Error{ErrorCode::InvalidArgument, "the pools", "leave workers that none of them names to nobody",
+    return Error{ErrorCode::InvalidArgument, "the pools", "name workers but leave no pool for the others",
                  "leave `workers` out of one [[policy.pool]]"};
   return {};
 }

@@ -154,7 +154,7 @@ Result<void> check_rules(const PolicyConfig& config) {
     PENSTOCK_TRY(check_accounts(config, subject, level.accounts));
     PENSTOCK_TRY(check_limits(subject, level.limits));
     if (level.open && !(level.users.empty() && level.accounts.empty()))
-      return mistake(subject, "is open to everybody, and yet to some", "leave out one of them");
+      return mistake(subject, "is open to everybody and also names users or accounts", "leave out one of them");
   }
   for (const QueueConfig& queue : config.queues) {
     const std::string subject = "queue '" + queue.name + "'";

@@ -256,9 +256,9 @@ std::string print_config(const FileConfig& config) {
   text += "# Durations are \"10s\" or \"20ms\", bytes are \"512MiB\" or whole numbers.\n";
   text += print_table("link", "The reliable link between two processes.", config.link);
   text += print_table("wire", "Bytes from the network.", config.wire);
-  text += print_table("graph", "What a graph may be at most.", config.supervisor.graph);
+  text += print_table("graph", "Limits of a graph.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
-  text += print_table("policy", "Who may hold how many slots.", config.supervisor.policy);
+  text += print_table("policy", "The division of slots between jobs.", config.supervisor.policy);
   text += print_policy_lists(config.supervisor.policy);
   text += print_table("worker", "Decisions of a worker.", config.worker);
   text += print_host(config.topology, config.labels);

@@ -74,7 +74,7 @@ Result<Descriptor> accept_local(const Descriptor& listener, std::uint32_t user) 
     Descriptor socket{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (socket && is_of(socket, user)) return socket;
     if (socket || errno == EINTR || errno == ECONNABORTED) continue;
-    return failed(errno == EAGAIN ? ErrorCode::WrongState : ErrorCode::ResourceExhausted, "nobody is accepted");
+    return failed(errno == EAGAIN ? ErrorCode::WrongState : ErrorCode::ResourceExhausted, "no process can be accepted");
   }
 }
 

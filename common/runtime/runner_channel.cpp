@@ -105,7 +105,7 @@ Result<std::optional<RunnerChannel::Message>> RunnerChannel::take_message() {
   Header header;
   if (end_ - begin_ < sizeof header) return std::optional<Message>{};
   std::memcpy(&header, bytes + begin_, sizeof header);
-  if (header.magic != Header{}.magic || header.reserved != 0) return malformed("what it says is no message");
+  if (header.magic != Header{}.magic || header.reserved != 0) return malformed("the bytes are no message");
   if (header.bytes % 8 != 0 || header.descriptors > kDescriptorsMax) return malformed("the header is damaged");
   if (header.bytes > message_bytes_max_) return malformed("a message is longer than `worker.runner_message_bytes_max`");
   const std::size_t whole = sizeof header + header.bytes;

@@ -126,9 +126,9 @@ std::optional<Slot> newest_slot(const std::string& directory, bool& exists) {
 Error error_of_system(const std::string& directory, int code) {
   if (code == ENOSPC || code == EDQUOT)
     return {ErrorCode::StorageFull, directory, "the disk is full",
-            "make room; what waits is written as soon as there is some"};
+            "make room; waiting commits are written as soon as there is some"};
   return {ErrorCode::Internal, directory, "its anchor cannot be written: " + std::generic_category().message(code),
-          "nothing more is accepted; mend the disk, and start again: what was promised is there"};
+          "nothing more is accepted; repair the disk, and start again: all promised commits are there"};
 }
 
 }  // namespace

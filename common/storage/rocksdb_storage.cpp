@@ -41,7 +41,7 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
   const std::string words = status.ToString();
   if (status.IsNoSpace() || contains(words, "No space left"))
     return {ErrorCode::StorageFull, directory, "the disk is full",
-            "make room; what waits is written as soon as there is some"};
+            "make room; waiting commits are written as soon as there is some"};
   if (status.IsIOError() && (contains(words, "While lock file") || contains(words, "lock hold")))
     return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
             "end that one first, or give this one a directory of its own with `--state`"};
@@ -52,7 +52,7 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
             "mend that, or name another directory with `--state`"};
   if (status.IsIOError())
     return {ErrorCode::Internal, directory, words,
-            "nothing more is accepted; mend the disk, and start again: what was promised is there"};
+            "nothing more is accepted; repair the disk, and start again: all promised commits are there"};
   return {ErrorCode::Internal, directory, words, {}};
 }
 

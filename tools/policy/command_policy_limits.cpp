@@ -165,7 +165,8 @@ class LimitTables {
       found = true;
       book.set_limits(each.position, each.limits = user_limits(step, each.limits));
     }
-    if (!found) return Error{ErrorCode::NotFound, account + name, "nobody has these limits", "name who is meant"};
+    if (!found)
+      return Error{ErrorCode::NotFound, account + name, "no user has these limits", "name the user or the account"};
     level_base_ = level_limits_of_size(step, level_base_);
     for (const auto& [each, position] : levels_)
       if (each.empty() || queues_.empty()) book.set_level_limits(position, level_base_);

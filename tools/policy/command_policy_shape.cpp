@@ -303,7 +303,7 @@ class ShapeCheck {
       const bool known = rules_.contains(prefix + field.name);
       if (!known && is_remark(field.name)) continue;
       if (!known && !rules_.contains(prefix + "*")) {
-        findings_.unknown.push_back(said_at(field.value, path) + "is no field of this format; nobody looks at it");
+        findings_.unknown.push_back(said_at(field.value, path) + "is no field of this format and is ignored");
         continue;
       }
       visit(field.value, path, prefix + (known ? field.name : "*"));

@@ -144,7 +144,7 @@ Result<std::int64_t> write_datum_file(const std::string& path, const DataKey& ke
 Result<void> read_datum_file(const std::string& path, const DataKey& key,
                              const std::function<std::byte*(std::size_t)>& room_for) {
   const Error damaged{ErrorCode::StorageDamaged, path, "fails its checksum or is cut short",
-                      "what it held is read elsewhere or made again"};
+                      "its datum is read from another copy or made again"};
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
   FileHead head;
   if (!file || !read_all(file, &head, sizeof head)) return damaged;

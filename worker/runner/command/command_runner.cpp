@@ -129,7 +129,7 @@ std::unique_ptr<FailureDetail> judge_output(const Running& running, std::int64_t
                            "wrote " + std::to_string(running.head.kept().size() + dropped) +
                                " bytes to standard output, and worker.command_output_max is " +
                                std::to_string(bytes_max) +
-                               ": write what is large to a file, or say `output_limit`, at which output is cut");
+                               ": write large results to a file, or set `output_limit`, at which the output is cut");
   detail->code = ErrorCode::InvalidArgument;  // Another attempt would write as much.
   return detail;
 }

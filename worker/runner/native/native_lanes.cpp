@@ -565,7 +565,7 @@ void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();
   end.failure->failure = FailureClass::InputLost;
-  end.failure->message = "what it borrows is not here";
+  end.failure->message = "the borrowed output is not here";
 }
 
 void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob,

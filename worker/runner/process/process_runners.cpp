@@ -410,7 +410,7 @@ Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template
   const Result<std::optional<FromRunner>> said = (*child)->receive();
   // The message may also have been read with the end of the last run. The run itself notices a child that is gone.
   if (said ? !said->has_value() && !speaks : said.error().code == ErrorCode::Disconnected) return child;
-  const std::string what = said && said->has_value() ? "told an end twice" : "said what nobody understands";
+  const std::string what = said && said->has_value() ? "told an end twice" : "sent a malformed message";
   log_line(LogLevel::Warn, "runner", "program=" + program.program + " text=\"" + what + "; it was ended\"");
   part_with(lane, *child);
   return child_for(lane, program);
