@@ -32,13 +32,13 @@ struct RunnerGoneMail {
 struct KillAllMail {
   Incarnation life;
 };
-/// To the owner.
+/// To the owner: the end of a command.
 struct CommandEndMail {
   Incarnation life;
   std::shared_ptr<ForeignEnd> end;
 };
 
-/// To the owner: what the commands of a band use now.
+/// To the owner: the present memory of a band's commands.
 struct CommandMemoryMail {
   Incarnation life;
   std::string band;

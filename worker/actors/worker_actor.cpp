@@ -49,7 +49,7 @@ class WorkerActor {
     add_devices();
     if (Result<void> served = serve_data(); !served) {
       on_fatal(served.error());
-      return {[](const ToWorkerMail&) {}};  // Until it is told to leave.
+      return {[](const ToWorkerMail&) {}};  // Until it is asked to leave.
     }
     for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
@@ -180,13 +180,13 @@ class WorkerActor {
     leaving_ = true;
     timer_->cancel();
     measure_timer_->cancel();
-    for (CommandRunner* commands : *commands_) commands->end();  // At the same time; then each waits for its own.
+    for (CommandRunner* commands : *commands_) commands->end();  // All at the same time; then each waits for its own.
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     transfers_.reset();
     bury_and_wait();
     surroundings_->store.quiesce();
-    if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link is ours.
+    if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link belongs to this actor.
     route_ = nullptr;
     handle_ = nullptr;
     self_->quit(message.reason);
@@ -197,7 +197,7 @@ class WorkerActor {
     if (undertaker_.joinable()) undertaker_.join();
   }
 
-  // Called from any thread; everything they need is captured.
+  // Called from any thread; they capture all that they need.
   WorkerPorts make_ports() {
     WorkerPorts ports;
     Loop* loop = &surroundings_->loop;
@@ -293,7 +293,7 @@ class WorkerActor {
     });
   }
 
-  // Often enough: as with what runners use, for so long memory may hold more than it should.
+  // The interval is also the time for which memory may exceed its limit unnoticed.
   void look_at_mapped() {
     transfers_->look_at_mapped([this, life = life_](const MappedElsewhere& mapped) {
       if (life != life_ || host_ == nullptr) return;
@@ -317,10 +317,10 @@ class WorkerActor {
   std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> measure_timer_;
-  std::unique_ptr<TransferThread> transfers_;  ///< None embedded: everybody shares the store.
+  std::unique_ptr<TransferThread> transfers_;  ///< None when embedded: all workers share the store.
   std::string data_address_;
   std::map<WorkerId, std::string> peers_;
-  bool told_mapped_ = false;  ///< The present life knows of data that others have mapped.
+  bool told_mapped_ = false;  ///< The present incarnation knows of mapped data.
   Incarnation life_;
   std::unique_ptr<WorkerHost> host_;
   std::thread undertaker_;

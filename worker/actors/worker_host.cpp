@@ -19,7 +19,7 @@ namespace {
 constexpr int kRoundsOfALane = 64;
 constexpr int kRoundsOfTheLoop = 8;
 
-/// Names a run to its runner: a record that is used again has another attempt.
+/// Identifies a run for its runner: a record that is used again has another attempt.
 std::uint64_t ticket_of(RecordIndex record, Attempt attempt) {
   return (std::uint64_t{record.value()} << 32U) | (attempt.value() & 0xffffffffU);
 }

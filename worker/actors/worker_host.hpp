@@ -32,7 +32,7 @@ struct WorkerPorts {
   std::function<void(BandIndex, const std::string& mark)> runner_gone;  ///< See `ProcessRunnersConfig::on_gone`.
   std::function<void(const worker_action::FetchInput&)> fetch;
   std::function<void(const DataKey&)> cancel_fetch;
-  std::function<void(Instant)> arm;                  ///< Call `tick` at that time at the latest.
+  std::function<void(Instant)> arm;                  ///< Calls `tick` at that time at the latest.
   std::function<void(std::function<void()>)> post;   ///< Runs it on the loop's thread.
   std::function<void(const Error&)> complain;        ///< The supervisor has broken the protocol.
   std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, has failed.
@@ -46,8 +46,8 @@ struct ForeignEnd {
   bool succeeded = true;
   std::uint32_t run_us = 0;
   std::int64_t peak_bytes = 0;        ///< Memory that it used; 0: unknown.
-  std::vector<OutputReport> outputs;  ///< In the store already, but for output 0 if that is in `unstored`.
-  std::string unstored;               ///< Bytes that go there when the core says so.
+  std::vector<OutputReport> outputs;  ///< In the store already, except output 0 if it is in `unstored`.
+  std::string unstored;               ///< Put into the store when the core orders it.
   std::unique_ptr<FailureDetail> failure;
 };
 
@@ -67,12 +67,12 @@ class WorkerHost {
  public:
   WorkerHost(const WorkerConfig& config, std::vector<BandDescription> bands, std::vector<std::vector<int>> processors,
              const OperatorRegistry& operators, ObjectStore& store, WorkerPorts ports);
-  /// Cancels what runs natively and waits for it.
+  /// Cancels native runs and waits for them.
   ~WorkerHost();
   WorkerHost(const WorkerHost&) = delete;
   WorkerHost& operator=(const WorkerHost&) = delete;
 
-  /// Starts so many runners, one for each lane of one CPU band after the other, before any subtask is known.
+  /// Starts `count` runners, one for each lane of one CPU band after the other, before any subtask is known.
   void warm(const Template& runner, std::uint32_t count);
 
   // News, from any thread.

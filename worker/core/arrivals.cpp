@@ -101,7 +101,7 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
   for (const TemplateDefinition& definition : batch.templates) {
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
-    if (known != nullptr && known->content == definition.content) continue;  // Said again after a reconnect.
+    if (known != nullptr && known->content == definition.content) continue;  // Sent again after a reconnect.
     // A restarted supervisor may number templates with more memory in another order.
     if (known != nullptr) job.replaced_templates.push_back(std::move(known));
     known = std::make_unique<WorkerTemplate>();
@@ -118,7 +118,7 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
 std::uint16_t WorkerCore::shape_of(const WorkerTemplate& program) {
   const Template& content = program.content;
   if (content.runner == RunnerKind::Command || content.time_limit > Duration{0}) return 0;
-  if (content.overlap == Overlap::Never) return 0;  // A lane does not know when the supervisor was heard.
+  if (content.overlap == Overlap::Never) return 0;  // A lane does not know when the supervisor was last heard.
   return shapes_.use(program.execution);
 }
 
@@ -312,7 +312,7 @@ void WorkerCore::receive(const EntitlementBatch& message) {
 
 void WorkerCore::entitle(JobSlot slot, const Entitlement& entitlement) {
   Band& band = *bands_[entitlement.band.value()];
-  // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
+  // The permits are latched too: otherwise a job at its entitlement would hold all of them, prepared in vain.
   // A permit is a slot, also for a subtask with a part of one.
   const MilliSlots permits = entitlement.slots == MilliSlots::max()
                                  ? entitlement.slots

@@ -34,7 +34,7 @@ void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
   });
   if (found != barriers_.end() && found->number == entitlement.barrier && found->slots == wanted.slots) {
     PENSTOCK_COVERAGE_MARK("what a gang has reserved was asked for again");
-    found->told = false;  // Its time is that of the first.
+    found->told = false;  // Its time limit stays that of the first request.
     return;
   }
   const Instant until = later(later(now_, entitlement.barrier_max), config_.barrier_margin);

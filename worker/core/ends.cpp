@@ -25,7 +25,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   SubtaskRecord& record = records_[run.record];
   const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
   if (!runs || record.attempt != run.attempt) {
-    PENSTOCK_CHECK(!run.next.valid());  // Only what runs hands its slot over.
+    PENSTOCK_CHECK(!run.next.valid());  // Only a running attempt hands its slot over.
     ++counters_.stale;
     if (!run.stored && !run.outputs.empty()) out_->add(worker_action::DiscardOutputs{run.record, run.attempt});
     return;
@@ -37,7 +37,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   record.program->typical_ns = later_mean(record.program->typical_ns, run);
   if (record.holds_quota) note_peak(*record.program, run);
   if (jobs_[record.job].trace) trace_run(record, std::min(run.ended, now_));
-  // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
+  // Spec: worker 5, the slot is free when computing ends, whatever happens to the outputs.
   if (run.next.valid()) {
     take_over(run);
   } else {

@@ -40,7 +40,7 @@ bool WorkerCore::nothing_to_prepare(const SubtaskRecord& record) const {
          !bands_[record.band.value()]->quota.paused();
 }
 
-// Bytes of the inputs that preparing would pin, as far as they are known.
+// Known bytes of the inputs that preparing would pin.
 Bytes WorkerCore::input_bytes(const SubtaskRecord& record) const {
   Bytes sum;
   for (const RunInput& input : record.inputs)
@@ -59,7 +59,7 @@ void WorkerCore::pump_all() {
   }
 }
 
-// Moves everything on this band as far as latches and quota allow.
+// Moves all items on this band as far as latches and quota allow.
 void WorkerCore::pump(Band& band) {
   do {
     band.dirty = false;
@@ -81,7 +81,7 @@ void WorkerCore::pump(Band& band) {
     // Members of the gang may have waited for the permits of those that start now.
     band.dirty = band.dirty || (!taken_.empty() && band.execute.any_reservation_opens());
     if (band.running.empty()) band.held_back = false;  // The worker did not hold items back.
-    // Else it is not for memory that nothing starts.
+    // Otherwise memory is not the reason why nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);
     if (!band.dirty) demote_for_room(band);
     if (!band.dirty && !barriers_.empty()) demote_for_gangs(band);
@@ -318,7 +318,7 @@ void WorkerCore::on(const worker_event::DatumSpilled& event) {
   data_[index].on_disk = true;
   if (data_[index].pins > 0 || !data_[index].waiters.empty()) {
     PENSTOCK_COVERAGE_MARK("a datum was pinned while it was spilled");
-    return;  // Now that the disk has it, its memory can go at once when its time comes.
+    return;  // The disk has it, so its memory can be freed at once when it is dropped.
   }
   data_.move(index, DatumPlace::Spilled);
   out_->add(worker_action::ReleaseDatum{event.key});
@@ -374,7 +374,7 @@ void WorkerCore::make_ready(RecordIndex index) {
   record.ready = now_;
   band.execute.put(
       QueueItem{index, record.job, record.priority, record.sequence, &record.program->execution, Bytes{0}});
-  if (!band.preparing) band.dirty = true;  // Else it has its turn next anyway.
+  if (!band.preparing) band.dirty = true;  // Otherwise its turn comes next anyway.
 }
 
 void WorkerCore::start(RecordIndex index, const Taken& taken) {

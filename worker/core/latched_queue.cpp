@@ -301,7 +301,7 @@ void LatchedQueue::lane_restarted(SlotIndex lane) {
   free_lanes_.push_back(lane);
 }
 
-// A lane that nobody has had yet becomes an idle one, which `restart_free_slots` knows of.
+// A lane that was never used becomes an idle one, so that `restart_free_slots` finds it.
 std::vector<SlotIndex> LatchedQueue::next_lanes(std::size_t count) {
   while (free_lanes_.size() < count && restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max)
     free_lanes_.insert(free_lanes_.begin(), lane_holders_.push_back(RecordIndex::none()));
@@ -388,7 +388,7 @@ bool LatchedQueue::has_lane() const {
 SlotIndex LatchedQueue::allot_lane(RecordIndex record) {
   SlotIndex lane;
   if (!free_lanes_.empty()) {
-    lane = free_lanes_.back();  // The one that ran last: its caches are warm.
+    lane = free_lanes_.back();  // The most recently used lane: its caches are warm.
     free_lanes_.pop_back();
   } else {
     lane = lane_holders_.push_back(RecordIndex::none());

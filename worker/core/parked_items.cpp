@@ -161,7 +161,7 @@ RecordIndex LatchedQueue::left_idle() const {
       idle = node.item.record;
       continue;
     }
-    // The item reserves, or hides others behind it.
+    // This item reserves, or hides the ones behind it.
     if (node.group == kNowhere && !lacks && may_hold_more(jobs_[node.item.job.value()]) &&
         (node.bypassed >= limits_.bypass_max || ++passed >= limits_.scan_max))
       return RecordIndex::none();

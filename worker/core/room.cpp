@@ -115,7 +115,7 @@ void WorkerCore::give_up_room() {
 // Spilling begins before memory is full, so that outputs hardly ever wait.
 void WorkerCore::keep_room() {
   if (!bounded()) {
-    spill_postponed_ = false;  // By a disk that would not take what relief has sent there: nobody waits for that.
+    spill_postponed_ = false;  // Postponed by a disk that refused data of a relief step: nothing waits for that.
     return;
   }
   const Bytes wanted = waiting_bytes_ + fetch_blocked_;

@@ -24,14 +24,14 @@ namespace penstock::worker {
 struct WorkerExplanation {
   bool known = false;
   SubtaskState state = SubtaskState::Free;
-  std::uint64_t priority = 0;  ///< By which it is taken now.
+  std::uint64_t priority = 0;  ///< With which it is queued now.
   std::string reason;
 };
 
 /// Every scheduling decision of one worker: queues, slots, memory quota, successors, cancels.
 ///
 /// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
-/// Always true: the amounts held on a band never exceed it; no two attempts of one subtask live here at once; each
+/// Invariant: the amounts held on a band never exceed it; no two attempts of one subtask live here at once; each
 /// assignment gets exactly one terminal report; what a record holds is given back once, by `end_record`.
 /// Cost: O(log n) per subtask; no allocation per subtask once warm.
 class WorkerCore {
@@ -232,7 +232,7 @@ class WorkerCore {
   // Runs that must have ended before others begin elsewhere: overlap.cpp.
   void end_what_never_overlaps();
 
-  // Ending by wish and by time: cancel.cpp.
+  // Cancels and time limits: cancel.cpp.
   void cancel(RecordIndex index, Duration kill_after);
   void cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration kill_after);
   void preempt(RecordIndex index, Duration grace);
@@ -270,21 +270,21 @@ class WorkerCore {
   std::uint64_t next_sequence_ = 1;
   std::uint64_t entitlement_version_ = 0;
   std::uint32_t fetches_running_ = 0;
-  Heap<FetchTurn, NoTrack> fetch_turns_;  ///< Data that wait for a transfer; some may have been given up since.
+  Heap<FetchTurn, NoTrack> fetch_turns_;  ///< Data that wait for a transfer; some may be cancelled.
   Instant check_at_ = kNever;             ///< Earliest instant at which a running attempt may need attention.
   Instant load_report_at_ = kNever;
   Instant offers_end_at_ = kNever;     ///< Runs that lanes have taken over are withdrawn by then.
   std::vector<BarrierHere> barriers_;  ///< Almost always none.
   std::deque<RecordIndex> waiting_for_room_;
   Bytes waiting_bytes_;                ///< Of the outputs of those.
-  std::vector<DataKey> mapped_;        ///< By other processes, and here.
+  std::vector<DataKey> mapped_;        ///< By other processes, and in memory here.
   Bytes mapped_beyond_;                ///< In memory for other processes alone.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
   Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
-  Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
+  Instant spill_again_at_ = kNever;    ///< Earliest time of another search for data to spill.
   bool spill_postponed_ = false;       ///< A further look for data to spill is wanted then.
   bool at_rest_ = true;                ///< After the last event.
-  Instant cut_off_at_ = kNever;        ///< Unless the supervisor is known to have heard us since; never told: never.
+  Instant cut_off_at_ = kNever;  ///< Moved later when the supervisor has heard from us; `kNever` before the first time.
   bool cut_off_ = false;               ///< `cut_off_at_` has come.
   bool has_never_overlapping_ = false;  ///< A template with `overlap = "never"` was here.
   bool draining_ = false;
@@ -302,7 +302,7 @@ class WorkerCore {
   std::vector<FinishedAttempt> applied_;
   struct Need {
     bool needed = false;
-    bool mapped = false;  ///< To spill it would make no room.
+    bool mapped = false;  ///< Spilling it would free no memory.
     FetchTurn turn{};  ///< Of the first in line that reads it.
   };
   std::vector<Need> needs_;  ///< By datum.

@@ -1,4 +1,4 @@
-// DeviceMemory by CUDA's driver, which is loaded when a device is opened: one build for hosts with GPUs and without.
+// DeviceMemory by CUDA's driver, loaded when a device is opened, so that one build serves hosts with and without GPUs.
 #include <dlfcn.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace penstock::worker {
 namespace {
 
-// The part of cuda.h that is needed, as NVIDIA documents it; these names and layouts stay for all drivers since CUDA
+// The needed part of cuda.h, as NVIDIA documents it; these names and layouts are stable for all drivers since CUDA
 // 11.4. (tidy: foreign)
 using Status = int;
 using Device = int;

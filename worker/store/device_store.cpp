@@ -36,10 +36,10 @@ struct DeviceStore::State {
   /// Held by the thread that locks `mutex` next, until it has it: a thread that locks `mutex` repeatedly lets others in
   /// between. Locked before `mutex`.
   mutable std::mutex turnstile;
-  mutable std::mutex mutex;        ///< Guards the rest but for the next four, and `memory`.
-  mutable std::mutex short_mutex;  ///< Guards these three, and is never held for long; the last one that is taken.
+  mutable std::mutex mutex;        ///< Guards the members except the next four, and `memory`.
+  mutable std::mutex short_mutex;  ///< Guards these three, and is never held for long; locked last.
   std::set<DataKey> dropped;       ///< Data still on the device that have been dropped.
-  std::map<DataKey, Bytes> sizes;  ///< Of those in `places`, but for `dropped`.
+  std::map<DataKey, Bytes> sizes;  ///< Of the data in `places` without `dropped`.
   Bytes claims;                    ///< Claims that `ledger` does not know yet; negative: claims that have ended.
   DeviceLedger ledger;
   std::map<DataKey, Place> places;  ///< Of the data in `ledger`.
@@ -222,7 +222,7 @@ void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
   PENSTOCK_CHECK(buffer.store_ == state_.get());
   const auto lock = state_->enter();
   state_->forget(key);
-  state_->host.drop_here(key);  // Of an earlier attempt.
+  state_->host.drop_here(key);  // A copy of an earlier attempt.
   state_->ledger.add(key, buffer.bytes_, false);
   state_->keep(key, {buffer.address_, buffer.bytes_});
   buffer.store_ = nullptr;

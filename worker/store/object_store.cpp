@@ -106,11 +106,11 @@ struct ObjectStore::State {
   const StoreOptions options;
   const std::shared_ptr<SegmentReserve> reserve = std::make_shared<SegmentReserve>(options.reserve);
   tbb::concurrent_hash_map<DataKey, BlobPtr, HashKey> blobs;
-  std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for people, so relaxed.
+  std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for display, so relaxed.
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
-  std::atomic<bool> spills{false};        ///< The disk was used; until then nobody asks it.
+  std::atomic<bool> spills{false};        ///< The disk was used; until then it is not asked.
   std::mutex mutex;                       ///< Guards `restoring`, `checkpoints` and `names`.
-  std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped or made anew meanwhile is not.
+  std::set<DataKey> restoring;            ///< Requested from disk; a drop or a new version removes the key.
   std::map<JobId, JobIdentity> names;     ///< Of the jobs that the worker knows.
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
@@ -201,7 +201,7 @@ void ObjectStore::release(const DataKey& key) {
 }
 
 void ObjectStore::drop(const DataKey& key) {
-  for (const auto& tier : state_->tiers) tier->drop(key);  // First: from then on nothing of it comes from there.
+  for (const auto& tier : state_->tiers) tier->drop(key);  // First: from then on the tier returns no copy.
   drop_here(key);
 }
 
@@ -327,7 +327,7 @@ void ObjectStore::remove_attempts(std::string_view key) {
 
 void ObjectStore::State::remove_later(std::string directory) {
   thread.add(SpillThread::Turn::Later, [directory = std::move(directory)] {
-    std::error_code error;  // A file that another host still has open may stay; it costs only room.
+    std::error_code error;  // A file that another host still has open may stay; it costs only space.
     std::filesystem::remove_all(directory, error);
   });
 }
@@ -367,7 +367,7 @@ void ObjectStore::clear() {
     state_->names.clear();
   }
   state_->restoring.clear();
-  state_->checkpoints.clear();  // The files stay: for others they are what is left of this life.
+  state_->checkpoints.clear();  // The files stay: other workers may still need them.
   state_->files.clear();
   state_->blobs.clear();
   state_->reserve->clear();

@@ -109,7 +109,7 @@ Result<void> Segment::seal() {
 }
 
 void Segment::protect() {
-  if (!sealed_) ::mprotect(data_, size_, PROT_READ);  // If it is refused, only an accident goes unnoticed.
+  if (!sealed_) ::mprotect(data_, size_, PROT_READ);  // If this fails, only a mistaken write goes unnoticed.
 }
 
 Result<void> Segment::write_privately() {

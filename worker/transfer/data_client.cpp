@@ -38,7 +38,7 @@ struct Wanted {
   JobIdentity identity;
   std::uint64_t priority = 0;
   DataClient::OnDone on_done;
-  std::shared_ptr<Blob> blob;  ///< From the first answer on.
+  std::shared_ptr<Blob> blob;  ///< Set by the first answer.
   std::uint64_t offset = 0;    ///< Bytes that have arrived and are checked.
   std::uint64_t warmed = 0;    ///< Bytes with memory that is prefaulted or about to be.
   std::uint32_t cuts = 0;      ///< Since the last whole chunk.
@@ -71,7 +71,7 @@ class Route : public std::enable_shared_from_this<Route> {
       if (line->wanted.key != key) continue;
       line->wanted = {};
       error_code ignored;
-      line->socket.close(ignored);  // The operation under way fails, and nobody is told.
+      line->socket.close(ignored);  // The pending operation fails, and its end is not reported.
     }
   }
 
@@ -146,12 +146,12 @@ class Route : public std::enable_shared_from_this<Route> {
   std::vector<LinePtr> busy_;
   std::size_t lines_ = 0;
   bool closed_ = false;
-  bool understands_packed_ = true;   ///< Until it has refused.
+  bool understands_packed_ = true;   ///< Until a server has refused.
   bool understands_handles_ = true;  ///< The same.
   bool understands_identities_ = true;  ///< The same.
 };
 
-// The next step when an operation has succeeded.
+// The next step after a successful operation.
 template <class Next>
 auto Route::then(const LinePtr& line, Next next) {
   return [self = shared_from_this(), line, next](const error_code& error, std::size_t) {
@@ -315,7 +315,7 @@ void Route::read_plain(const LinePtr& line, std::span<std::byte> chunk) {
   const std::size_t bytes = chunk.size();
   const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(&line->chunk, sizeof(TransferChunk)),
                                                     asio::buffer(chunk.data(), bytes)};
-  // The bytes are read into memory that a cancel must not free.
+  // The target memory must outlive a cancel.
   asio::async_read(
       line->socket, buffers, line->watch.at_once(bytes + sizeof(TransferChunk)),
       [self = shared_from_this(), line, bytes, held = line->wanted.blob](const error_code& error, std::size_t) {
@@ -342,7 +342,7 @@ void Route::packed_head_came(const LinePtr& line) {
   if (head.compressed == 1)
     line->packed_bytes.resize(std::max<std::size_t>(line->packed_bytes.size(), head.sent_bytes));
   std::byte* const target = head.compressed == 1 ? line->packed_bytes.data() : chunk.data();
-  // As above: a cancel must not free what is read into.
+  // As above: a cancel must not free the target memory.
   asio::async_read(line->socket, asio::buffer(target, head.sent_bytes), line->watch.at_once(head.sent_bytes),
                    [self = shared_from_this(), line, held = line->wanted.blob](const error_code& error, std::size_t) {
                      if (self->closed_) return;
@@ -447,7 +447,7 @@ void Route::not_connected(const LinePtr& line, const std::string& why) {
 void Route::expect(const LinePtr& line, const PaceLimits& pace) {
   line->watch.begin(pace, [line] {
     error_code ignored;
-    line->socket.close(ignored);  // The operation under way fails, and tells.
+    line->socket.close(ignored);  // The pending operation fails and reports it.
   });
 }
 

@@ -105,7 +105,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     if (!offered) return answer(TransferStatus::Here);
     offer = *offered;
     reply = TransferReply{.status = TransferStatus::Offered, .bytes = blob->bytes().size()};
-    blob.reset();  // The desk keeps it.
+    blob.reset();  // The desk keeps the blob.
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&reply, sizeof reply),
                                                     asio::buffer(&offer, sizeof offer)};
     expect(limits.pace);
@@ -133,7 +133,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   void send_chunk() {
     if (blob == nullptr || offset >= blob->bytes().size()) {
       blob.reset();
-      scratch = {};  // A connection that asks for nothing more keeps no memory.
+      scratch = {};  // An idle connection keeps no buffer.
       return read();
     }
     const auto part =
@@ -183,7 +183,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   const ServerLimits limits;
   const std::weak_ptr<HandleDesk> desk;
   PaceWatch watch;
-  Instant idle_since = kNever;  ///< Never: it is being answered.
+  Instant idle_since = kNever;  ///< Never while it is being answered.
   TransferRequest request;
   TransferIdentity identity;
   TransferReply reply;

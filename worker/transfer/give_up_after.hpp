@@ -1,4 +1,4 @@
-// A peer that vanished without a word.
+// A limit for peers that vanish without closing their connection.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -12,7 +12,7 @@
 namespace penstock::worker {
 namespace {
 
-constexpr int kRequestsInATurn = 64;  ///< Of one visitor; then others on this thread have their turn.
+constexpr int kRequestsInATurn = 64;  ///< Of one visitor; then this thread serves others.
 constexpr Duration kRetryAccept = std::chrono::milliseconds{50};
 
 /// A process that is connected for handles.
@@ -71,7 +71,7 @@ struct HandleDesk::State {
   LoopTimer timer;
   LoopTimer retry;
   std::list<Visitor> visitors;
-  std::list<Offered> offered;  ///< As they were made, so by their ends.
+  std::list<Offered> offered;  ///< In the order of their making, so by their ends.
   std::map<std::uint64_t, const Blob*> data_of;
   std::map<const Blob*, Out> blobs;
   std::uint64_t bytes = 0;
@@ -130,7 +130,7 @@ bool HandleDesk::State::give(Visitor& visitor, std::uint64_t ticket) {
   }
   const Result<std::size_t> sent = send_handles(visitor.socket, std::as_bytes(std::span{&reply, 1}),
                                                 segment == nullptr ? std::span<const int>{} : std::span{&handle, 1});
-  return sent && *sent == sizeof reply;  // Else it does not read what it asks for.
+  return sent && *sent == sizeof reply;  // Otherwise the visitor does not read its replies.
 }
 
 void HandleDesk::State::leave(Visitor& visitor) {

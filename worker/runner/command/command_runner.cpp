@@ -35,10 +35,10 @@ constexpr Duration kLookAgain = std::chrono::milliseconds{10};
 constexpr const char* kMark = "PENSTOCK_RUNNER=";
 constexpr const char* kSubtask = "PENSTOCK_SUBTASK=";
 constexpr const char* kAttempt = "PENSTOCK_ATTEMPT=";
-constexpr int kReadsInARow = 4;            ///< Then others have their turn.
-constexpr std::size_t kProgramsMax = 256;  ///< Remembered places of programs; at the limit all are forgotten.
+constexpr int kReadsInARow = 4;            ///< Then the loop serves other descriptors.
+constexpr std::size_t kProgramsMax = 256;  ///< Remembered paths of programs; at the limit all are forgotten.
 
-// Moves itself into a memory group and becomes the program: it is limited from its first instruction.
+// Moves itself into a memory group and then becomes the program, which is limited from its first instruction.
 constexpr const char* kEnterGroup = "echo 0 >\"$0\" || exit 125; exec \"$@\"";
 
 /// Everything that one run holds.
@@ -72,9 +72,9 @@ struct Running {
   std::optional<DescriptorWatch> end_watch;
 };
 
-/// 0 if it has ended.
+/// Resident memory of a process; 0 if it has ended.
 std::int64_t resident_bytes(int process) {
-  // Pages in all, then pages in memory.
+  // The file lists all pages, then the pages in memory.
   const std::string pages = read_small_file("/proc/" + std::to_string(process) + "/statm");
   const std::size_t at = pages.find(' ');
   std::int64_t resident = 0;
@@ -251,13 +251,13 @@ std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& ru
   return elsewhere;
 }
 
-// Data of a whole device take seconds to leave it, and the loop carries the heartbeats of the worker.
+// Moving the data of a whole device takes seconds, and the loop carries the heartbeats of the worker.
 void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs) {
   const std::uint64_t turn = turns++;
   waiting[turn] = std::move(owned);
   DeviceTier* const tier = waiting[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
   device_thread.add(SpillThread::Turn::Waited, [this, tier, turn, inputs = std::move(inputs)] {
-    for (const DataKey& key : inputs) store.find(key);  // From now on it is on the host as well.
+    for (const DataKey& key : inputs) store.find(key);  // Copies the datum to the host.
     if (tier != nullptr) tier->make_free();
     loop.post([turn, weak = std::weak_ptr<State*>{self}] {
       const std::shared_ptr<State*> state = weak.lock();
@@ -294,7 +294,7 @@ void CommandRunner::stop(std::uint64_t ticket, bool kill) {
   const Process& process = *found->second->process;
   found->second->asked_to_stop = true;
   process.signal_group(kill ? SIGKILL : SIGTERM);
-  if (!kill) process.signal_group(SIGCONT);  // One that is stopped hears nothing.
+  if (!kill) process.signal_group(SIGCONT);  // A stopped process receives no signal before SIGCONT.
 }
 
 void CommandRunner::kill_all() {
@@ -424,7 +424,7 @@ void CommandRunner::State::limit_memory(Running& running, ProcessStart& start) {
   memory_groups_tried = true;
   if (memory_groups == nullptr) return;
   Result<MemoryGroup> group = memory_groups->make(limit);
-  if (!group) return;  // Without a limit is better than not at all; the quota still counts it.
+  if (!group) return;  // The program runs without a limit; the quota still counts it.
   running.memory = std::move(group).value();
   std::vector<std::string> arguments{"-c", kEnterGroup, running.memory->entrance(), start.program};
   for (std::string& argument : start.arguments) arguments.push_back(std::move(argument));
@@ -457,7 +457,7 @@ void CommandRunner::State::feed(Running& running) {
   running.input_watch->when_writable([this, &running] { feed(running); });
 }
 
-/// False when there will be no more.
+/// False at the end of the stream.
 template <class Sink>
 bool CommandRunner::State::read_some(Descriptor& from, int reads, Sink& sink) {
   for (int done = 0; done < reads; ++done) {

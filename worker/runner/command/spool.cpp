@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kFreshMax = 64;
 constexpr mode_t kMode = 0700;
 constexpr const char* kRootPrefix = "penstock-spool-";
-constexpr long kLengthAt = 16;  ///< Of an entry's length in what getdents64 gives.
+constexpr long kLengthAt = 16;  ///< Offset of an entry's length in the result of getdents64.
 
 Descriptor open_directory(const std::string& path) {
   return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
@@ -165,7 +165,7 @@ Result<std::string> Spool::make() {
   std::string directory = root_ + "/run-" + std::to_string(made_++);
   if (::mkdir(directory.c_str(), kMode) == 0) return directory;
   const int number = errno;
-  if (number == ENOENT) root_.clear();  // Somebody has removed the root; the next one makes it again.
+  if (number == ENOENT) root_.clear();  // Another process has removed the root; the next call makes it again.
   return no_directory(root_.empty() ? place_ : root_, number);
 }
 

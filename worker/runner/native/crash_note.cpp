@@ -33,7 +33,7 @@ constexpr std::uint64_t kMagic = 0x65746f6e68737264ULL;
 struct Note {
   std::uint64_t magic;
   std::int64_t counted_since_ns;
-  std::uint32_t crashes;  ///< Since then.
+  std::uint32_t crashes;  ///< Since `counted_since_ns`.
   std::int32_t signal;
   std::uint64_t address;
   std::uint64_t life;
@@ -44,13 +44,13 @@ struct Note {
   char name[256];
 };
 
-/// All that the handler needs, made before the first crash and never destroyed.
+/// The data of the handler, made before the first crash and never destroyed.
 struct Keeper {
   bool starts_again = false;
   std::uint32_t crashes_max = 0;
   int descriptor = -1;
   Note* note = nullptr;
-  cpu_set_t processors;       ///< Of the process, not of the lane that crashes.
+  cpu_set_t processors;  ///< Of the process, not of the crashing lane.
   bool knows_processors = false;
   std::vector<std::string> texts;
   std::vector<char*> arguments;
@@ -217,7 +217,7 @@ bool end_overdue_operator(pthread_t thread) {
 std::optional<OperatorCrash> read_crash_note(int descriptor) {
   Note note{};
   if (::pread(descriptor, &note, sizeof note, 0) != sizeof note || note.magic != kMagic) return {};
-  ::prctl(PR_SET_NAME, "penstock");  // Else it would be called `exe` in lists of processes.
+  ::prctl(PR_SET_NAME, "penstock");  // Otherwise lists of processes would show it as `exe`.
   std::string name{note.name, std::min<std::size_t>(note.name_bytes, sizeof note.name)};
   for (char& c : name)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';

@@ -91,7 +91,7 @@ void DeviceRun::take_back(std::uint32_t index) {
     if (each.index != index)
       others.push_back(std::move(each));
     else
-      claim_.take_again(each.claimed);  // Before it is given back: no other may take it.
+      claim_.take_again(each.claimed);  // Before the memory is given back: no other run may take it.
   made_.swap(others);
 }
 

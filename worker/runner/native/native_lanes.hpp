@@ -53,7 +53,7 @@ struct NativeLanesConfig {
   Incarnation life;                               ///< Of the worker.
   std::string device;                             ///< UUID of the band's GPU, or empty.
   DeviceTier* tier = nullptr;                     ///< Its memory; null: none. Outlives the lanes.
-  std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
+  std::vector<int> processors;                    ///< Its threads are bound to these; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane spins for its next run before it sleeps.
   /// The same while its runs have lately come within this time. Where runs wait for each other, as in a stencil, a

@@ -80,7 +80,7 @@ void Child::interrupt() const {
   const std::lock_guard lock{mutex_};
   if (buried_) return;
   process_.signal_group(SIGINT);
-  process_.signal_group(SIGCONT);  // One that is stopped hears nothing.
+  process_.signal_group(SIGCONT);  // A stopped process receives no signal before SIGCONT.
 }
 
 void Child::kill() const {

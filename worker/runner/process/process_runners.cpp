@@ -153,7 +153,7 @@ ProcessRunners::~ProcessRunners() {
   for (Lane& lane : state_->lanes)
     std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
   state_->end_all(std::move(gone));
-  state_->guard.end_daemons();  // Not before: it would end those, too, that are about to end by themselves.
+  state_->guard.end_daemons();  // Not earlier: it would also end daemons that are about to end by themselves.
 }
 
 void ProcessRunners::end() {
@@ -325,7 +325,7 @@ void ProcessRunners::State::warm(Lane& lane, const Template& program) {
   }
   const Result<Child*> started = start_in(lane, program);
   if (!started) return;
-  std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and no run has come for it.
+  std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and has no run.
   {
     const std::lock_guard lock{lane.mutex};
     if (lane.emptied != emptied && lane.ticket == kNobody) unwanted = take_idle(lane);
@@ -351,7 +351,7 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   {
     const std::lock_guard lock{lane.mutex};
     stopped = lane.stopped || (run.cancelled_ticket != nullptr && run.cancelled_ticket->load() == run.ticket);
-    if (!stopped) lane.current = *child;  // One that does not have the run must not be killed for it.
+    if (!stopped) lane.current = *child;  // Otherwise the child without the run could be killed for it.
   }
   if (stopped)
     result.failure = failure_of(FailureClass::UserError, "was stopped before it began");
@@ -544,7 +544,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
       descriptors.push_back(copy->get());
       copies.push_back(std::move(copy).value());
     } else {
-      input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // There is no descriptor left.
+      input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // No descriptor is left.
       continue;
     }
     input.descriptor = position;

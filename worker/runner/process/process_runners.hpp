@@ -61,7 +61,7 @@ struct ProcessRunnersConfig {
   WorkerConfig limits;
   std::string band;                         ///< Set for children as PENSTOCK_BAND.
   std::string device;                       ///< UUID of the band's GPU: the only one that children see. Or empty.
-  std::vector<int> processors;              ///< To which children are bound; empty: all.
+  std::vector<int> processors;              ///< Children are bound to these; empty: all.
   JobLogs* logs = nullptr;                  ///< Receives children's output for subtasks; outlives them. Null: none.
   std::size_t tail_bytes = 4096;            ///< Of a child's output, reported with a failure.
   std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
