@@ -1,4 +1,4 @@
-// A client of a cluster, behind the C interface: one inside this process, or one that is reached over the network.
+// A client of a cluster behind the C interface: a cluster inside this process, or one over the network.
 #pragma once
 
 #include <condition_variable>

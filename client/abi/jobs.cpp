@@ -172,7 +172,7 @@ int64_t penstock_submit_told(penstock_client* client, penstock_graph* given, con
   const Result<penstock::client::Session::Submitted> submitted =
       client->session().submit(std::move(*spec), std::move(graph->graph));
   if (!submitted) return fail(submitted.error());
-  if (!submitted->existed || submitted->ours) {  // Else the graph may be another.
+  if (!submitted->existed || submitted->ours) {  // Otherwise the graph may be another one.
     const std::lock_guard lock{client->mutex};
     client->jobs[submitted->job].kept = std::move(kept);
   }
@@ -323,7 +323,7 @@ void penstock_wake_news(penstock_client* client) {
 const char* penstock_failure_code(const penstock_news* news, uint32_t failure) {
   const std::vector<SubtaskFailure>& failures = static_cast<const NewsBox*>(news)->progress.failures;
   if (failure >= failures.size() || !failures[failure].last.code) return "";
-  return to_string(*failures[failure].last.code).data();  // A literal.
+  return to_string(*failures[failure].last.code).data();  // A string literal.
 }
 
 const penstock_news* penstock_job_failures(penstock_client* client, int64_t number) try {

@@ -33,10 +33,11 @@ using penstock::abi::fail;
 
 namespace {
 
-constexpr std::size_t kRunBytesMin = offsetof(penstock_run, output_count) + sizeof(std::uint32_t);  ///< At first.
+/// Of the first version.
+constexpr std::size_t kRunBytesMin = offsetof(penstock_run, output_count) + sizeof(std::uint32_t);
 constexpr std::uint64_t kInlineBytesMax = 64 << 10;  ///< A larger output travels as a segment.
-constexpr std::size_t kEndsMax = 64;                 ///< Ends that are told together while further runs wait here.
-constexpr penstock::Duration kTellAfter = std::chrono::milliseconds{1};  ///< The first of them is told after this.
+constexpr std::size_t kEndsMax = 64;                 ///< Ends that are sent together while further runs wait here.
+constexpr penstock::Duration kTellAfter = std::chrono::milliseconds{1};  ///< The first of them is sent after this.
 
 penstock_bytes bytes_of(std::string_view text) { return {text.empty() ? nullptr : text.data(), text.size()}; }
 

@@ -107,7 +107,7 @@ class Session {
     ToldSubtasks told;
     std::uint32_t holders = 0;   ///< Calls that gave the job and were not taken back.
     bool is_released = false;    ///< By one of the calls that were taken back.
-    bool is_told_again = false;  ///< Outputs may stand in the view more than once; the last one counts.
+    bool is_told_again = false;  ///< An output may be in the view more than once; the last one counts.
   };
 
   std::optional<Result<Submitted>> ask_for_job(const std::function<void(std::uint64_t)>& send);

@@ -1,4 +1,4 @@
-// How a client's messages reach a supervisor.
+// Carries a client's messages to a supervisor.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A priority queue of items that can be found again, quick for items that come in order.
+// A priority queue with addressable items, quick for items that arrive in order.
 #pragma once
 
 #include <cstddef>
@@ -81,7 +81,7 @@ class Heap {
     if (position != items_.size()) refill(position, moved);
   }
 
-  /// Puts `item` in the place of the one at `position` and restores the order.
+  /// Replaces the item at `position` and restores the order.
   void update(std::uint32_t position, const Item& item) {
     if (!in_run(position)) {
       PENSTOCK_CHECK(position < items_.size());
@@ -121,7 +121,7 @@ class Heap {
   std::size_t index_of(std::uint32_t position) const { return (position - cut_) & ~kRunBit; }
 
   void append(const Item& item) {
-    // All ones would look like `kNowhere`; the run starts anew long before its positions come around.
+    // A position of all ones would look like `kNowhere`; the run starts anew long before positions reach it.
     if (first_ == run_.size()) clear_run();
     run_.push_back(Place{item});
     track_(item, position_of(run_.size() - 1));
@@ -200,7 +200,7 @@ class Heap {
 
   std::vector<Item> items_;
   std::vector<Place> run_;
-  std::size_t first_ = 0;  ///< First living place of the run; its size if there is none.
+  std::size_t first_ = 0;  ///< First living place of the run; the size of the run if there is none.
   std::size_t dead_ = 0;   ///< Dead places behind it.
   std::uint32_t cut_ = 0;  ///< Places that were cut off in front of `run_`.
   [[no_unique_address]] Track track_;

@@ -69,7 +69,7 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
     actions.add(Fence{});
     return;
   }
-  if (!attached_) return;  // A straggler of a connection that is gone; it will be sent again.
+  if (!attached_) return;  // A late frame of a closed connection; it will be sent again.
   heard(now, actions);
   note_stamp(event.header, now, actions);
   acknowledge_through(event.header.acknowledged, now, actions);

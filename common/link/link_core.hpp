@@ -20,7 +20,7 @@ struct Attached {
   std::uint64_t peer_received_through = 0;
 };
 struct Detached {};       ///< The connection broke.
-struct FrameQueued {};    ///< The shell has put one more frame at the end of its unacknowledged ones.
+struct FrameQueued {};    ///< The shell has appended a frame to its unacknowledged ones.
 struct FrameArrived {
   LinkHeader header;
 };

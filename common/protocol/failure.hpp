@@ -103,7 +103,7 @@ struct FailureDetail {
   std::string output_tail;           ///< Last lines of its output.
   std::string detail;                ///< From the runner for its engine, e.g. a pickled exception; opaque here.
   std::optional<ErrorCode> code;     ///< The reason, if known; see `where_to_try_again`.
-  std::int64_t outputs_bytes = 0;    ///< Of outputs that were larger than the worker's store.
+  std::int64_t outputs_bytes = 0;    ///< Of outputs that exceeded the worker's store.
   friend bool operator==(const FailureDetail&, const FailureDetail&) = default;
 };
 

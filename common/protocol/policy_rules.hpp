@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-/// As an amount: without bound.
+/// As an amount: unlimited.
 inline constexpr std::int64_t kUnbounded = -1;
 
 /// Limits of the jobs of one user, or of an account with all below it, together; each can be lifted on its own.
@@ -100,7 +100,7 @@ const QosConfig* find_qos(const PolicyConfig& config, const std::string& name);
 /// Null: there is none.
 const QueueConfig* find_queue(const PolicyConfig& config, const std::string& name);
 
-/// The account that a job of this user is charged to, by its position; -1: none.
+/// The position of the account that is charged with the jobs of this user; -1: none.
 std::int64_t charged_account(const PolicyConfig& config, const std::string& user, const std::string& account);
 /// Whether the account is one of `accounts` or below one. `account` may be -1.
 bool is_below(const PolicyConfig& config, std::int64_t account, const std::vector<std::string>& accounts);

@@ -101,7 +101,7 @@ struct ReplicaReport {
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 
-/// One ordered stream for each worker: no successor's result stands before its producers' results (spec worker 5).
+/// One ordered stream for each worker: a successor's result never precedes its producers' results (spec worker 5).
 struct ReportBatch {
   std::uint64_t number = 0;  ///< Counts the batches of this incarnation from 1; `ReportsApplied` answers it.
   std::vector<JobReports> jobs;

@@ -62,7 +62,7 @@ void put_together(FileConfig& config) {
   config.supervisor.worker_lost_after = config.link.silence_max + config.link.reconnect_grace;
 }
 
-/// Reads one file. Errors carry the place of what is wrong.
+/// Reads one file. Errors carry the place of the mistake.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -115,7 +115,7 @@ class Reader {
   template <class Config>
   Result<void> read_settings(const toml::table& table, Config& config) const {
     for (const auto& entry : table) {
-      const toml::key& key = entry.first;  // Not a structured binding: Clang 14 lets no lambda capture one.
+      const toml::key& key = entry.first;  // Not a structured binding: Clang 14 does not allow a lambda to capture one.
       const toml::node& node = entry.second;
       NearestName nearest{key.str()};
       bool known = std::is_same_v<Config, PolicyConfig> && is_policy_part(key.str());

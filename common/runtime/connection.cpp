@@ -104,7 +104,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::string address;
   OnFrame on_frame;
   OnClosed on_closed;
-  bool started = false;       ///< There is a read under way, or a frame being handled.
+  bool started = false;  ///< A read is under way, or a frame is being handled.
   bool closed = false;
   bool closing = false;       ///< Closes when everything is sent.
   std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);

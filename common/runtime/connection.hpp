@@ -84,7 +84,7 @@ class Listener {
   std::shared_ptr<State> state_;
 };
 
-/// One attempt to connect; destroying it gives up.
+/// One attempt to connect; destroying it cancels the attempt.
 class Connector {
  public:
   using OnDone = std::function<void(Result<std::unique_ptr<Connection>>)>;

@@ -12,8 +12,7 @@
 namespace penstock {
 namespace {
 
-// The part of nvml.h that is needed, as NVIDIA documents it; its names and layouts are stable since 2013. (tidy:
-// foreign)
+// The needed part of nvml.h, as NVIDIA documents it; its names and layouts are stable since 2013. (tidy: foreign)
 using Device = struct NvmlDeviceOpaque*;
 struct NvmlMemory {
   unsigned long long total;

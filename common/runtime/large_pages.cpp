@@ -6,7 +6,7 @@
 namespace penstock {
 
 void prefer_large_pages(void* begin, std::size_t bytes) {
-  // A kernel without them says no, and all is as before.
+  // A kernel without large pages refuses, and nothing changes.
   static_cast<void>(::madvise(begin, bytes, MADV_HUGEPAGE));
 }
 

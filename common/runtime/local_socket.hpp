@@ -1,4 +1,4 @@
-// Sockets between processes of one host that have no file.
+// Sockets between processes of one host, without a file.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct LocalListener {
 };
 /// Non-blocking, as all sockets here. Errors: ResourceExhausted, Unsupported.
 Result<LocalListener> listen_locally();
-/// The next one that waits, if a process of `user` has made it; others are closed, without a word. Errors: WrongState
-/// if nobody waits, ResourceExhausted if there is no descriptor for it.
+/// Accepts the next waiting connection, if a process of `user` has made it; others are silently closed. Errors:
+/// WrongState if none waits, ResourceExhausted if there is no descriptor for it.
 Result<Descriptor> accept_local(const Descriptor& listener, std::uint32_t user);
 /// Errors: Unreachable if no process of `user` listens there, or it is too busy; ResourceExhausted.
 Result<Descriptor> connect_local(std::uint64_t name, std::uint32_t user);

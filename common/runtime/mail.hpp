@@ -31,7 +31,7 @@ struct WorkerSuspectedMail {
   Incarnation worker;
   bool suspected = false;
 };
-/// The supervisor is done with this worker; close its link.
+/// The supervisor no longer needs this worker; close its link.
 struct DismissWorkerMail {
   Incarnation worker;
 };

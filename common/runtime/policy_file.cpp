@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> kOverQuota{
     {{"none", 0}, {"low", 1000}, {"medium", 2000}, {"high", 3000}}};
 
-/// Reads the fields of one table, each once; the first mistake stays.
+/// Reads the fields of one table, each once; keeps the first mistake.
 class Fields {
  public:
   Fields(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
@@ -126,7 +126,7 @@ class Fields {
       complain(*node, std::string{name} + " is none of its words",
                "use one of \"none\", \"low\", \"medium\", \"high\"");
   }
-  /// Two settings that say the same thing.
+  /// Refuses two settings with the same meaning.
   void not_beside(const char* name, const char* other) {
     const toml::node* node = error_.has_value() ? nullptr : table_.get(other);
     if (node != nullptr) complain(*node, std::string{name} + " and " + other + " are both there", "say one of them");

@@ -130,7 +130,7 @@ bool Process::try_reap(ProcessEnd& end) const {
   rusage usage{};
   const pid_t reaped = ::wait4(id_, &status, WNOHANG, &usage);
   if (reaped == 0 || (reaped < 0 && errno == EINTR)) return false;
-  if (reaped < 0) return true;  // Somebody else has reaped it: nothing is known but that it has ended.
+  if (reaped < 0) return true;  // Another part of the process has reaped it: only its end is known.
   end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   // Before it became a program of its own it was a thread of ours, and the kernel counts our memory for it.

@@ -23,7 +23,7 @@ struct ProcessStart {
   int error = -1;
 };
 
-/// How a process ended.
+/// The end of a process.
 struct ProcessEnd {
   int exit_code = -1;  ///< -1: it was ended by a signal.
   int signal = 0;
@@ -66,7 +66,7 @@ std::string signal_name(int signal);
 std::vector<std::string> own_environment();
 /// A variable of the environment, or `otherwise`.
 std::string environment_value(const char* name, std::string_view otherwise = {});
-/// The words with which this program was started, its own name first.
+/// The arguments of this program, its own name first.
 std::vector<std::string> own_command_line();
 
 /// Finds an executable file as a shell would, by a search path like `/bin:/usr/bin`; a name with a slash is taken

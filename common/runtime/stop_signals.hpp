@@ -1,4 +1,4 @@
-// Signals of people and service managers as events.
+// Signals of users and service managers as events.
 #pragma once
 
 #include <functional>

@@ -45,7 +45,7 @@ struct TopologyOptions {
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
 
-/// One NUMA node as far as this process may use it.
+/// The part of one NUMA node that this process may use.
 struct FoundNode {
   std::uint32_t number = 0;  ///< As the kernel counts nodes.
   Bytes memory;

@@ -198,12 +198,12 @@ std::uint32_t crc32c(std::string_view bytes) {
   return sum.checksum();
 }
 
-/// How a part of a batch lies in a page.
+/// The position of a part of a batch in a page.
 enum class Part : std::uint8_t { None, Full, First, Middle, Last };
 
 struct LogPart {
   Part part = Part::None;
-  std::size_t bytes = 0;  ///< With its header; said also of one that is damaged.
+  std::size_t bytes = 0;  ///< With its header; set also for a damaged part.
   bool intact = false;
   std::string_view content;
 };

@@ -300,7 +300,7 @@ class OpenRocksdb final : public Storage {
     }
     const rocksdb::Status status = database_->Close();
     database_.reset();
-    list_length_->note();  // A database that is being closed does not tell what it has just listed.
+    list_length_->note();  // The notification of the last change may be missing when a database closes.
     end_.reset();
     std::error_code ignored;
     fs::remove(owner_file(access_), ignored);
@@ -346,14 +346,14 @@ class OpenRocksdb final : public Storage {
   static constexpr std::uintmax_t kRoomToReopen = std::uintmax_t{4} << 20U;
 
   const std::string directory_;
-  const std::string access_;  ///< The same under the name that may be taken away.
+  const std::string access_;  ///< The same by the path that may be taken away.
   const rocksdb::Options options_;
   const std::shared_ptr<ListLength> list_length_;
   DirectoryLock lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::unique_ptr<ProvenEnd> end_;  ///< Null: its end cannot be proved.
   bool troubled_ = false;  ///< The last commit has failed.
-  bool broken_ = false;    ///< For a reason that does not go away: read-only until the next start.
+  bool broken_ = false;    ///< A permanent fault: read-only until the next start.
   Error last_error_;
 };
 

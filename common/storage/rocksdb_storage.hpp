@@ -1,4 +1,4 @@
-// A storage in a directory, kept by RocksDB.
+// A storage in a directory, on RocksDB.
 #pragma once
 
 #include <cstdint>

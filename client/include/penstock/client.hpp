@@ -159,7 +159,7 @@ class GraphBuilder {
     for (const Handle<Input>& input : inputs) add_edge(input);
     return {add_one(operation.number, options), number_};
   }
-  /// Keeps this result, instead of those that nobody reads.
+  /// Keeps this result; without any call, the results without a reader are kept.
   template <class T>
   void want(Handle<T> handle) {
     check(handle.graph);
@@ -246,13 +246,13 @@ class GraphBuilder {
     predecessors_.push_back(input.subtask);
     outputs_.push_back(input.output);
   }
-  /// With the edges that were added since the last one.
+  /// Adds a subtask with the edges that were added since the last one.
   std::uint32_t add_one(std::uint32_t operation, std::string_view payload) {
     return add_one(operation, SubtaskOptions{payload, 0, {}});
   }
   std::uint32_t add_one(std::uint32_t operation, const SubtaskOptions& options) {
     const std::uint32_t number = size();
-    // Columns that nobody uses are not there.
+    // Unused columns stay empty.
     if (options.priority != 0) {
       priorities_.resize(templates_.size(), 0);
       priorities_.push_back(options.priority);
@@ -308,7 +308,7 @@ class GraphBuilder {
   std::uint64_t number_ = next_number();
   std::optional<std::uint32_t> literal_;
   std::optional<std::uint32_t> alias_;
-  std::optional<Failure> failure_;  ///< The first; told by `submit`.
+  std::optional<Failure> failure_;  ///< The first mistake; `submit` reports it.
   std::uint32_t given_ = 0;
   std::vector<std::uint32_t> templates_;
   std::vector<std::uint32_t> offsets_{0};
@@ -316,14 +316,14 @@ class GraphBuilder {
   std::vector<std::uint16_t> outputs_;  ///< Of each edge.
   std::vector<std::uint64_t> payload_offsets_{0};
   std::string payloads_;
-  std::vector<std::int32_t> priorities_;     ///< Up to the last that has one.
-  std::vector<std::uint32_t> name_offsets_;  ///< Up to the last that has a name.
+  std::vector<std::int32_t> priorities_;     ///< Up to the last subtask with a priority.
+  std::vector<std::uint32_t> name_offsets_;  ///< Up to the last subtask with a name.
   std::string names_;
   std::vector<std::uint32_t> wanted_;
 };
 
-/// A result, read where it lies: without a copy when the cluster is inside this process, or its worker on this host and
-/// the datum is large. Moved, never copied.
+/// A result, read in place: without a copy when the cluster is inside this process, or its worker on this host and the
+/// datum is large. Moved, never copied.
 class Datum {
  public:
   std::span<const std::byte> bytes() const {
@@ -388,10 +388,10 @@ class Job {
   /// The identity of this job, which no other job ever has; its number may be given to another job after a restore.
   /// Both halves are 0 under a supervisor before 0.2.0.
   const penstock_identity& identity() const { return identity_; }
-  /// False: it is another's.
+  /// False: another client has made it.
   bool ours() const { return ours_; }
-  /// How it stands when it has ended or the time is over; without one: when it has ended. WrongState, as all that asks
-  /// about it: it was released, detached from or moved from.
+  /// The state when the job has ended or the time is over; without a timeout: when it has ended. WrongState, as for all
+  /// queries of the job, after it was released, detached from or moved from.
   Expected<JobState> wait(std::optional<std::chrono::nanoseconds> timeout = {}) const {
     if (client_ == nullptr) return left();
     const std::int32_t state = penstock_wait(client_, number_, timeout ? timeout->count() : -1);
@@ -399,7 +399,7 @@ class Job {
     return static_cast<JobState>(state);
   }
   Expected<JobState> poll() const { return wait(std::chrono::nanoseconds{0}); }
-  /// The same of one subtask, whatever becomes of the rest.
+  /// The same for one subtask, independent of the rest.
   template <class T>
   Expected<JobState> wait(Handle<T> handle, std::optional<std::chrono::nanoseconds> timeout = {}) const {
     if (const std::optional<Failure> refused = check(handle)) return *refused;
@@ -407,13 +407,13 @@ class Job {
     if (state < 0) return last_failure();
     return static_cast<JobState>(state);
   }
-  /// All 0 once it was released, detached from or moved from.
+  /// All 0 after the job was released, detached from or moved from.
   penstock_counts counts() const {
     penstock_counts counts{};
     if (client_ != nullptr) penstock_job_counts(client_, number_, &counts);
     return counts;
   }
-  /// Waits, and tells how far it is each `every`.
+  /// Waits, and reports the progress each `every`.
   Expected<JobState> watch(std::chrono::nanoseconds every,
                            const std::function<void(const penstock_counts&)>& on_progress) const {
     if (on_progress == nullptr) return Failure{"InvalidArgument", "on_progress", "is empty", "`wait` tells nothing"};
@@ -504,7 +504,7 @@ class Job {
   static std::string text_of(const penstock_bytes& bytes) {
     return bytes.size == 0 ? std::string{} : std::string{static_cast<const char*>(bytes.data), bytes.size};
   }
-  /// Why a subtask that has ended without success has no result.
+  /// The failure of asking for the result of a subtask that ended without success.
   Failure why_none(std::uint32_t subtask, JobState state) const {
     const std::string subject = "subtask " + std::to_string(subtask) + " of job-" + std::to_string(number_);
     const Expected<std::vector<SubtaskFailure>> failed = failures();
@@ -516,7 +516,7 @@ class Job {
                                                   : "UserError",
                 one.name.empty() ? subject : one.name, "failed for good: " + one.message,
                 "see the history of its attempts"};
-    // The failure that it was cancelled for is that of its job, which is about to end unless it continues.
+    // The failure that has cancelled it is that of its job, which is about to end unless it continues.
     if (!failed.value().empty()) static_cast<void>(wait());
     if (penstock_job_error(client_, number_) < 0) return last_failure();
     const bool failed_itself = state == JobState::Failed;
