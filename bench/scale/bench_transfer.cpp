@@ -40,7 +40,7 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-/// 64 bytes there and back between two sockets of the control loop, a millisecond apart.
+/// Sends 64 bytes there and back between two sockets of the control loop, a millisecond apart.
 class Pings {
  public:
   explicit Pings(Loop& loop) : timer_(loop), here_(loop.io()), there_(loop.io()) {
@@ -124,7 +124,7 @@ struct Reader {
   std::unique_ptr<Pings> pings;
 };
 
-/// Brings all data, once; false if one does not come.
+/// Fetches all data, once; false if one does not arrive.
 bool bring(Reader& reader, const HostPort& from, const Load& load) {
   std::uint32_t done = 0;
   bool failed = false;

@@ -21,8 +21,8 @@ namespace {
 constexpr const char* kDefaultSupervisor = "127.0.0.1:7465";
 constexpr const char* kDefaultConfig = "penstock.toml";
 
-// Variables are looked at here and not by the parser: it would set what all commands share for each of them, also over
-// what was said on the line.
+// Variables are read here and not by the parser, which would set shared options again for each command, and so override
+// those of the command line.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin < text.size();) {

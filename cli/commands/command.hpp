@@ -1,4 +1,4 @@
-// The plumbing of every command, of `penstock` and of `penstock-lab`.
+// The common parts of every command of `penstock` and of `penstock-lab`.
 #pragma once
 
 #include <functional>

@@ -74,7 +74,7 @@ class Shell {
       std::cerr << "error: " << unknown << " (see `help`)" << std::endl;
       return kBadInput;
     }
-    std::reverse(words.begin(), words.end());  // As CLI11 wants them.
+    std::reverse(words.begin(), words.end());  // CLI11 expects reversed words.
     try {
       line.app.parse(std::move(words));
     } catch (const CLI::Success& wish) {

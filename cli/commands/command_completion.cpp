@@ -1,4 +1,4 @@
-// `completion SHELL`: completion for bash, zsh and fish. The scripts ask the binary, so they never grow stale.
+// `completion SHELL`: completion for bash, zsh and fish. The scripts ask the binary, so they are never out of date.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -11,7 +11,7 @@
 namespace penstock::cli {
 namespace {
 
-// In each script PROGRAM stands for the binary and FUNCTION for the name of what completes it.
+// In each script PROGRAM stands for the binary and FUNCTION for the name of the completing function.
 constexpr const char* kBash = R"sh(# eval "$(PROGRAM completion bash)"
 FUNCTION() {
   local IFS=$'\n'

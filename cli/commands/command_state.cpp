@@ -1,4 +1,4 @@
-// `penstock state`: backups of a supervisor's state, and what is in them.
+// `penstock state`: backups of a supervisor's state, and their content.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <sstream>

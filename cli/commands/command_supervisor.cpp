@@ -22,14 +22,14 @@ namespace {
 struct SupervisorCommand {
   std::string listen = "127.0.0.1:7465";
   std::string address_file;
-  std::string state;  ///< Empty until the default has been found, and for ever with `no_state`.
+  std::string state;  ///< Empty until the default has been found, and always with `no_state`.
   bool no_state = false;
   bool salvage = false;
   bool new_branch = false;
   bool standby = false;
 };
 
-/// Null without a state. With a watch, that of a supervisor that hangs is taken over.
+/// Null without a state. With a watch, the state of a hanging supervisor is taken over.
 Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options, Duration lease,
                                                               LeaseWatch* watch = nullptr) {
   using supervisor::Damage;
@@ -74,7 +74,7 @@ Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& in
   return opened;
 }
 
-/// Shows that the loop lives, and ends it when the state has another holder.
+/// Shows that the loop is alive, and ends it when the state has another holder.
 class LeaseWatched {
  public:
   /// Without a state the lease is null, and nothing is done.
@@ -135,7 +135,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
 
   Loop loop;
   ActorHost actors{loop};
-  // Its threads and its journal have what they take of a limit of this process.
+  // Its threads and its journal take their part of a limit of this process.
   if (config->supervisor.memory_max.is_zero())
     config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   supervisor::GatewayOptions gateway_options;

@@ -39,7 +39,7 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
 
 namespace {
 
-/// Of a flag; zero would be no limit at all.
+/// The bytes of a flag; zero would mean no limit.
 Result<Bytes> positive_bytes(const char* flag, const std::string& text) {
   Result<Bytes> bytes = parse_bytes(text);
   if (bytes && *bytes <= Bytes{0})
@@ -74,7 +74,7 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.wire = config.wire;
   options.spool = flags.spool;
   options.spill = flags.spill;
-  // Commands find it from directories of their own.
+  // Commands run in directories of their own, so the path must be absolute.
   if (!flags.checkpoints.empty()) options.checkpoints = std::filesystem::absolute(flags.checkpoints).string();
   PENSTOCK_TRY(check_labels("--label", flags.labels));
   options.labels = flags.labels.empty() ? config.labels : flags.labels;

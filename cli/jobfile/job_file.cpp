@@ -98,7 +98,7 @@ class JobReader {
   GraphBuilder builder_;
   KeyTable keys_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::string, std::uint32_t> writers_;  ///< Absolute path: its place among `job_.output_files`.
+  std::unordered_map<std::string, std::uint32_t> writers_;  ///< Absolute path: its index in `job_.output_files`.
 };
 
 Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const DocumentValue*& list) {
@@ -233,7 +233,7 @@ Result<void> JobReader::read_subtask(const DocumentValue& table) {
   const DocumentValue* array = reader.value("array");
   bool wanted = false;
   reader.boolean("wanted", wanted);
-  PENSTOCK_TRY(reader.finish());  // A misspelt field first: that it is missing follows from it.
+  PENSTOCK_TRY(reader.finish());  // A misspelt field is reported first, because the missing one follows from it.
   if (text.operator_name.empty() && text.command.empty())
     return refuse(table.place, what + ": has no template, operator or command");
   if (key == nullptr) return refuse(table.place, "a subtask has no key");

@@ -92,7 +92,7 @@ struct Copies {
   std::size_t depth = 0;
 };
 
-// Tiles at the border are made beside c.
+// Tiles at the border are computed beside c.
 void add_tiles(const Kernel& kernel, const Copies& copies, const Matrix& c) {
   alignas(64) float border[kTileMost];
   for (std::size_t column = 0; column < c.columns; column += kernel.columns)

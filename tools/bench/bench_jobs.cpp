@@ -42,7 +42,7 @@ Result<void> fill_slots(client::Session& session, std::uint32_t slots) {
   return {};
 }
 
-/// Shared by the threads that submit.
+/// Shared by the submitting threads.
 struct Submissions {
   // Invariant: a number is given once; tests/integration/tools under the thread sanitizer.
   std::atomic<std::uint32_t> begun{0};

@@ -101,7 +101,7 @@ Result<std::vector<Graph>> graphs_of(const SharesOptions& options) {
 /// All measured runs of one kind.
 struct RunSeries {
   std::vector<double> total_s;
-  double supervisor_cpu_s = 0;  ///< Of all of them.
+  double supervisor_cpu_s = 0;  ///< Of all runs.
   double workers_cpu_s = 0;
 
   void add(double seconds, const std::vector<ProcessCost>& before, const std::vector<ProcessCost>& after) {
@@ -227,7 +227,7 @@ Result<Value> measure_shares(const SharesOptions& options, StopSignals& stop_sig
     return std::move(run->common);
   };
   for (std::uint32_t round = 0; round <= options.repeat; ++round) {
-    const bool counts = round > 0;  // The first is to warm up.
+    const bool counts = round > 0;  // The first round warms up.
     PENSTOCK_TRY(one(**free_cluster, series.alone, counts));
     PENSTOCK_TRY(one(**policed, series.policed, counts));
     if (const Result<CommonTime> run = all(**free_cluster, series.unpoliced, counts); !run) return run.error();

@@ -1,4 +1,4 @@
-// `penstock-lab policy`: the cluster policy on paper.
+// `penstock-lab policy`: the cluster policy without a cluster.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -20,7 +20,7 @@ struct CheckCommand {
 
 Result<int> check(const cli::Invocation& invocation, const CheckCommand& command) {
   std::vector<CaseVerdict> verdicts;
-  std::optional<Error> missing;  // Told at the end: what is there is run nevertheless.
+  std::optional<Error> missing;  // Reported at the end: the existing files are checked nevertheless.
   for (const std::string& path : command.paths) {
     Result<std::vector<CaseVerdict>> found = check_policy_cases(path);
     if (!found) {

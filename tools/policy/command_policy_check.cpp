@@ -21,7 +21,7 @@ Result<std::vector<std::string>> case_files(const std::string& path) {
   for (auto each = files::recursive_directory_iterator{path, failure}; each != files::recursive_directory_iterator{};
        each.increment(failure)) {
     if (failure) break;
-    std::error_code unknown;  // A link to nowhere is a file that cannot be read, which is told of it.
+    std::error_code unknown;  // A broken link is a file that cannot be read, and is reported as such.
     if (each->path().extension() == ".json" && !each->is_directory(unknown)) found.push_back(each->path().string());
   }
   if (failure) return Error{ErrorCode::NotFound, path, "cannot be read: " + failure.message(), {}};

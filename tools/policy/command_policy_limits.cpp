@@ -323,7 +323,7 @@ class LimitScenario {
     job.service = *service;
     request.user = *user;
     request.level = tables_.level(job.queue, book_);
-    // One that names only cores counts one.
+    // A request with only cores counts one host.
     const std::int64_t hosts = integer_of(step, "nodes");
     if (has_field(step, "nodes")) request.hosts = hosts == 0 ? 1 : hosts;
     if (has_field(step, "cores")) request.cores = integer_of(step, "cores");
@@ -475,7 +475,7 @@ std::optional<Result<void>> outcome_of(std::string when) {
   const auto ask_for = [&](const std::string& level) {
     return check_access(access, level, {"listed", "other"}, deny_unknown);
   };
-  if (says("no accounting data")) return Result<void>{};  // Kept until they arrive.
+  if (says("no accounting data")) return Result<void>{};  // Kept until the data arrive.
   if (says_any({"max active", "max_active", "active job", "active_job"}))
     return within ? std::nullopt : std::optional{submit_to({.active_jobs = 1})};
   if (says_any({"max_nodes", "max nodes", "max_cores", "max cores", "max resource", "size limit", "node limit",

@@ -63,7 +63,7 @@ class QuotaScenario {
                                  "rounds_after_match", "node_filters"});
     if (const Result<void> sound = check_snapshot(snapshot_); !sound) {
       checker_.fail(to_string(sound.error()));
-      return checker_.take();  // A pass over it is not defined.
+      return checker_.take();  // A pass over such a snapshot is not defined.
     }
     const std::string mode = text_of(runner_, "mode", "single_action");
     if (mode == "rounds")

@@ -252,7 +252,7 @@ constexpr double kNumberMax = 1e18;
 
 bool is_of(const cli::DocumentValue& value, char kind) {
   using Kind = cli::DocumentValue::Kind;
-  if (value.kind == Kind::Null) return true;  // As good as not said.
+  if (value.kind == Kind::Null) return true;  // Null counts as absent.
   switch (kind) {
     case 't': return value.is_text();
     // Case files may write whole numbers with a fraction of 0.
@@ -269,7 +269,7 @@ bool is_of(const cli::DocumentValue& value, char kind) {
   }
 }
 
-/// Walks a document beside the rules of its format.
+/// Compares a document with the rules of its format.
 class ShapeCheck {
  public:
   ShapeCheck(const ShapeSubject& subject, const RuleTable& rules) : subject_(subject), rules_(rules) {}

@@ -100,7 +100,7 @@ void check_targets(const cli::DocumentValue& file, CaseChecker& checker) {
     added.smallest_pending = added.demand > 0 ? integer_of(group, "slots_per_task", 1) : 0;
   }
   const bool max_min = text_of(field_of(file, "scheduler"), "variant") == "max_min";  // tidy: foreign
-  if (!checker.passed()) return;  // Of such groups no target is right.
+  if (!checker.passed()) return;  // For such groups no target is right.
   const std::int64_t capacity = integer_of(file, "capacity");
   const std::vector<std::int64_t> targets =
       max_min ? max_min_targets(groups, capacity, AfterGang::GoOn) : fair_targets(groups, capacity);
