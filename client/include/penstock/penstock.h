@@ -1,10 +1,10 @@
 /* Penstock for other languages: clients that submit graphs, and runners that execute them. C11, no library is needed.
  *
- * Functions that can fail return NULL or a negative number; `penstock_last_error` then says why, for the calling
- * thread. Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a
+ * Functions that can fail return NULL or a negative number; `penstock_last_error` then gives the reason, for the calling
+ * thread. Any thread may call any function, except that a graph, a runner and their results belong to one thread at a
  * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, or they
- * are refused, and what an older caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those
- * that came later PENSTOCK_1_1 to PENSTOCK_1_5.
+ * are refused; members that an older caller does not know have their defaults. Symbols carry the version PENSTOCK_1 in
+ * libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_5.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
