@@ -45,7 +45,7 @@ struct StartSubtask {
   bool within_job = false;  ///< The same, but only after a run of the same job.
   bool resumed = false;     ///< Go on with the run that had yielded.
 };
-/// Ask a run to stop, or end it. Each is ordered at most once for a run; the end once more when it is overdue.
+/// Ask a run to stop, or end it. Each is said at most once for a run, the end once more when it is overdue.
 struct StopRun {
   RecordIndex record;
   Attempt attempt;

@@ -177,8 +177,7 @@ class LatchedQueue {
     QueueItem item;
     State state = State::Absent;
     bool resumed = false;
-    /// Index of its group in `parked_`; `kNowhere`: the item is among its job's items.
-    std::uint32_t group = kNowhere;
+    std::uint32_t group = kNowhere;   ///< Of `parked_`, in which it waits; `kNowhere`: among its job's items.
     std::uint32_t heap_position = 0;
     std::uint32_t bypassed = 0;
     SlotIndex lane;

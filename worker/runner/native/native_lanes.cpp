@@ -38,7 +38,7 @@ void bind_thread(const std::vector<int>& processors) {
 /// An arena of a number of threads on the band's processors.
 class BoundArena : public tbb::task_scheduler_observer {
  public:
-  /// `running` is the run that its threads work for, if that is always the same.
+  /// `running` is what its threads work for, if that is always the same.
   BoundArena(int threads, const std::vector<int>& processors, const RunningOperator* running = nullptr)
       : BoundArena(std::make_unique<tbb::task_arena>(threads, 1), processors, running) {}
   ~BoundArena() override { observe(false); }
@@ -64,8 +64,8 @@ class BoundArena : public tbb::task_scheduler_observer {
   const RunningOperator* const running_;
 };
 
-/// The call that an operator sees, with members that only the lane uses behind it. A lane has one call for all its
-/// runs, because making one takes as long as the shortest runs.
+/// The call that an operator sees, and behind it what only the lane uses. A lane has one call for all its runs, because
+/// making one takes as long as the shortest runs.
 struct Call : penstock_call {
   // Of the lane.
   const ObjectStore* store = nullptr;
@@ -586,7 +586,7 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
                     {},
                     &lane.cancelled_ticket,
                     run.identity};
-  // An empty input has no blob, at any position.
+  // An empty input has no blob, wherever it stands.
   std::vector<BlobPtr> inputs;
   inputs.reserve(lane.views.size() + run.empty_inputs);
   std::size_t next = 0;

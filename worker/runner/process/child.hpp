@@ -52,7 +52,7 @@ class Child {
 
   /// Sleeps until it has said something, written something, ended, or `limit` has passed; takes in what it has written.
   void wait(Duration limit);
-  /// The next message; none: nothing yet. Error: it is gone, or the message is malformed.
+  /// The next thing that it says; none: nothing yet. Error: it is gone, or what it says is no message.
   Result<std::optional<FromRunner>> receive();
   /// Whether there is something to be received, even if only its end.
   bool can_be_heard() const;
