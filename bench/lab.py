@@ -1,8 +1,8 @@
-"""Where a build has `bench`: in `penstock-lab`, or in the `penstock` of builds before there was one."""
+"""Finds `bench` of a build: in `penstock-lab`, or in the `penstock` of older builds without one."""
 import pathlib
 
 
 def lab_of(penstock):
-    """The program with `bench` of the build whose `penstock` is given; a path as pathlib has it."""
+    """The program with `bench` of the build with the given `penstock`; a pathlib path."""
     lab = pathlib.Path(penstock).with_name("penstock-lab")
     return lab if lab.exists() else pathlib.Path(penstock)

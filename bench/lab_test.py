@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of bench/lab.py and of what bench/run_all makes of it."""
+"""Tests of bench/lab.py and of its use by bench/run_all."""
 import importlib.machinery
 import importlib.util
 import pathlib

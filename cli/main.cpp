@@ -8,7 +8,7 @@ constexpr const char* kSummary = "run the task graphs of dataframe and tensor en
 constexpr const char* kIntroduction =
     "Penstock runs the task graphs of dataframe and tensor engines.\n"  // tidy: foreign
     "`penstock run FILE` runs a job file here; `penstock supervisor` and `penstock worker` make a cluster;\n"
-    "`penstock admin` is a shell for whoever operates it.";
+    "`penstock admin` is a shell for its operators.";
 constexpr const char* kManualEnd = R"(.SH EXIT STATUS
 .TP
 .B 0

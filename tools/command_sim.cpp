@@ -74,15 +74,17 @@ void add_sim_command(CLI::App& app, cli::Invocation& invocation) {
       ->add_option("--without", options->options.without,
                    "Leave out kinds of faults, e.g. crashes,hangs; may be repeated")
       ->delimiter(',');
-  command->add_option("--subtasks", options->options.subtasks_max, "Of a job, at most")->capture_default_str();
-  command->add_option("--jobs", options->options.jobs_max, "At most")->capture_default_str();
-  command->add_option("--workers", options->options.workers_max, "At most")->capture_default_str();
+  command->add_option("--subtasks", options->options.subtasks_max, "Largest number of subtasks of a job")
+      ->capture_default_str();
+  command->add_option("--jobs", options->options.jobs_max, "Largest number of jobs")->capture_default_str();
+  command->add_option("--workers", options->options.workers_max, "Largest number of workers")->capture_default_str();
   command->add_option("--wfformat", options->workflows, "Run this workflow instead of drawn graphs; may be repeated")
       ->type_name("FILE");
-  command->add_option("--time-scale", options->time_scale, "Of the workflow's recorded times")->capture_default_str();
+  command->add_option("--time-scale", options->time_scale, "Factor for the workflow's recorded times")
+      ->capture_default_str();
   command->add_flag("--policy", options->options.policy, "Let a random policy divide each cluster between its jobs");
   command->add_flag("--trace", options->options.trace, "Print a line for each event");
-  command->add_flag("!--no-shrink", options->options.shrink, "Do not look for a smaller run that fails as well");
+  command->add_flag("!--no-shrink", options->options.shrink, "Do not search for a smaller run that fails as well");
   cli::add_json_option(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };

@@ -1,4 +1,4 @@
-// `penstock-lab`: what measures, shakes and replays Penstock, for those who build, tune and plan it.
+// `penstock-lab`: measures, tests and replays Penstock, for developers and planners of clusters.
 #include "cli/commands/program.hpp"
 #include "tools/commands.hpp"
 

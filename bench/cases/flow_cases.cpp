@@ -1,4 +1,4 @@
-// Whole cores: what one subtask costs from its submission to its last report.
+// Whole cores: the cost of one subtask from its submission to its last report.
 #include "bench/cases/cases.hpp"
 #include "bench/graphs/graphs.hpp"
 #include "bench/rigs/cluster_rig.hpp"
@@ -49,7 +49,7 @@ std::uint64_t work(std::uint64_t count, Meter& meter) {
   return subtasks;
 }
 
-// One job ends and another one is submitted while so many wait: what that costs must not depend on how many they are.
+// One job ends and another one is submitted while `kQueued` jobs wait: the cost must not depend on their number.
 template <std::uint32_t kQueued>
 std::uint64_t queue_jobs(std::uint64_t count, Meter& meter) {
   Meter unused{Meter::Counting::Off};

@@ -1,4 +1,4 @@
-// Messages to bytes and back.
+// Encoding and decoding of messages.
 #include <vector>
 
 #include "bench/cases/cases.hpp"

@@ -1,4 +1,4 @@
-// Parts of a worker's core, alone.
+// Single parts of a worker's core.
 #include <vector>
 
 #include "bench/cases/cases.hpp"
@@ -15,7 +15,7 @@ using namespace worker;
 
 constexpr std::uint32_t kWaiting = 1000;
 
-// Put one, end one, let the next start: the life of an item in a queue of a thousand.
+// Puts one item, ends one, starts the next: the path of an item through a queue of a thousand.
 std::uint64_t cycle_queue(std::uint64_t count, Meter& meter, std::uint32_t jobs) {
   ResourceVector capacity;
   capacity.slots = kOneSlot * 4;
@@ -67,7 +67,7 @@ std::uint64_t quota_granted(std::uint64_t count, Meter& meter) {
   return count;
 }
 
-// Everything is handed out: each release lets the first in line have its grant.
+// The quota is exhausted: each release lets the first in line have its grant.
 std::uint64_t quota_contended(std::uint64_t count, Meter& meter) {
   MemoryQuota quota{kGiB, kGiB, MemoryQuota::Limits{}};
   Rng rng{7};

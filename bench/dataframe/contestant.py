@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
 
 def start(name, memory, slots):
     import dask
-    # Through memory, as engines do it; older and newer versions name it differently.
+    # Shuffle in memory, as engines do; older and newer versions name the option differently.
     dask.config.set({"shuffle": "tasks", "dataframe.shuffle.method": "tasks"})
     if name == "penstock":
         import penstock

@@ -1,4 +1,4 @@
-"""The dataframe, its generator, and what is computed of it: the same for every contestant."""
+"""The dataframe, its generator and its computations: the same for every contestant."""
 # tidy: foreign-file scheduler, tasks
 import hashlib
 import pathlib
@@ -12,7 +12,7 @@ FIELDS = [("key", "i8"), ("time", "i8"), ("x", "i8"), ("y", "i8"), ("u", "f8"), 
 
 
 def generate_part(path, number, rows, seed):
-    """Keys are skewed: the most frequent tenth has most of the rows. Numbers that are added up are integers, so that
+    """Keys are skewed: the most frequent tenth has most of the rows. The added columns are integers, so that
     the order of additions does not matter."""
     random = numpy.random.default_rng([seed, number])
     part = numpy.empty(rows, dtype=FIELDS)
@@ -59,7 +59,7 @@ def frames(paths):
 
 
 def digest(frame):
-    """Of a small frame, whatever the order of its rows."""
+    """The hash of a small frame, independent of the order of its rows."""
     rows = sorted(map(tuple, frame.to_numpy(dtype="i8").tolist()))
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 
@@ -85,7 +85,7 @@ def part_of_order(part):
 
 
 def ordered(left, _):
-    """All rows in the order of their times; what is left of them is checked, not kept."""
+    """Sorts all rows by their times; the result is checked, not kept."""
     meta = pandas.DataFrame({name: numpy.empty(0, "i8") for name in ("first", "last", "rows", "sum", "sorted", "x")})
     result = left.sort_values("time").map_partitions(part_of_order, meta=meta).compute()
     result = result[result.rows > 0]
@@ -97,7 +97,7 @@ STEPS = {"group": grouped, "join": joined, "sort": ordered}
 
 
 def in_memory(paths):
-    """The same with pandas alone, for sizes that memory has room for."""
+    """The same with pandas alone, for sizes that fit into memory."""
     left = pandas.concat([read_part(path) for path in paths], ignore_index=True)
     right = other_part(0, 1)
     group = left.groupby("key").agg({"x": ["sum", "count"], "y": "max"}).reset_index()

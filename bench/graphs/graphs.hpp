@@ -1,4 +1,4 @@
-// Graphs that are measured: their shape is all that matters about them.
+// Graphs for measurements; only their shape matters.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class Shape : std::uint8_t {
   Tree,     ///< Binary reduction: leaves first, each inner subtask needs two.
 };
 
-/// None if there is no shape of that name.
+/// None for an unknown name.
 std::optional<Shape> parse_shape(std::string_view name);
 std::string_view to_string(Shape shape);
 

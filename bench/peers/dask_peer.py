@@ -23,7 +23,7 @@ def main():
             Client(cluster) as client:
         for _ in range(setting["rounds"] + 1):
             name = graphs.fresh_name()
-            # Plain tuples are Dask's own graph format: no cost of building collections is in the figure.
+            # Plain tuples are Dask's own graph format: the figure excludes the cost of building collections.
             graph = {f"{name}-{i}": (run_subtask, seconds[i], *(f"{name}-{p}" for p in needs))
                      for i, needs in enumerate(predecessors)}
             read = {p for needs in predecessors for p in needs}

@@ -57,5 +57,5 @@ def build(setting):
 
 
 def fresh_name():
-    """A name that no round had before: a contestant that keeps results must not find them."""
+    """A name that is unique for each round: a contestant that caches results must not find them."""
     return f"r{random.SystemRandom().getrandbits(48):x}"

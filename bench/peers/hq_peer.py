@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one setting on HyperQueue, whose `hq` is on the PATH: `hq_peer.py JSON` prints a JSON line for each round.
+"""Runs one setting on HyperQueue with `hq` from the PATH: `hq_peer.py JSON` prints a JSON line for each round.
 
 HyperQueue starts a process for each subtask, so its figures are bounded by that: about 1,900 a second and core.
 """

@@ -14,7 +14,7 @@ def noop(*_):
 
 
 class Watch:
-    """(seconds, those of this thread on a processor) since it was made."""
+    """(seconds, processor seconds of this thread) since the object was made."""
 
     def __init__(self):
         self.begin = time.perf_counter(), time.thread_time()
@@ -32,7 +32,7 @@ def open_client(name, slots):
 
 
 def get(client, number, count):
-    """Seconds for `count` calls without work, as one graph, results and all."""
+    """Seconds for `count` calls without work, as one graph, results included."""
     graph = {f"key-{number}-{i}": (noop,) for i in range(count)}
     keys = list(graph)
     watch = Watch()

@@ -58,7 +58,7 @@ void ClusterRig::run(std::vector<Graph>&& graphs) {
   while (running_ > 0) {
     now_ += std::chrono::microseconds{100};
     if (active_.empty()) {
-      // Whoever holds something back does so until a deadline.
+      // Parts hold messages back until a deadline.
       now_ += std::chrono::milliseconds{2};
       tell_supervisor(supervisor_event::Tick{});
       for (std::uint32_t i = 0; i < workers_.size(); ++i) {
@@ -73,7 +73,7 @@ void ClusterRig::run(std::vector<Graph>&& graphs) {
   }
 }
 
-// As a thread of its own would: the core goes on meanwhile, and it is on nobody's meter.
+// Runs passes as a thread of its own would: the core continues meanwhile, and no meter counts the pass.
 void ClusterRig::run_passes() {
   for (const supervisor_action::RunPass& order : std::exchange(passes_, {})) {
     const policy::PolicyEngine engine{order.parts};
@@ -88,7 +88,7 @@ void ClusterRig::run_worker(std::uint32_t index) {
     const std::vector<Run> ended = std::exchange(worker.ends, {});
     std::vector<RunEnd> ends;
     for (const Run& run : ended) ends.push_back(run.end);
-    // The first lane that may takes over all that is on offer, one after the other.
+    // The first lane that may takes over all runs on offer, one after the other.
     std::map<JobId, std::size_t> last;
     for (const Run& offer : std::exchange(worker.offers, {})) {
       const JobId after = offer.within_job ? offer.job : JobId::none();

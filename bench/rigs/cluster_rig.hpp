@@ -12,8 +12,8 @@
 namespace penstock::bench {
 
 /// A supervisor core and worker cores joined without wires: a message of one is the next event of the other. Runs end
-/// at once, in events of all that has started and of what lanes then take over, as a band would say it. Each kind of
-/// core has its own meter.
+/// at once, in events with all started runs and those that lanes then take over, as in a band. Each kind of core has
+/// its own meter.
 class ClusterRig {
  public:
   struct Meters {
@@ -23,14 +23,14 @@ class ClusterRig {
 
   ClusterRig(const RigOptions& options, const Meters& meters);
 
-  /// Submits the graphs, of a job each, and runs them to their end.
+  /// Submits the graphs, each as a job, and runs the jobs to their end.
   void run(std::vector<Graph>&& graphs);
 
-  /// Of all runs so far.
+  /// Counts of all runs so far.
   struct Counts {
     std::uint64_t forward_hits = 0;
     std::uint64_t passes = 0;        ///< Of the policy.
-    std::uint64_t entitlements = 0;  ///< Told to workers, of one job on one band each.
+    std::uint64_t entitlements = 0;  ///< Sent to workers, of one job on one band each.
     std::uint64_t assign_batches = 0;
     std::uint64_t report_sections = 0;  ///< Of one job in one batch.
   };

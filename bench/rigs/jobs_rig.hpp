@@ -12,27 +12,28 @@
 
 namespace penstock::bench {
 
-/// Drives a `SupervisorCore` with workers that end a run only when they are told to: most jobs stay queued. A policy's
-/// passes run at once, on nobody's meter.
+/// Drives a `SupervisorCore` with workers that end a run only on demand: most jobs stay queued. A policy's passes run
+/// at once and are not metered.
 class JobsRig {
  public:
   /// `policed`: `fair_share` divides the slots.
   JobsRig(std::uint32_t workers, std::uint32_t slots, bool policed, Meter& core);
 
-  /// One job more, of one subtask; every fourth asks for more memory than any worker has, and waits for one that has.
+  /// Submits one more job of one subtask; every fourth asks for more memory than any worker has, and waits for such a
+  /// worker.
   void submit();
-  /// One job more that every worker has room for.
+  /// Submits one more job that fits every worker.
   void submit_one_that_fits();
-  /// The oldest run of all ends. REQUIRES: one is under way.
+  /// Ends the oldest run. REQUIRES: one is under way.
   void end_one();
   /// Asks for the first page of `jobs`.
   void list();
-  /// From now on the core's calls run on this one.
+  /// From now on `meter` counts the core's calls.
   void count_on(Meter& meter) { meter_ = &meter; }
-  /// Bytes that are allocated now.
+  /// Presently allocated bytes.
   static std::size_t allocated_bytes();
   const supervisor::SupervisorCore& core() const { return core_; }
-  /// Of each call to the core, in the order of the calls.
+  /// The cost of each call to the core, in order.
   const std::vector<Duration>& costs() const { return costs_; }
 
  private:

@@ -1,4 +1,4 @@
-// What counts and what does not: the time, or the instructions, of the measured code alone.
+// Measures the time, or the instructions, of the measured code alone.
 #pragma once
 
 #include <valgrind/callgrind.h>
@@ -15,7 +15,7 @@ namespace penstock::bench {
 /// a handful of no-ops.
 class Meter {
  public:
-  /// `Off`: measures time alone, for code that runs beside what is counted.
+  /// `Off`: measures time alone, for code beside the counted code.
   enum class Counting : std::uint8_t { Off, On };
 
   explicit Meter(Counting counting = Counting::On) : counting_(counting) {}
@@ -31,13 +31,13 @@ class Meter {
   }
   void reset() { *this = Meter{counting_}; }
 
-  /// Without what reading the clock itself takes.
+  /// Without the cost of reading the clock itself.
   Duration elapsed() const { return elapsed_ - stops_ * cost_of_stop(); }
   std::int64_t stops() const { return stops_; }
 
  private:
   static Duration cost_of_stop() {
-    // The quickest of many tries: the processor may have been with others meanwhile, and costs must not be overrated.
+    // The quickest of many tries: other processes may take the processor meanwhile, and the cost must not be overrated.
     static const Duration cost = [] {
       Duration least = Duration::max();
       for (int round = 0; round < 100; ++round) {

@@ -60,7 +60,8 @@ std::size_t SupervisorRig::submit(Graph&& graph) {
   Result<std::unique_ptr<GraphShape>> shape = intake.finish();
   meters_.intake.pause();
   PENSTOCK_CHECK(added && shape);
-  // What came in is part of what is kept: only what the check has added, and the core adds, must be weighed beside it.
+  // The columns of the graph were allocated before and are now kept: only additions of the check and of the core are
+  // measured, so the columns are added.
   const std::size_t columns = (*shape)->graph().template_of.capacity() * 4 +
                               (*shape)->graph().input_offsets.capacity() * 4 +
                               (*shape)->graph().predecessors.capacity() * 4;
@@ -85,7 +86,7 @@ void SupervisorRig::finish() {
   }
 }
 
-// Whoever has something to say by the time the first has, in one event.
+// Takes the reports of all workers that are due by the time of the first, in one event.
 void SupervisorRig::take_turns() {
   now_ = std::max(now_, workers_[active_.front()].next_turn);
   said_.clear();
@@ -118,7 +119,7 @@ void SupervisorRig::handle(SupervisorEvent&& event) {
         ended_ = ended_ || progress->state != JobState::Running;
     }
   }
-  // Freeing what was sent is the shell's part in production, too.
+  // Freeing sent messages is the shell's part in production, too.
   actions_.clear();
 }
 
@@ -190,7 +191,7 @@ ReportBatch SupervisorRig::turn(std::uint32_t index) {
     entry.run_us = 1000 * options_.slots / options_.reports_per_turn;
   };
   for (const AttemptRef& ref : worker.returned) report(ref, Outcome::Returned);
-  const std::size_t most = worker.returned.size() + options_.reports_per_turn;  // What it gives back takes no slot.
+  const std::size_t most = worker.returned.size() + options_.reports_per_turn;  // Returned subtasks take no slot.
   worker.returned.clear();
   while (attempts.size() < most && !worker.runnable.empty()) {
     const AttemptRef ref = worker.runnable.front();

@@ -17,17 +17,17 @@ struct RigOptions {
   std::uint32_t reports_per_turn =
       4096;  ///< Attempts that a worker ends before it reports; it reports once a millisecond.
   std::uint32_t lookahead_subtasks_max = SupervisorConfig{}.lookahead_subtasks_max;
-  /// What has been reported meanwhile is one event up to so many messages, as in the supervisor's actor.
+  /// Up to so many messages of a turn become one event, as in the supervisor's actor.
   std::uint32_t messages_together_max = SupervisorConfig{}.messages_together_max;
   // Of a `ClusterRig`:
   std::uint32_t jobs = 1;     ///< At once; of weight `jobs` the first, then one less each.
   std::uint32_t policed = 0;  ///< 1: a policy divides the slots among them (`fair_share`).
-  std::uint32_t run_ns = 0;   ///< What runs are said to take.
+  std::uint32_t run_ns = 0;   ///< Reported duration of a run.
 };
 
-/// Drives a `SupervisorCore` in one thread and virtual time. Workers run what they are given in the order in which it
-/// came, hold cached successors back until their producers have finished, and answer requests to give work back: what
-/// the core sees is what a cluster would tell it. Only the core's own calls run on the meters.
+/// Drives a `SupervisorCore` in one thread and virtual time. Workers run their subtasks in the order of arrival, hold
+/// cached successors back until their producers have finished, and answer requests to give work back: the core receives
+/// the messages of a real cluster. Only the core's own calls run on the meters.
 class SupervisorRig {
  public:
   struct Meters {
@@ -37,13 +37,13 @@ class SupervisorRig {
 
   SupervisorRig(const RigOptions& options, const Meters& meters);
 
-  /// Checks and accepts a graph.
-  /// Returns the bytes that the supervisor needs for it, payload apart, as the allocator sees them.
+  /// Checks and accepts a graph. Returns the bytes that the supervisor needs for it, without payload, as the allocator
+  /// counts them.
   std::size_t submit(Graph&& graph);
   /// Runs the job until it has ended. REQUIRES: submit was called.
   void finish();
 
-  /// One worker more.
+  /// Adds one worker.
   void join();
   /// The worker of that number (from 0) is lost. The job is not run any further after that.
   void lose(std::uint32_t worker);
@@ -62,7 +62,7 @@ class SupervisorRig {
     State state = State::Elsewhere;
   };
   struct Worker {
-    std::deque<AttemptRef> runnable;  ///< Some perhaps given back meanwhile.
+    std::deque<AttemptRef> runnable;  ///< May contain subtasks that were given back meanwhile.
     std::vector<AttemptRef> returned;
     std::uint64_t reports = 0;
     Instant next_turn{};
@@ -84,7 +84,7 @@ class SupervisorRig {
   std::vector<Worker> workers_;
   std::vector<Subtask> subtasks_;
   std::deque<std::uint32_t> active_;
-  std::vector<std::pair<std::uint32_t, FromWorker>> said_;  ///< In this turn, by whom.
+  std::vector<std::pair<std::uint32_t, FromWorker>> said_;  ///< Messages of this turn, with their workers.
   std::vector<supervisor::supervisor_event::WorkerSaid> events_said_;
   const supervisor::GraphShape* shape_ = nullptr;
   JobId job_;

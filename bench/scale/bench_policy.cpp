@@ -1,8 +1,8 @@
 // One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
 // usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N] [--labelled N] [--bound N] [--single 1]
-// --labelled: one more job, of so many members that may use every other band only
-// --bound: of every hundred jobs so many may use some bands only: one of four labels, or of five one band
-// --single: all want one slot
+// --labelled: adds a job with so many members that may only use every other band
+// --bound: so many of every hundred jobs may only use some bands: those with one of four labels, or one of five bands
+// --single: every job requests one slot
 #include <time.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void add_owners(Snapshot& snapshot, std::int64_t devices) {
   }
 }
 
-/// A cluster that is asked for `jobs` jobs of 1 to 8 devices, one gang of several members in ten.
+/// A cluster with `jobs` waiting jobs of 1 to 8 devices, one gang of several members in ten.
 Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t seed, bool single) {
   Rng rng{seed};
   Snapshot snapshot;
@@ -136,7 +136,8 @@ void carry_out(Snapshot& snapshot, const Plan& plan) {
   }
 }
 
-/// Processor time of this thread: a pass has one thread and waits for nothing, and others may be busy on the machine.
+/// Processor time of this thread: a pass has one thread and never waits, and other processes may be busy on the
+/// machine.
 double processor_ms() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);  // tidy: allow call: a benchmark measures

@@ -78,7 +78,7 @@ void measure_cluster(const Setting& setting, const RigOptions& options) {
       static_cast<unsigned long long>(counts.assign_batches), static_cast<unsigned long long>(counts.report_sections));
 }
 
-// What it costs that a worker comes, and that one is lost, while a job runs on all of them.
+// The cost of a joining worker, and of a lost one, while a job runs on all of them.
 void measure_membership(const Setting& setting, const RigOptions& options) {
   constexpr std::uint32_t kTimes = 100;
   Meter intake;
@@ -97,7 +97,7 @@ void measure_membership(const Setting& setting, const RigOptions& options) {
       per(core.elapsed() - joined, losses) / 1e3);
 }
 
-// What a waiting subtask takes: few are handed out, so that messages and what workers hold do not count.
+// The memory of a waiting subtask: few subtasks are assigned, so that messages and workers' queues do not count.
 void measure_memory(const Setting& setting, RigOptions options) {
   options.lookahead_subtasks_max = 16;
   Meter intake;
@@ -113,7 +113,7 @@ void measure_memory(const Setting& setting, RigOptions options) {
       static_cast<double>(bytes) / static_cast<double>(subtasks));
 }
 
-// Queued jobs of one subtask: what one more, the end of one, and the first page of `jobs` cost, and what each takes.
+// Queued jobs of one subtask: the cost of one more, of an end, and of the first page of `jobs`, and the memory of each.
 void measure_jobs(const Setting& setting, const RigOptions& options) {
   Meter core;
   JobsRig rig{options.workers, options.slots, options.policed != 0, core};

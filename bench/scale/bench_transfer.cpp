@@ -8,9 +8,9 @@
 //     --parent=PID        ends with that process, which has started it
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
 //
-// Between rounds what has come is dropped, so the memory of a later round was in use just before. The first one tells
-// what the system takes for memory that it has to get from somewhere: in a virtual machine that gives free memory back
-// to its host, that can be most of the time.
+// Between rounds the received data are dropped, so the memory of a later round was in use just before. The first round
+// includes the time for new memory of the system: in a virtual machine that returns free memory to its host, that can
+// be most of the time.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -40,7 +40,7 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-/// 64 bytes there and back between two sockets of the control loop, a millisecond apart.
+/// Sends 64 bytes there and back between two sockets of the control loop, a millisecond apart.
 class Pings {
  public:
   explicit Pings(Loop& loop) : timer_(loop), here_(loop.io()), there_(loop.io()) {
@@ -124,7 +124,7 @@ struct Reader {
   std::unique_ptr<Pings> pings;
 };
 
-/// Brings all data, once; false if one does not come.
+/// Fetches all data, once; false if one does not arrive.
 bool bring(Reader& reader, const HostPort& from, const Load& load) {
   std::uint32_t done = 0;
   bool failed = false;
@@ -203,7 +203,7 @@ class Holder {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     std::FILE* said = fdopen(ends[0], "r");
-    if (std::fscanf(said, "%hu", &port_) != 1) port_ = 0;  // It says so when all data are there.
+    if (std::fscanf(said, "%hu", &port_) != 1) port_ = 0;  // The holder writes its port when all data are there.
     std::fclose(said);
   }
   ~Holder() {

@@ -1,4 +1,4 @@
-// How a daemon tells others where it listens.
+// Announces the address of a daemon in a file.
 #pragma once
 
 #include <string>

@@ -21,8 +21,8 @@ namespace {
 constexpr const char* kDefaultSupervisor = "127.0.0.1:7465";
 constexpr const char* kDefaultConfig = "penstock.toml";
 
-// Variables are looked at here and not by the parser: it would set what all commands share for each of them, also over
-// what was said on the line.
+// Variables are read here and not by the parser, which would set shared options again for each command, and so override
+// those of the command line.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -112,10 +112,11 @@ void add_json_option(CLI::App& command, Invocation& invocation) {
 
 void add_supervisor_option(CLI::App& command, Invocation& invocation) {
   command
-      .add_option("-s,--supervisor", invocation.supervisors,
-                  "Address of the supervisor (default: PENSTOCK_SUPERVISOR, or 127.0.0.1:7465), or @FILE, where it "
-                  "stands (`--address-file`), also "
-                  "when it moves; several, of which one is in charge, may be given")
+      .add_option(
+          "-s,--supervisor", invocation.supervisors,
+          "Address of the supervisor (default: PENSTOCK_SUPERVISOR, or 127.0.0.1:7465), or @FILE for the file that "
+          "holds it (`--address-file`), also "
+          "after it has moved; several may be given if one of them may be in charge")
       ->delimiter(',')
       ->type_name("HOST:PORT");
 }

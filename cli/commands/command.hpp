@@ -1,4 +1,4 @@
-// The plumbing of every command, of `penstock` and of `penstock-lab`.
+// The common parts of every command of `penstock` and of `penstock-lab`.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ class App;
 
 namespace penstock::cli {
 
-/// What a command ends with; `Error` and wrong usage end the process with `kBadInput`.
+/// Exit codes of a command; `Error` and wrong usage end the process with `kBadInput`.
 enum ExitCode : int {
   kSuccess = 0,
-  kJobFailed = 1,  ///< The command worked, and the job that it is about failed or was cancelled.
+  kJobFailed = 1,  ///< The command worked, and its job failed or was cancelled.
   kBadInput = 2,   ///< Nothing was changed.
   kInterrupted = 130,
 };
@@ -30,7 +30,7 @@ enum ExitCode : int {
 struct Invocation {
   StopSignals& stop_signals;
   std::string program = "penstock";  ///< The binary's name, before each of its messages.
-  /// The command looks at `stop_signals` itself. One that does not is ended by them, as any program is.
+  /// The command handles `stop_signals` itself. Without this the signals end the process, as for any program.
   bool heeds_signals = false;
   // Options that all commands share.
   bool json = false;
@@ -40,7 +40,7 @@ struct Invocation {
   std::string log_level;
   /// Made by `connect` when first needed; the admin shell keeps it from line to line.
   std::shared_ptr<client::Session> session;
-  /// Put here by the subcommand that was named.
+  /// Set by the named subcommand.
   std::function<Result<int>()> chosen;
 };
 
@@ -67,10 +67,10 @@ void add_set_option(CLI::App& command, Invocation& invocation);
 /// Adds `--config`, `--set` and `--log-level`.
 void add_config_options(CLI::App& command, Invocation& invocation);
 
-/// What is wrong with a name that no subcommand has, with the nearest one; empty if there is such a subcommand,
-/// or if it is an option.
+/// The error for a name without a subcommand, with the nearest one; empty if there is such a subcommand, or if the name
+/// is an option.
 std::string unknown_command(const CLI::App& app, const std::string& name);
-/// Runs `chosen`, prints its error; the exit code. It is an error if standard output has not taken all.
+/// Runs `chosen`, prints its error, and returns the exit code. Fails if standard output has not taken all.
 int finish(Invocation& invocation);
 
 }  // namespace penstock::cli

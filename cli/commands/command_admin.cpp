@@ -1,4 +1,4 @@
-// `penstock admin`: the shell of whoever operates a cluster.
+// `penstock admin`: the shell for operators of a cluster.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kWelcome = "Penstock admin shell. `help` lists the commands, Tab completes, Ctrl-D leaves.";
 
-/// A line's commands; made anew for each line, because parsing leaves its marks in them.
+/// The commands for one line; made anew for each line, because parsing changes them.
 struct Line {
   explicit Line(Invocation& open) : invocation{open.stop_signals}, app{"Commands of the admin shell", ""} {
     invocation.supervisors = open.supervisors;
@@ -74,7 +74,7 @@ class Shell {
       std::cerr << "error: " << unknown << " (see `help`)" << std::endl;
       return kBadInput;
     }
-    std::reverse(words.begin(), words.end());  // As CLI11 wants them.
+    std::reverse(words.begin(), words.end());  // CLI11 expects reversed words.
     try {
       line.app.parse(std::move(words));
     } catch (const CLI::Success& wish) {

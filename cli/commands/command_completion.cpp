@@ -1,4 +1,4 @@
-// `completion SHELL`: completion for bash, zsh and fish. The scripts ask the binary, so they never grow stale.
+// `completion SHELL`: completion for bash, zsh and fish. The scripts ask the binary, so they are never out of date.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -11,7 +11,7 @@
 namespace penstock::cli {
 namespace {
 
-// In each script PROGRAM stands for the binary and FUNCTION for the name of what completes it.
+// In each script PROGRAM stands for the binary and FUNCTION for the name of the completing function.
 constexpr const char* kBash = R"sh(# eval "$(PROGRAM completion bash)"
 FUNCTION() {
   local IFS=$'\n'
@@ -66,7 +66,7 @@ void add_completion_command(CLI::App& app, Invocation& invocation) {
   });
 
   // For the scripts above; it has no group, which hides it.
-  CLI::App* ask = app.add_subcommand("complete-words", "Print what may follow the words")->group("");
+  CLI::App* ask = app.add_subcommand("complete-words", "Print the possible next words")->group("");
   ask->prefix_command();
   ask->callback([&invocation, &app, ask] {
     invocation.chosen = [&app, ask]() -> Result<int> {

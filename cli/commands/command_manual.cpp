@@ -1,4 +1,4 @@
-// `manual`: the manual page of every command of a binary, written from the help texts that it has.
+// `manual`: the manual page of every command of a binary, made from its help texts.
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <iostream>
@@ -12,7 +12,7 @@
 namespace penstock::cli {
 namespace {
 
-// A line that begins with a dot or a quote is a request to roff, `-` is not a minus there, and ` not what one types.
+// Escapes roff: a line that begins with a dot or a quote is a request, and `-` and ` print as other characters.
 std::string roff(const std::string& text) {
   std::string safe;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string head_of(const CLI::Option& option) {
 
 void write_options(std::ostream& page, const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
-    // Every command has --help, which is told once.
+    // Every command has --help; the page lists it once.
     if (option->get_group().empty() || option == command.get_help_ptr()) continue;
     page << ".TP\n" << head_of(*option) << "\n" << roff(option->get_description());
     if (!option->get_default_str().empty()) page << " (default: " << roff(option->get_default_str()) << ")";

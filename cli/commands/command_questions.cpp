@@ -24,7 +24,7 @@ struct Flag {
   const char* help;
 };
 
-/// One question: its operands and flags travel to the supervisor as they were typed.
+/// One question: its operands and flags are sent to the supervisor as they were typed.
 struct Question {
   const char* name;
   const char* help;
@@ -38,46 +38,46 @@ constexpr const char* kJobHelp = "Number (`job-3` or `3`) or name of the job";
 const std::vector<Question>& questions() {
   static const std::vector<Question> all{
       {"jobs",
-       "List the jobs that run",
+       "List the running jobs",
        {},
-       {{"--all", "And those that have ended, the last one first"}},
-       {{"--state", "Only those that are `running`, have `succeeded` or `failed`, or were `cancelled`"},
-        {"--name", "Only those whose name fits this pattern, with `*` and `?`"},
-        {"--owner", "Only those of this user"},
-        {"--since", "Of those that have ended only the ones that did not longer ago than this, e.g. 24h"},
-        {"--limit", "So many at most"}}},
-      {"job", "Everything about one job, with the history of what failed", {{"JOB", kJobHelp, true}}, {}, {}},
+       {{"--all", "List ended jobs, too, the last one first"}},
+       {{"--state", "Only jobs in this state: `running`, `succeeded`, `failed` or `cancelled`"},
+        {"--name", "Only jobs with a name that matches this pattern, with `*` and `?`"},
+        {"--owner", "Only jobs of this user"},
+        {"--since", "Of the ended jobs only those that ended within this time, e.g. 24h"},
+        {"--limit", "At most so many jobs"}}},
+      {"job", "Print everything about one job, with the history of its failures", {{"JOB", kJobHelp, true}}, {}, {}},
       {"explain",
-       "Why a job or a subtask does not run yet, with numbers",
+       "Explain why a job or a subtask does not run yet, with numbers",
        {{"JOB", kJobHelp, true},
         {"SUBTASK", "Key or number of the subtask; left out: the job's ready subtasks", false}},
        {},
        {}},
       {"workers", "List the workers", {}, {}, {}},
-      {"bands", "List the bands of all workers: what they have and use", {}, {}, {}},
-      {"queues", "How full the queues of every band are", {}, {}, {}},
-      {"counters", "What the supervisor, or a worker, has counted", {{"WORKER", "Left out: the supervisor", false}}, {}, {}},
+      {"bands", "List the bands of all workers: their resources and their use", {}, {}, {}},
+      {"queues", "Print the load of the queues of every band", {}, {}, {}},
+      {"counters", "Print counters of a supervisor or worker", {{"WORKER", "Default: the supervisor", false}}, {}, {}},
       {"priority",
        "Change the priority of a job (larger runs first; in pools with priorities \"1-99\" smaller)",
        {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},
        {},
        {{"--subtask", "Only of this subtask, by key or number"}}},
       {"drain",
-       "Let a worker finish what it has and give it nothing new",
+       "Let a worker finish its subtasks and give it no new ones",
        {{"WORKER", "Name of the worker", true}},
-       {{"--now", "Not finish: what may run again saves what it has within `policy.grace`, and goes elsewhere"}},
+       {{"--now", "Do not wait: retryable subtasks save their state within `policy.grace` and run on other workers"}},
        {}},
       {"audit",
-       "List what operators have ordered, and what came of it",
+       "List the orders of operators and their results",
        {},
        {},
-       {{"--since", "Not longer ago than this, e.g. 24h"}, {"--limit", "The last ones, so many at most"}}},
-      {"pools", "List the pools of the policy: what they have, and who may hold how much of it", {}, {}, {}},
-      {"projects", "List projects and departments: quotas, limits, what they want and hold", {}, {}, {}},
-      {"shares", "List the accounts: shares, and use that counts", {}, {}, {}},
-      {"queue", "List the jobs as policy looks at them: position, priority, and the rule that holds each", {}, {}, {}},
+       {{"--since", "Only orders within this time, e.g. 24h"}, {"--limit", "At most so many, the last ones"}}},
+      {"pools", "List the pools of the policy: their resources, and the parts that jobs may hold", {}, {}, {}},
+      {"projects", "List projects and departments: quotas, limits, demand and use", {}, {}, {}},
+      {"shares", "List the accounts: shares and decayed use", {}, {}, {}},
+      {"queue", "List the jobs in policy's order: position, priority, and the rule that delays each", {}, {}, {}},
       {"set",
-       "Change what policy makes of a job, a project or an account",
+       "Change a setting of a job, a project or an account for the policy",
        {{"WHAT",
          "`priority`, `weight`, `cap`, `qos`, `queue` or `user-factor` of a job; `quota` (slots), `gpu-quota`, "
          "`memory-quota` or `project-weight` of a project; `shares` of an account",
@@ -86,8 +86,8 @@ const std::vector<Question>& questions() {
         {"VALUE",
          "A priority is any whole number (larger first; in pools with priorities \"1-99\" one of these, smaller "
          "first), a weight from 0.001 to 1000000, a cap of 1 slot or more, a user factor from 0 to 1, memory as in "
-         "8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a project or an "
-         "account holds until the configuration is read again",
+         "8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. Settings of a project or an "
+         "account hold until the configuration is read again",
          true}},
        {},
        {}},
@@ -106,21 +106,21 @@ const std::vector<Question>& questions() {
   return all;
 }
 
-/// About limits of users and accounts, and holds.
+/// Questions about limits of users and accounts, and holds.
 const std::vector<Question>& limit_questions() {
   static const std::vector<Question> all{
-      {"limits", "List who is limited: how many jobs and slots they may have, and have", {}, {}, {}},
+      {"limits", "List limited users and accounts: the jobs and slots that they may have, and have", {}, {}, {}},
       {"hold",
-       "Keep a job from getting slots: what runs of it ends, and nothing begins until `release`",
+       "Keep a job from getting slots: its runs are preempted, and none begins until `release`",
        {{"JOB", kJobHelp, true}},
        {},
        {}},
-      {"release", "Let a job go that was held", {{"JOB", kJobHelp, true}}, {}, {}},
+      {"release", "Release a held job", {{"JOB", kJobHelp, true}}, {}, {}},
   };
   return all;
 }
 
-/// What was typed for a question.
+/// The typed arguments of a question.
 struct Typed {
   std::vector<std::string> operands;
   std::vector<bool> flags;
@@ -171,7 +171,7 @@ struct LogsCommand {
   std::string subtask;
 };
 
-/// What was written goes out line by line, and does not command the terminal.
+/// Prints the lines one by one, without control characters of the terminal.
 Result<int> logs(Invocation& invocation, const LogsCommand& command) {
   std::vector<std::string> arguments{command.job};
   if (!command.subtask.empty()) arguments.push_back(command.subtask);
@@ -195,10 +195,10 @@ Result<int> logs(Invocation& invocation, const LogsCommand& command) {
 
 void add_logs_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<LogsCommand>();
-  CLI::App* command = app.add_subcommand(
-      "logs", "What runners have printed for a job: worker, subtask#attempt and line; the end of it");
+  CLI::App* command =
+      app.add_subcommand("logs", "Print the end of the log of a job: worker, subtask#attempt and line of its runners");
   command->add_option("JOB", options->job, kJobHelp)->required();
-  command->add_option("SUBTASK", options->subtask, "Only of this one, by key or number");
+  command->add_option("SUBTASK", options->subtask, "Only the log of this subtask, by key or number");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
   command->callback(
@@ -231,13 +231,13 @@ Result<int> cancel(Invocation& invocation, const CancelCommand& command) {
 void add_cancel_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<CancelCommand>();
   CLI::App* command = app.add_subcommand("cancel",
-                                         "End a job, or one subtask and what depends on it; once this is answered, "
-                                         "nothing of it starts any more");
+                                         "End a job, or one subtask and its successors; after the answer "
+                                         "none of these subtasks starts any more");
   command->add_option("JOB", options->job, kJobHelp)->required();
   command->add_option("SUBTASK", options->subtask, "Key or number of the subtask");
   command
       ->add_option("--kill-after", options->kill_after,
-                   "Time between asking what runs to stop and killing it, e.g. 10s, or `never`")
+                   "Time between asking its runs to stop and killing them, e.g. 10s, or `never`")
       ->type_name("DURATION");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);

@@ -1,4 +1,4 @@
-// `penstock result`: what a job of the cluster has made.
+// `penstock result`: the outputs of a job of the cluster.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -27,7 +27,7 @@ struct Row {
   abi::ResultFetcher::Wanted wanted;
 };
 
-/// None if the supervisor's answer is not what we know.
+/// None if the supervisor's answer has an unknown form.
 std::optional<Row> read_row(JobId job, const JobIdentity& identity, const Value& value) {
   const std::int64_t* subtask = value["subtask"].integer();
   const std::int64_t* output = value["output"].integer();
@@ -52,7 +52,7 @@ std::vector<Row> read_rows(const Value& answer) {
   return rows;
 }
 
-/// Of one subtask: its bytes as they are, for files and pipes.
+/// Writes the bytes of one subtask unchanged, for files and pipes.
 Result<int> write_one(const Invocation& invocation, const ResultCommand& command, const std::vector<Row>& rows) {
   worker::BlobPtr blob;
   for (const Row& row : rows) {
@@ -74,7 +74,7 @@ Result<int> write_one(const Invocation& invocation, const ResultCommand& command
   return int{kSuccess};
 }
 
-/// Of all: the first ones that are short text, of the others how large they are.
+/// Lists all outputs: the first ones that are short text, and the size of the others.
 Result<int> list_all(const Invocation& invocation, const Value& answer, const std::vector<Row>& rows) {
   abi::ResultFetcher fetcher;
   Value::List results;
@@ -127,13 +127,14 @@ void add_result_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ResultCommand>();
   CLI::App* command = app.add_subcommand(
       "result",
-      "What a job has made: outputs that nobody reads, or that are `wanted`; of one subtask its bytes as they are");
+      "List the kept outputs of a job, those without a reader or the `wanted` ones; or write the bytes of one subtask");
   command->add_option("JOB", options->job, "Number (`job-3` or `3`) or name of the job")->required();
-  command->add_option("SUBTASK", options->subtask,
-                      "Write all of this one, by key or number, e.g. `> FILE`; left out: a list, with short texts");
-  command->add_option("--output", options->output, "Of several outputs of a subtask this one, from 0 on")
+  command->add_option(
+      "SUBTASK", options->subtask,
+      "Write the output of this subtask, by key or number, e.g. `> FILE`; left out: a list, with short texts");
+  command->add_option("--output", options->output, "Number of the output of a subtask with several, from 0")
       ->needs("SUBTASK");
-  command->add_option("--limit", options->limit, "List so many at most")->check(CLI::Range(1U, 1000U));
+  command->add_option("--limit", options->limit, "List at most so many")->check(CLI::Range(1U, 1000U));
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
   command->callback(

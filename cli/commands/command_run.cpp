@@ -1,4 +1,4 @@
-// `penstock run`: a job, here and now: supervisor and worker in this process, no port opened.
+// `penstock run`: runs a job at once, with supervisor and worker in this process and no open port.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -35,7 +35,7 @@ std::string name_of(const Graph& graph, SubtaskIndex subtask) {
   return graph.names.substr(begin, graph.name_offsets[subtask.value() + 1] - begin);
 }
 
-/// Outputs that nobody reads are the result; of few and printable ones the text is shown.
+/// Outputs without a reader are the result; the text of a few printable ones is shown.
 Value::List results_of(const client::JobView& view, const Graph& graph, const worker::ObjectStore& store) {
   Value::List results;
   for (const OutputLocation& output : view.outputs) {
@@ -48,7 +48,7 @@ Value::List results_of(const client::JobView& view, const Graph& graph, const wo
   return results;
 }
 
-/// Subtasks of a replay take the time that the record says; others took what was measured.
+/// Subtasks of a replay count with their recorded times; others with the measured ones.
 ScheduleBounds bounds_of(Graph& graph, const client::JobView& view, std::uint32_t slots) {
   if (graph.expected_ns.empty()) {
     graph.expected_ns.resize(graph.size());
@@ -81,8 +81,8 @@ void print_for_people(const Value& end, const Value::List& results, const RunCom
   std::cout << std::flush;
 }
 
-/// `'key' has not made PATH` for each output file that is not there although the job has succeeded. Files that another
-/// subtask has read were there for it, and may have been cleaned up.
+/// `'key' has not made PATH` for each output file that is missing although the job has succeeded. Files that another
+/// subtask has read existed for it, and may have been cleaned up.
 Value::List missing_files(const client::JobView& view, const Graph& graph, const std::vector<JobOutputFile>& promised) {
   Value::List missing;
   if (view.state != JobState::Succeeded) return missing;
@@ -156,7 +156,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_job_source(*command, options->source);
   add_worker_flags(*command, options->flags);
   command->add_flag("--timeline", options->timeline,
-                    "Draw when and where the subtasks ran, and tell where the time went");
+                    "Draw when and where the subtasks ran, and print how the time was spent");
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   add_json_option(*command, invocation);
   add_config_options(*command, invocation);

@@ -1,4 +1,4 @@
-// `penstock state`: backups of a supervisor's state, and what is in them.
+// `penstock state`: backups of a supervisor's state, and their content.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <sstream>
@@ -82,9 +82,7 @@ using Run = Result<int> (*)(const Invocation&, const StateCommand&);
 CLI::App* add(CLI::App& family, Invocation& invocation, const char* name, const char* help,
               const std::shared_ptr<StateCommand>& options, Run run) {
   CLI::App* command = family.add_subcommand(name, help);
-  command
-      ->add_option("--state", options->state,
-                   "The state (default: where `penstock supervisor` keeps it when nothing is said)")
+  command->add_option("--state", options->state, "The state (default: the default directory of `penstock supervisor`)")
       ->type_name("DIR");
   add_json_option(*command, invocation);
   command->callback([&invocation, options, run] {
@@ -106,7 +104,7 @@ void add_state_command(CLI::App& app, Invocation& invocation) {
         if (!state) return state.error();
         return show(call, supervisor::back_up_state(*state, said.place));
       })
-      ->add_option("DIR", options->place, "The backup; must not be there. It is a state itself")
+      ->add_option("DIR", options->place, "The backup, which must not exist yet; it is a state itself")
       ->required();
   add(*family, invocation, "verify",
       "Read all that was promised up to now and its checksums, also while the supervisor runs", options,
@@ -118,9 +116,9 @@ void add_state_command(CLI::App& app, Invocation& invocation) {
   add(*family, invocation, "restore",
       "Put a backup in the place of the state, in one step, while no supervisor runs; what was there is kept beside it",
       options, restore)
-      ->add_option("DIR", options->place, "The backup; it stays as it is")
+      ->add_option("DIR", options->place, "The backup, which stays unchanged")
       ->required();
-  add(*family, invocation, "list", "List the state, what was put aside of it, or the backups in a directory", options,
+  add(*family, invocation, "list", "List the state and its replaced versions, or the backups in a directory", options,
       list)
       ->add_option("DIR", options->place, "A directory with backups (default: the state)");
 }

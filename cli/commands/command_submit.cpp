@@ -35,7 +35,7 @@ Result<int> wait_and_print(Invocation& invocation, client::Session& session, con
   return exit_code_of(*view);
 }
 
-/// How long a job has taken so far, or took; 0 if nobody says.
+/// Duration of a job so far, or in all; 0 if unknown.
 Duration elapsed_of(client::Session& session, JobId job) {
   const Result<Value> answer = session.ask("job", {to_string(job)}, std::chrono::seconds{1});
   const double* elapsed = answer ? (*answer)["elapsed_s"].number() : nullptr;
@@ -43,7 +43,7 @@ Duration elapsed_of(client::Session& session, JobId job) {
 }
 
 Result<int> submit(Invocation& invocation, const SubmitCommand& command) {
-  // A name of its own for each nameless submission, so that it is a job of its own.
+  // Each nameless submission gets a unique name, so that it is a job of its own.
   Result<JobFile> job = load_job(command.source, host_name() + "-" + std::to_string(process_id()) + "-" +
                                                      std::to_string(monotonic_now().time_since_epoch().count()));
   if (!job) return job.error();

@@ -22,14 +22,14 @@ namespace {
 struct SupervisorCommand {
   std::string listen = "127.0.0.1:7465";
   std::string address_file;
-  std::string state;  ///< Empty until the default has been found, and for ever with `no_state`.
+  std::string state;  ///< Empty until the default has been found, and always with `no_state`.
   bool no_state = false;
   bool salvage = false;
   bool new_branch = false;
   bool standby = false;
 };
 
-/// Null without a state. With a watch, that of a supervisor that hangs is taken over.
+/// Null without a state. With a watch, the state of a hanging supervisor is taken over.
 Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options, Duration lease,
                                                               LeaseWatch* watch = nullptr) {
   using supervisor::Damage;
@@ -74,7 +74,7 @@ Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& in
   return opened;
 }
 
-/// Shows that the loop lives, and ends it when the state has another holder.
+/// Shows that the loop is alive, and ends it when the state has another holder.
 class LeaseWatched {
  public:
   /// Without a state the lease is null, and nothing is done.
@@ -135,7 +135,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
 
   Loop loop;
   ActorHost actors{loop};
-  // Its threads and its journal have what they take of a limit of this process.
+  // Its threads and its journal take their part of a limit of this process.
   if (config->supervisor.memory_max.is_zero())
     config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   supervisor::GatewayOptions gateway_options;
@@ -180,34 +180,38 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
 void add_supervisor_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SupervisorCommand>();
   CLI::App* command =
-      app.add_subcommand("supervisor", "Coordinate a cluster: take graphs from clients, hand subtasks to workers");
+      app.add_subcommand("supervisor", "Coordinate a cluster: accept graphs from clients, assign subtasks to workers");
   command
       ->add_option("--listen", options->listen,
                    "Address for workers and clients; port 0 takes a free one. There is no "
                    "authentication yet: listen beyond this host only in a trusted network")
       ->capture_default_str()
       ->type_name("HOST:PORT");
-  command->add_option("--address-file", options->address_file, "Write the address there once it listens")
+  command
+      ->add_option("--address-file", options->address_file,
+                   "Write the address to this file when the supervisor listens")
       ->type_name("FILE");
   command
       ->add_option("--state", options->state,
-                   "Keep accepted jobs and what has ended of them there, and go on from it after a restart (default: "
+                   "Keep accepted jobs and their ended subtasks there, and continue from it after a restart (default: "
                    "penstock/supervisor in $XDG_STATE_HOME or ~/.local/state; systemd's $STATE_DIRECTORY)")
       ->type_name("DIR");
-  CLI::Option* no_state = command->add_flag("--no-state", options->no_state, "Let nothing outlive this process");
+  CLI::Option* no_state = command->add_flag("--no-state", options->no_state, "Keep no state beyond this process");
   no_state->excludes("--state");
   command
       ->add_flag("--standby", options->standby,
-                 "Wait until no other supervisor holds the state, or the one that does shows no sign of life for `supervisor.lease`, then "
-                 "take over; workers and clients name both")
+                 "Wait until no other supervisor holds the state, or its holder shows no sign of life for "
+                 "`supervisor.lease`, then "
+                 "take over; workers and clients are given both addresses")
       ->excludes(no_state);
   command
       ->add_flag("--salvage", options->salvage,
                  "Start from a damaged state: keep every intact job and list what is lost")
       ->excludes(no_state);
   command
-      ->add_flag("--new-branch", options->new_branch,
-                 "Start from a state that was put back by hand: workers start afresh, and adopt nothing that began since")
+      ->add_flag(
+          "--new-branch", options->new_branch,
+          "Start from a state that was put back by hand: workers start afresh, without the runs that began since")
       ->excludes(no_state);
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {

@@ -1,4 +1,4 @@
-// `penstock watch`: a question asked again and again.
+// `penstock watch`: repeats a question.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
@@ -21,7 +21,7 @@ struct WatchCommand {
   std::uint32_t times = 0;
 };
 
-/// Only questions: an order is not given again and again.
+/// Only questions: an order must not be repeated.
 Result<void> check_question(const std::string& question) {
   NearestName nearest{question};
   for (const char* known : {"jobs", "job", "workers", "bands", "queues", "explain"}) {
@@ -33,7 +33,7 @@ Result<void> check_question(const std::string& question) {
       nearest.best().empty() ? "watch jobs, job JOB, workers, bands, queues or explain JOB" : nearest.remedy()};
 }
 
-/// False if the user wants no more.
+/// False if the user has stopped the command.
 bool pause(StopSignals& stop_signals, Duration duration) {
   const Instant end = later(monotonic_now(), duration);
   while (monotonic_now() < end) {
@@ -64,7 +64,7 @@ Result<int> watch(Invocation& invocation, const WatchCommand& command) {
 
 void add_watch_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WatchCommand>();
-  CLI::App* command = app.add_subcommand("watch", "Ask a question again and again until Ctrl-C, e.g. `watch queues`");
+  CLI::App* command = app.add_subcommand("watch", "Repeat a question until Ctrl-C, e.g. `watch queues`");
   command->add_option("QUESTION", options->question, "jobs, job JOB, workers, bands, queues or explain JOB")
       ->capture_default_str();
   command->add_option("-n,--every", options->every, "Time between two answers")

@@ -62,7 +62,8 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
 
 void add_worker_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WorkerCommand>();
-  CLI::App* command = app.add_subcommand("worker", "Queue and execute subtasks on this host; one for a host");
+  CLI::App* command =
+      app.add_subcommand("worker", "Queue and execute subtasks on this host; start one worker for each host");
   add_supervisor_option(*command, invocation);
   command->add_option("--name", options->flags.name, "Name in the cluster (default: the host's)");
   command->add_option(
@@ -71,11 +72,11 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
   add_worker_flags(*command, options->flags);
   command
       ->add_option("--data-listen", options->data_listen,
-                   "Address where other workers fetch data; its host must be one "
-                   "that they can reach")
+                   "Address where other workers fetch data; they must be able to "
+                   "reach its host")
       ->capture_default_str()
       ->type_name("HOST:PORT");
-  // What the life of this process before this one has left; nobody gives it by hand.
+  // From the previous incarnation of this process; not for people.
   command->add_option("--crash-note", options->crash_note)->group("");
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {

@@ -21,12 +21,12 @@ void add_watch_command(CLI::App& app, Invocation& invocation);
 void add_admin_command(CLI::App& app, Invocation& invocation);
 void add_config_command(CLI::App& app, Invocation& invocation);
 void add_state_command(CLI::App& app, Invocation& invocation);
-/// Each call of a command that `penstock-lab` has now ends with exit code 2 and its new name; no help lists them.
+/// Adds the commands that are now in `penstock-lab`: each ends with exit code 2 and its new name; no help lists them.
 void add_moved_commands(CLI::App& app, Invocation& invocation);
 
-/// The commands that need nothing but a session: all that the admin shell offers.
+/// The commands that need only a session: those of the admin shell.
 void add_session_commands(CLI::App& app, Invocation& invocation);
-/// All of them.
+/// Adds all commands.
 void add_product_commands(CLI::App& app, Invocation& invocation);
 
 }  // namespace penstock::cli

@@ -12,11 +12,11 @@ const CLI::App* subcommand_of(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-/// Where the last word stands.
+/// The place of the last word in the command line.
 struct Place {
   const CLI::App* command;       ///< The subcommand that the words before it name.
-  std::size_t operands = 0;      ///< So many operands of it stand there already.
-  bool is_option_value = false;  ///< It belongs to the option before it.
+  std::size_t operands = 0;      ///< Number of operands before it.
+  bool is_option_value = false;  ///< The last word is the value of the option before it.
 };
 
 Place place_of(const CLI::App& app, const std::vector<std::string>& words) {

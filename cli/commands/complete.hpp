@@ -1,4 +1,4 @@
-// Completion of command lines, for the shells of others and for our own.
+// Completion of command lines, for users' shells and for the admin shell.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ class App;
 
 namespace penstock::cli {
 
-/// What may follow: names of subcommands and of options that begin with the last of `words`, sorted. The words before
-/// it choose the subcommand. Pure.
+/// The possible words: names of subcommands and of options that begin with the last of `words`, sorted. The words
+/// before it choose the subcommand. Pure.
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
 
 /// True if the last of `words` is, or begins, an operand called `name`, e.g. `JOB`. Pure.

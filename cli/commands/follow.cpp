@@ -13,18 +13,19 @@
 namespace penstock::cli {
 namespace {
 
-/// Between two looks at signals and the screen. The end of the job is seen at once.
+/// Interval of looks at signals and the screen. The end of the job is noticed at once.
 constexpr Duration kLook = std::chrono::milliseconds{50};
-/// A job that stands still for so long is asked why.
+/// After a standstill of so long the supervisor is asked for the reason.
 constexpr Duration kStandstill = std::chrono::seconds{2};
 constexpr Duration kAnswerPatience = std::chrono::seconds{1};
 
-/// Why a job stands still, told once for each reason: who waits for resources that nobody has shall know it.
+/// The reason of a job's standstill, printed once for each reason: users must learn that their job waits for resources
+/// that do not exist.
 class Standstill {
  public:
   Standstill(client::Session& session, JobId job) : session_(session), job_(to_string(job)) {}
 
-  /// The reason to be told now; empty if there is none, or nothing new.
+  /// The reason to print now; empty if there is none, or the same as before.
   std::string look(const JobCounts& counts, Instant now) {
     if (!since_ || counts != seen_) {
       since_ = now;
@@ -63,7 +64,7 @@ Result<client::JobView> follow(client::Session& session, StopSignals& stop_signa
     if (!state) return state.error();
     const Instant now = monotonic_now();
     ProgressView view{options.name, *state, session.counts(options.job), now - submitted};
-    // Before the first news the size of the graph is all that is known.
+    // Before the first news only the size of the graph is known.
     view.counts.total = std::max(view.counts.total, options.subtasks);
     if (*state != JobState::Running) {
       if (progress) progress->finish(view);

@@ -1,13 +1,13 @@
-// Waiting for a job as a person does: with progress, and with a way to stop it.
+// Waits for a job on behalf of a person: with progress, and with a way to stop it.
 #pragma once
 
 #include "cli/commands/command.hpp"
 
 namespace penstock::cli {
 
-/// Shows the progress of a job on standard error until it has ended, and why it stands still if it does. The first stop
-/// signal cancels the job if `cancel_on_signal`, else it ends the waiting (then the view says that the job is still
-/// running); the second one ends it always. Errors: TimedOut, Disconnected.
+/// Shows the progress of a job on standard error until it has ended, and the reason of a standstill. The first stop
+/// signal cancels the job if `cancel_on_signal`, otherwise it ends the wait (then the view says that the job is still
+/// running); the second one always ends it. Errors: TimedOut, Disconnected.
 struct FollowOptions {
   JobId job;
   std::string name;            ///< Of the job, for the progress.

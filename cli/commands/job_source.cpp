@@ -44,7 +44,7 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   const CLI::Range amount{std::int64_t{1}, kPolicyAmountMax};
   JobPolicy& policy = source.policy;
   command.add_option("--project", policy.project, "Project that the job belongs to (docs/policy.md)");
-  command.add_option("--account", policy.account, "Account that its use is charged to");
+  command.add_option("--account", policy.account, "Account that is charged with the job's use");
   const auto repeated = [&command](const char* flag, std::vector<std::string>& into, const char* about) {
     command.add_option(flag, into, about)
         ->type_size(1)
@@ -52,21 +52,24 @@ void add_policy_options(CLI::App& command, JobSource& source) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
   repeated("--pool", policy.pools,
-           "Pool of workers that it runs in; repeated, the next where the one before has no room");
-  repeated("--label", policy.labels, "It runs on workers that have this label, or another one given");
-  command.add_option("--weight", source.weight, "Its weight in dividing slots")->check(CLI::Range{0.001, 1e6});
-  command.add_option("--slots-max", policy.slots_max, "It holds at most so many slots at once")->check(amount);
-  command.add_option("--gang", policy.gang, "It gets so many slots at once or none")->check(amount);
-  command.add_option("--qos", policy.qos, "Level of service: expedite, normal, standby, or what the cluster defines");
-  command.add_option("--queue", policy.queue, "Queue that it is submitted to");
-  command.add_option("--user-factor", source.user_factor, "From 0 to 1: less puts it behind")
+           "Pool of workers for the job; if repeated, a further pool is used when the one before has no room");
+  repeated("--label", policy.labels, "Run on workers with this label; if repeated, with any of them");
+  command.add_option("--weight", source.weight, "Weight of the job in dividing slots")->check(CLI::Range{0.001, 1e6});
+  command.add_option("--slots-max", policy.slots_max, "Hold at most so many slots at once")->check(amount);
+  command.add_option("--gang", policy.gang, "Hold so many slots at once or none")->check(amount);
+  command.add_option("--qos", policy.qos,
+                     "Level of service: expedite, normal, standby, or one that the cluster defines");
+  command.add_option("--queue", policy.queue, "Queue for the job");
+  command
+      .add_option("--user-factor", source.user_factor,
+                  "From 0 to 1: a smaller factor puts the job behind other ones of the user")
       ->check(CLI::Range{0.0, 1.0});
   command.add_option("--grace", source.grace,
-                     "What is preempted of it has so long to save what it has, like 30s; at most policy.grace_max");
-  command.add_option("--kind", source.kind, "What it is for; interactive and inference are never preempted")
+                     "Time for preempted subtasks to save their state, like 30s; at most policy.grace_max");
+  command.add_option("--kind", source.kind, "Purpose of the job; interactive and inference jobs are never preempted")
       ->check(CLI::IsMember(job_kind_words()));
   CLI::Option* yes = command.add_flag("--preemptible", source.preemptible, "Policy may take its slots back");
-  command.add_flag("--not-preemptible", source.not_preemptible, "Policy may not")->excludes(yes);
+  command.add_flag("--not-preemptible", source.not_preemptible, "Policy may not take its slots back")->excludes(yes);
 }
 
 Result<void> apply_policy_options(const JobSource& source, JobPolicy& policy) {
@@ -102,12 +105,11 @@ void add_job_source(CLI::App& command, JobSource& source) {
           ->type_name("FILE");
   file->excludes(wfformat);
   command
-      .add_flag("--replay", source.replay,
-                "Compute for as long as the workflow's record says, in place of its programs")
+      .add_flag("--replay", source.replay, "Compute for the recorded times instead of running the workflow's programs")
       ->needs(wfformat);
   command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
   command.add_option("--data-scale", source.data_scale,
-                     "Multiply the recorded sizes of outputs (default: as the times)");
+                     "Multiply the recorded sizes of outputs (default: the factor of the times)");
   command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
   command.add_option_function<std::int32_t>(
       "--priority",

@@ -1,4 +1,4 @@
-// Where `run` and `submit` take their job from.
+// The sources of the job of `run` and `submit`.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct JobSource {
   std::int32_t priority = 0;
   bool priority_given = false;
   bool wait_for_resources = false;
-  // Each replaces what the file says when it is given.
+  // Each given option replaces the field of the file.
   JobPolicy policy;
   double weight = 0;
   double user_factor = -1;  ///< Negative: not given.
@@ -33,9 +33,9 @@ struct JobSource {
 };
 
 void add_job_source(CLI::App& command, JobSource& source);
-/// Reads and checks it. `fallback_name` names a job that has no name of its own. Errors: those of `read_job_file`.
+/// Reads and checks the job. `fallback_name` names a job without a name. Errors: those of `read_job_file`.
 Result<JobFile> load_job(const JobSource& source, const std::string& fallback_name);
-/// Programs of commands that this host does not have. Error: ProgramNotFound.
+/// Checks that this host has the programs of all commands. Error: ProgramNotFound.
 Result<void> check_programs(const Graph& graph);
 
 }  // namespace penstock::cli

@@ -1,4 +1,4 @@
-// The commands that `penstock` had before `penstock-lab` was there.
+// The commands that `penstock` had before they moved to `penstock-lab`.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 struct MovedCommand {
   const char* name;
-  std::vector<std::string> parts;  ///< Its subcommands that are named as well.
+  std::vector<std::string> parts;  ///< Its subcommands that moved with it.
 };
 
 /// The command as it was typed, without options and operands.

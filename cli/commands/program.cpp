@@ -10,7 +10,7 @@
 namespace penstock::cli {
 namespace {
 
-/// An option that may be repeated takes one value each time: the words behind it are the command's own.
+/// Makes a repeatable option take one value each time: the words after it belong to the command.
 void take_one_value_each(CLI::App& app) {
   for (CLI::Option* option : app.get_options())
     if (!option->get_positional()) option->allow_extra_args(false);
@@ -18,7 +18,7 @@ void take_one_value_each(CLI::App& app) {
 }
 
 int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) {
-  if (argc < 2) {  // The bare name asks for the list of commands.
+  if (argc < 2) {  // Without a command the program prints the list of commands.
     std::cerr << app.help() << std::flush;
     return kBadInput;
   }

@@ -12,15 +12,15 @@ namespace penstock::cli {
 struct Invocation;
 
 struct Program {
-  std::string name;          ///< As users call it.
+  std::string name;          ///< The name of the binary.
   std::string summary;       ///< Half a line for the head of the manual page.
   std::string introduction;  ///< Above the list of commands.
   std::string manual_end;    ///< The sections of the manual page behind the commands, as roff.
   void (*add_commands)(CLI::App& app, Invocation& invocation);
 };
 
-/// Runs the command that the words name; the exit code. The program's own commands come first, then `completion` and
-/// `manual`. REQUIRES: no other thread has begun.
+/// Runs the command that the words name; returns the exit code. The program's own commands come first, then
+/// `completion` and `manual`. REQUIRES: no other thread has begun.
 int run_program(const Program& program, int argc, char** argv);
 
 /// `completion` and the hidden `complete-words`, which its scripts call.

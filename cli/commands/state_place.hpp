@@ -1,4 +1,4 @@
-// Where a supervisor keeps its state when nobody has said.
+// The default directory of a supervisor's state.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace penstock::cli {
 
-/// What decides it; an empty text means that a variable is not set.
+/// The inputs of the decision; an empty text means that a variable is not set.
 struct StateSurroundings {
   std::string state_directory;  ///< STATE_DIRECTORY: systemd's, from `StateDirectory=` of the service.
   std::string xdg_state_home;   ///< XDG_STATE_HOME
@@ -15,15 +15,15 @@ struct StateSurroundings {
   bool is_root = false;
 };
 
-/// Those of this process.
+/// The values of this process.
 StateSurroundings own_state_surroundings();
 
 /// The service's directory, else `penstock/supervisor` in the user's place for state (XDG base directories), else
 /// `/var/lib/penstock` for root. Error: InvalidArgument, when there is none of them. Variables that are no absolute
-/// paths are passed over, as the XDG specification wants it.
+/// paths are ignored, as the XDG specification requires.
 Result<std::string> default_state_directory(const StateSurroundings& surroundings);
 
-/// Makes the directory, for its owner alone: graphs hold what users computed with. One that is there stays as it is.
+/// Makes the directory, for its owner alone: graphs contain the data of users. An existing directory stays as it is.
 /// Error: InvalidArgument.
 Result<void> make_state_directory(const std::string& directory);
 

@@ -26,7 +26,7 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
       ->type_name("DIRECTORY");
   command
       .add_option("--store-memory", flags.store_memory,
-                  "Memory for data, e.g. 2GiB; what is more goes to disk (default: 40 % of --memory)")
+                  "Memory for data, e.g. 2GiB; data beyond it go to disk (default: 40 % of --memory)")
       ->type_name("BYTES");
   command
       .add_option("--checkpoints", flags.checkpoints,
@@ -39,7 +39,7 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
 
 namespace {
 
-/// Of a flag; zero would be no limit at all.
+/// The bytes of a flag; zero would mean no limit.
 Result<Bytes> positive_bytes(const char* flag, const std::string& text) {
   Result<Bytes> bytes = parse_bytes(text);
   if (bytes && *bytes <= Bytes{0})
@@ -55,7 +55,7 @@ Result<Bytes> store_limit(const WorkerFlags& flags, const worker::WorkerOptions&
   if (limit && *limit > memory)
     return Error{ErrorCode::InvalidArgument, "--store-memory",
                  flags.store_memory + " is more than the worker's memory of " + to_text(memory),
-                 "leave room for what runs: the default is 40 % of that memory"};
+                 "leave room for running subtasks: the default is 40 % of that memory"};
   return limit;
 }
 
@@ -74,7 +74,7 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.wire = config.wire;
   options.spool = flags.spool;
   options.spill = flags.spill;
-  // Commands find it from directories of their own.
+  // Commands run in directories of their own, so the path must be absolute.
   if (!flags.checkpoints.empty()) options.checkpoints = std::filesystem::absolute(flags.checkpoints).string();
   PENSTOCK_TRY(check_labels("--label", flags.labels));
   options.labels = flags.labels.empty() ? config.labels : flags.labels;

@@ -1,4 +1,4 @@
-// What a worker is made of: bands found or given, operators, places for files. For `worker` and for embedded runs.
+// The options of a worker: bands found or given, operators, places for files. For `worker` and for embedded runs.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class App;
 
 namespace penstock::cli {
 
-/// Flags that override what is found and what the file says.
+/// Flags that override the found values and those of the file.
 struct WorkerFlags {
   std::optional<std::string> name;  ///< None: the host's.
   std::optional<double> slots;      ///< Of the one CPU band; none: as found.
@@ -26,7 +26,8 @@ struct WorkerFlags {
   std::string spool;
   std::string spill;
   std::string checkpoints;
-  std::vector<std::string> labels;  ///< What jobs and projects may limit themselves to; empty: as the file says.
+  /// Jobs and projects may limit themselves to workers with a label; empty: as the file says.
+  std::vector<std::string> labels;
   std::string store_memory;  ///< `2GiB`; empty: as the file says.
 };
 

@@ -35,7 +35,7 @@ std::string show_fixed(double value, int digits) {
 std::string show_rounded(double value, int digits) {
   if (!std::isfinite(value) || value == 0) return show_fixed(value, 0);
   const int before_point = static_cast<int>(std::floor(std::log10(std::fabs(value)))) + 1;
-  // Twelve places: what is smaller is nothing to people.
+  // Twelve digits; smaller parts are of no use to people.
   std::string text = show_fixed(value, std::clamp(digits - before_point, 0, 12));
   if (text.find('.') == std::string::npos) return text;
   text.erase(text.find_last_not_of('0') + 1);

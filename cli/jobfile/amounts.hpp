@@ -1,4 +1,4 @@
-// Durations, bytes and counts as people like to read them. Those that read back stand in common/base/quantity.hpp.
+// Durations, bytes and counts for people. The formats that read back are in common/base/quantity.hpp.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ std::string show_duration(Duration duration);
 std::string show_bytes(std::int64_t bytes);
 /// `1,234,567`.
 std::string show_count(std::uint64_t count);
-/// With `digits` digits after the point, whatever the locale.
+/// With `digits` digits after the point, independent of the locale.
 std::string show_fixed(double value, int digits);
-/// With at most `digits` significant ones where there is a point, no zeros at the end, never an exponent: `12.3457`,
+/// With at most `digits` significant digits where there is a point, no zeros at the end, never an exponent: `12.3457`,
 /// `1234568`, `0.000002`.
 std::string show_rounded(double value, int digits);
 

@@ -18,7 +18,7 @@ std::vector<std::int64_t> durations_of(const Graph& graph) {
   return ns;
 }
 
-// Of each subtask: the longest path from its start to the end of the graph.
+// The longest path from the start of each subtask to the end of the graph.
 std::vector<std::int64_t> paths_to_end(const Graph& graph, const std::vector<std::int64_t>& ns) {
   const GraphSequence sequence = sequence_of(graph);
   PENSTOCK_CHECK(sequence.cycle.empty());

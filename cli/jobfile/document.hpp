@@ -1,4 +1,4 @@
-// A TOML or JSON file as one tree whose values know where they stand.
+// A TOML or JSON file as one tree of values with their places.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace penstock::cli {
 
-/// Where something stands in a file, counted from 1; 0: nowhere.
+/// A place in a file, counted from 1; 0: none.
 struct TextPlace {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
@@ -21,8 +21,8 @@ enum class DocumentFormat : std::uint8_t { Toml, Json };
 
 struct DocumentField;
 
-/// One value of a document. Both grammars make the same tree, so that what reads it does not care which it was.
-/// Nesting is bounded by the parser, which makes the recursion of its destructor harmless.
+/// One value of a document. Both grammars make the same tree, so its readers need not know the format. The parser
+/// bounds the nesting, so the recursion of the destructor is harmless.
 struct DocumentValue {
   enum class Kind : std::uint8_t { Null, Boolean, Integer, Number, Text, Date, List, Table };
 
@@ -39,7 +39,7 @@ struct DocumentValue {
   bool is_list() const { return kind == Kind::List; }
   bool is_text() const { return kind == Kind::Text; }
   bool is_number() const { return kind == Kind::Integer || kind == Kind::Number; }
-  /// The field of that name, or null. Linear.
+  /// The field of that name, or null. O(n).
   const DocumentValue* find(std::string_view name) const;
 };
 
@@ -49,12 +49,12 @@ struct DocumentField {
   DocumentValue value;
 };
 
-/// `a number`, `text`, ...: what the value is, for messages.
+/// `a number`, `text`, ...: the kind of the value, for messages.
 std::string_view kind_name(const DocumentValue& value);
 
-/// Depth of lists and tables within each other; a deeper document is refused.
+/// Depth of nested lists and tables; a deeper document is refused.
 inline constexpr std::uint32_t kDocumentDepthMax = 64;
-/// Bytes of a file; a larger one is refused.
+/// Size of a file; a larger one is refused.
 inline constexpr std::uint64_t kDocumentBytesMax = std::uint64_t{4} << 30U;
 
 /// Parses `text`. The value is a table. `depth_max` counts in JSON only. Error: ParseError, LimitExceeded; the subject
@@ -65,7 +65,7 @@ Result<DocumentValue> parse_document(std::string_view text, DocumentFormat forma
 /// The whole content of a file. Error: NotFound, InvalidArgument, LimitExceeded.
 Result<std::string> read_text_file(const std::string& path);
 
-/// By the end of the name, or else by the first character: `{` begins JSON.
+/// The format by the end of the name, or else by the first character: `{` begins JSON.
 DocumentFormat format_of(const std::string& path, std::string_view text);
 
 /// `name:line:column`, the subject of errors about a place in a file.

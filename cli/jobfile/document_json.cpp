@@ -1,5 +1,5 @@
-// parse_document: JSON, by the event parser of nlohmann. That parser knows no places, so it reads through an iterator
-// that tells how far it has come; each value then finds its own beginning by looking back over its last token.
+// parse_document: JSON, by the event parser of nlohmann. The parser reports no places, so it reads through an iterator
+// that counts its progress; each value then finds its own beginning by looking back over its last token.
 #include "cli/jobfile/document_json.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ class TreeBuilder {
   bool parse_error(std::size_t position, const std::string&, const Json::exception& exception) {
     const char* at = text_.data() + std::min(position > 0 ? position - 1 : 0, text_.size());
     std::string what = exception.what();
-    // `[json.exception.parse_error.101] parse error at line 1, column 2: MESSAGE`; the place is said by us.
+    // `[json.exception.parse_error.101] parse error at line 1, column 2: MESSAGE`; our own text has the place.
     const std::size_t id = what.find("] ");
     if (id != std::string::npos) what.erase(0, id + 2);
     if (const std::size_t colon = what.find(": "); what.starts_with("parse error") && colon != std::string::npos)
@@ -104,7 +104,7 @@ class TreeBuilder {
   }
 
  private:
-  // Lists and tables that are not closed yet, outermost first, each with the name that it will have.
+  // Lists and tables that are not closed yet, outermost first, each with its future name.
   struct Open {
     DocumentValue value;
     std::string name;
@@ -140,7 +140,7 @@ class TreeBuilder {
     return true;
   }
 
-  // JSON leaves open what a repeated name means; we refuse it, as TOML does.
+  // JSON does not define the meaning of a repeated name; it is refused, as in TOML.
   bool check_names(const Open& table) {
     std::vector<const DocumentField*> sorted;
     for (const DocumentField& field : table.value.fields) sorted.push_back(&field);
@@ -192,7 +192,7 @@ class TreeBuilder {
     return at;
   }
 
-  // Places are asked for in ascending order but for the few characters looked back, so lines are counted once.
+  // Places are asked for in ascending order except for the few characters looked back, so lines are counted once.
   TextPlace place_at(const char* at) {
     if (at < line_start_) {
       counted_ = line_start_ = text_.data();

@@ -9,7 +9,7 @@ namespace {
 
 TextPlace place_of(const toml::source_region& region) { return {region.begin.line, region.begin.column}; }
 
-// Turns the nodes of toml++ into ours. `too_deep_` names the first place that is nested too deeply.
+// Converts the nodes of toml++ into ours. `too_deep_` names the first place that is nested too deeply.
 class TomlConversion {
  public:
   DocumentValue convert(const toml::node& node, std::uint32_t depth) {

@@ -102,7 +102,7 @@ void FieldReader::integer(std::string_view name, Range<std::int64_t> range, std:
 void FieldReader::number(std::string_view name, Range<double> range, double& into) {
   const DocumentValue* found = take(name, "a number", [](const DocumentValue& v) { return v.is_number(); });
   if (found == nullptr) return;
-  // Not a number fails each comparison.
+  // NaN fails each comparison.
   if (!(found->number >= range.low && found->number <= range.high)) {
     const auto show = [](double value) {
       return value == std::floor(value) && std::abs(value) < 1e15 ? show_fixed(value, 0) : show_fixed(value, 3);

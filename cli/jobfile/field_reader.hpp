@@ -1,4 +1,4 @@
-// Reads the fields of one table of a document, with one precise message for the first that is wrong.
+// Reads the fields of one table of a document, with one precise message for the first mistake.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct PlacedText {
   TextPlace place;
 };
 
-/// Each getter leaves its argument as it is when the field is absent. The first mistake is kept, later getters then do
-/// nothing; `finish` returns it, or complains about a field that no getter has asked for.
+/// Each getter leaves its argument unchanged when the field is absent. The first mistake is kept, and later getters
+/// then do nothing; `finish` returns it, or reports a field that no getter has asked for.
 ///
 /// REQUIRES: table and file name outlive the reader.
 class FieldReader {
  public:
-  /// `what` stands in messages: `template 'x'`, `subtask 'y'`, or empty for the top of the file.
+  /// `what` is the subject of messages: `template 'x'`, `subtask 'y'`, or empty for the top of the file.
   FieldReader(const DocumentValue& table, const std::string& file, std::string what);
 
   /// Bounds of a number, both included.
@@ -50,7 +50,7 @@ class FieldReader {
   /// A list of texts; a single text is a list of one.
   void texts(std::string_view name, std::vector<PlacedText>& into);
   void texts(std::string_view name, std::vector<std::string>& into);
-  /// A table of `NAME = "value"`, as sorted pairs; each replaces one of the same name that is there.
+  /// A table of `NAME = "value"`, as sorted pairs; each replaces an existing one of the same name.
   void pairs(std::string_view name, std::vector<std::pair<std::string, std::string>>& into);
   /// `"worker/band"`, `"worker"`, `"/band"`, or a table with `worker` and `band`.
   void selector(std::string_view name, BandSelector& into);
@@ -77,11 +77,11 @@ class FieldReader {
   std::optional<Error> error_;
 };
 
-/// Refuses names that are empty, longer than `kNameBytesMax`, hold control characters or NUL, or `..` as a part of a
-/// path: the rules of the supervisor, said early and with a place. The error has no subject.
+/// Refuses names that are empty, longer than `kNameBytesMax`, or contain control characters, NUL, or `..` as a part of
+/// a path: the rules of the supervisor, checked early and with a place. The error has no subject.
 Result<void> check_name_text(std::string_view name);
 inline constexpr std::size_t kNameBytesMax = 1024;
-/// The name in quotes, cut short and with what no terminal should see made visible.
+/// The name in quotes, shortened, with control characters made visible.
 std::string in_quotes(std::string_view name);
 
 }  // namespace penstock::cli

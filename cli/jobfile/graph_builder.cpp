@@ -8,7 +8,7 @@
 namespace penstock::cli {
 namespace {
 
-// All fields, each with its length, so that two templates have the same text only if they are equal.
+// The text of all fields, each with its length, so that two templates have the same text only if they are equal.
 class TemplateText {
  public:
   explicit TemplateText(const Template& t) {
@@ -77,7 +77,7 @@ void GraphBuilder::end_inputs() {
 }
 
 bool GraphBuilder::has_edge_from(std::uint32_t predecessor) {
-  // Marks are brought up to date here, so that graphs whose builder never asks pay nothing.
+  // Marks are brought up to date here, so that a builder that never asks pays nothing.
   reader_of_.resize(graph_.size(), ~0U);
   const auto reader = static_cast<std::uint32_t>(graph_.input_offsets.size() - 1);
   for (std::size_t edge = graph_.predecessors.size(); edge > graph_.input_offsets.back(); --edge) {
@@ -122,7 +122,7 @@ SuccessorLists successors_of(const Graph& graph) {
 
 namespace {
 
-// What the order could not reach lies on a cycle or behind one: walking backwards among it must meet itself.
+// Subtasks that the order did not reach lie on a cycle or behind one: a walk backwards among them must meet itself.
 std::vector<std::uint32_t> find_cycle(const Graph& graph, const std::vector<std::uint32_t>& missing) {
   std::uint32_t at = 0;
   while (missing[at] == 0) ++at;
@@ -139,7 +139,7 @@ std::vector<std::uint32_t> find_cycle(const Graph& graph, const std::vector<std:
   }
   std::vector<std::uint32_t> cycle{walk.begin() + position[at], walk.end()};
   std::reverse(cycle.begin(), cycle.end());
-  // Begin where the file does.
+  // The cycle begins at the subtask that is first in the file.
   std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
   return cycle;
 }

@@ -1,4 +1,4 @@
-// Building a `Graph` subtask by subtask, and looking at its order.
+// Builds a `Graph` subtask by subtask, and computes its order.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace penstock::cli {
 
-/// Fills the columns of a graph. Subtasks are added first to last; the edges of each are closed by `end_inputs`, in the
-/// same order, at once or when all subtasks are known. Optional columns that say nothing are left out in the end.
+/// Fills the columns of a graph. Subtasks are added first to last; `end_inputs` closes the edges of each, in the same
+/// order, at once or when all subtasks are known. Optional columns without content are left out in the end.
 class GraphBuilder {
  public:
   struct Subtask {
@@ -23,13 +23,13 @@ class GraphBuilder {
     Duration expected{0};       ///< 0: the template's.
   };
 
-  /// The number of an equal template that is there already, or of this one.
+  /// The number of an existing equal template, or of this one.
   std::uint32_t add_template(Template content);
   std::uint32_t add_subtask(const Subtask& subtask);
   void data_edge(std::uint32_t predecessor, std::uint16_t output = 0);
   void order_edge(std::uint32_t predecessor);
   void end_inputs();
-  /// True if an edge of the subtask that is being closed comes from there.
+  /// True if the subtask with open inputs has an edge from `predecessor`.
   bool has_edge_from(std::uint32_t predecessor);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
@@ -46,7 +46,7 @@ class GraphBuilder {
  private:
   Graph graph_;
   std::unordered_map<std::string, std::uint32_t> template_numbers_;
-  // For `has_edge_from`: the last subtask that was seen to have an edge from each.
+  // For `has_edge_from`: the last subtask with a known edge from each predecessor.
   std::vector<std::uint32_t> reader_of_;
 };
 
@@ -60,7 +60,7 @@ struct GraphSequence {
 /// Linear, without recursion. REQUIRES: every predecessor is in the graph.
 GraphSequence sequence_of(const Graph& graph);
 
-/// `a -> b -> a`, a long one cut short.
+/// `a -> b -> a`; a long cycle is shortened.
 std::string show_cycle(const Graph& graph, const std::vector<std::uint32_t>& cycle);
 
 /// Successors by subtask, in compact form: those of `i` are `list[offsets[i]]` to `list[offsets[i + 1]]`.

@@ -16,7 +16,7 @@ Result<std::vector<std::string>> read_array(const DocumentValue& value, std::uin
 
 /// `text` with `item` in place of each `{i}`; `{{i}}` stands for `{i}` itself.
 std::string substitute(std::string_view text, std::string_view item);
-/// True if `substitute` would change it.
+/// True if `substitute` would change the text.
 bool has_placeholder(std::string_view text);
 
 }  // namespace penstock::cli

@@ -15,8 +15,8 @@
 namespace penstock::cli {
 namespace {
 
-// Subtasks without a template get one each up to here; then those that run the same program share one, so that a file
-// of a million different commands stays below the limit of templates.
+// Subtasks without a template get one each up to here; after that those that run the same program share one, so that a
+// file of a million different commands stays below the limit of templates.
 constexpr std::uint32_t kOwnTemplatesMax = 256;
 
 // Reads one file, in steps: top, templates, subtasks with their keys, then edges, when all keys are known.
@@ -42,7 +42,7 @@ class JobReader {
   }
 
  private:
-  // What is needed of an entry when the keys of all are known; its place in the graph is in `keys_`.
+  // The part of an entry that is needed when all keys are known; its place in the graph is in `keys_`.
   struct Entry {
     TextPlace place;
     std::uint32_t first = 0;
@@ -61,7 +61,7 @@ class JobReader {
   Error refuse(TextPlace place, std::string message, std::string remedy = {}) const {
     return {ErrorCode::InvalidArgument, at_place(file_, place), std::move(message), std::move(remedy)};
   }
-  // An error of a part, made to name its subtask and its place.
+  // An error of a part, with its subtask and place.
   Error located(Error error, TextPlace place, const std::string& what) const {
     error.subject = at_place(file_, place);
     error.message = what + ": " + error.message;
@@ -98,7 +98,7 @@ class JobReader {
   GraphBuilder builder_;
   KeyTable keys_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::string, std::uint32_t> writers_;  ///< Absolute path: its place among `job_.output_files`.
+  std::unordered_map<std::string, std::uint32_t> writers_;  ///< Absolute path: its index in `job_.output_files`.
 };
 
 Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const DocumentValue*& list) {
@@ -108,7 +108,7 @@ Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const
                 "write [[" + std::string{name} + "]] in TOML, a list in JSON");
 }
 
-/// Whose the job is and what policy has to know of it. Whether there is such a project says the supervisor.
+/// The owner of the job and its wishes to policy. The supervisor checks whether the project exists.
 void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   reader.text("project", policy.project);
   reader.text("account", policy.account);
@@ -196,7 +196,7 @@ Result<void> JobReader::read_templates() {
   return {};
 }
 
-// The fields that a subtask begins with: those of its template, or the defaults.
+// The initial fields of a subtask: those of its template, or the defaults.
 Result<ProgramText> JobReader::start_of(const DocumentValue& table, FieldReader& reader, const std::string& what) {
   std::string name;
   reader.text("template", name);
@@ -233,7 +233,7 @@ Result<void> JobReader::read_subtask(const DocumentValue& table) {
   const DocumentValue* array = reader.value("array");
   bool wanted = false;
   reader.boolean("wanted", wanted);
-  PENSTOCK_TRY(reader.finish());  // A misspelt field first: that it is missing follows from it.
+  PENSTOCK_TRY(reader.finish());  // A misspelt field is reported first, because the missing one follows from it.
   if (text.operator_name.empty() && text.command.empty())
     return refuse(table.place, what + ": has no template, operator or command");
   if (key == nullptr) return refuse(table.place, "a subtask has no key");
@@ -243,14 +243,14 @@ Result<void> JobReader::read_subtask(const DocumentValue& table) {
     if (!items) return located(items.error(), array->place, what + ": array");
     entry.items = std::move(items).value();
   }
-  // Who works on files of the job file's directory works in it.
+  // A program that uses files of the job file's directory runs in it.
   if (text.content.working_directory.empty() && !(entry.input_files.empty() && entry.output_files.empty()))
     text.content.working_directory = base_.directory;
   PENSTOCK_TRY(check_size(table.place, entry.count()));
   if (wanted && !keep_given_) job_.spec.keep = Keep::Wanted;
   if (wanted)
     for (std::uint32_t i = 0; i < entry.count(); ++i) builder_.want(entry.first + i);
-  // A template's subtasks have its name; without one, their own is better than none.
+  // The name of a template's subtasks is that of the template; without a template they use their own.
   if (table.find("template") == nullptr)
     text.content.name = builder_.template_count() < kOwnTemplatesMax ? name : std::string{};
   return add_elements(text, name, std::move(entry));

@@ -1,5 +1,5 @@
-// Job files: a job with its graph, written by hand or by a program, in TOML or JSON. `docs/job-files.md` has every
-// field.
+// Job files: a job with its graph, written by hand or by a program, in TOML or JSON. `docs/job-files.md` describes
+// every field.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ namespace penstock::cli {
 struct JobFileOptions {
   GraphLimits limits;
   std::string base_directory;  ///< Relative paths begin here; empty: the directory of the file, or the current one.
-  bool look_for_input_files = true;  ///< Refuse input files that are not there and that no subtask makes.
+  bool look_for_input_files = true;  ///< Refuse input files that are missing and that no subtask makes.
 };
 
-/// A file that a subtask promises to make.
+/// A file that a subtask has to make.
 struct JobOutputFile {
   std::uint32_t subtask = 0;
   std::string path;      ///< Absolute.
@@ -27,7 +27,7 @@ struct JobOutputFile {
   friend bool operator==(const JobOutputFile&, const JobOutputFile&) = default;
 };
 
-/// All that a job file says, checked: dependencies exist, keys and file writers are unique, there is no cycle.
+/// The content of a job file, checked: dependencies exist, keys and file writers are unique, there is no cycle.
 struct JobFile {
   JobSpec spec;  ///< Name and owner are empty if the file gives none.
   Graph graph;

@@ -1,4 +1,4 @@
-// The keys of a job file's subtasks and what a dependency on them means.
+// The keys of a job file's subtasks, and the meaning of a dependency on them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct KeyedEntry {
   std::vector<std::string> output_names;
 };
 
-/// What a dependency names: some subtasks in a row, and one output of each.
+/// The target of a dependency: some subtasks in a row, and one output of each.
 struct KeyTarget {
   std::uint32_t first = 0;
   std::uint32_t count = 1;
@@ -45,7 +45,7 @@ class KeyTable {
   std::unordered_map<std::string, std::uint32_t> arrays_;  ///< Key of an array: position in `entries_`.
 };
 
-/// Refuses what a key may not contain beside the rules for names: `#` and `[*]` have a meaning in dependencies.
+/// Refuses names with special meaning in dependencies, beside the rules for names: `#` and `[*]`.
 Result<void> check_key(std::string_view key);
 
 }  // namespace penstock::cli

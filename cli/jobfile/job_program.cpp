@@ -17,7 +17,7 @@ void read_milli(FieldReader& reader, std::string_view name, double low, std::int
   double value = static_cast<double>(milli) / 1000;
   reader.number(name, {low, kSlotsMax}, value);
   milli = std::llround(value * 1000);
-  // It would ask for nothing and run where there is none.
+  // A request that rounds to 0 would ask for nothing, and run on bands without the resource.
   if (value > 0 && milli == 0) reader.complain(reader.value(name), std::string{name} + " must be 0, or 0.001 at least");
 }
 
@@ -41,10 +41,11 @@ void read_request(FieldReader& reader, ProgramText& text) {
   read_milli(reader, "cpu", 0, content.request.cpu);
   const bool had_gpu = content.request.gpu > MilliGpu{0};
   read_milli(reader, "gpu", 0, content.request.gpu);
-  // Beside a template that has some, it takes them away; else a part was meant, and it would run where there is none.
+  // Beside a template with GPUs, 0 takes them away; without one a part was meant, and 0 would run on bands without a
+  // GPU.
   if (!had_gpu && reader.value("gpu") != nullptr && content.request.gpu == MilliGpu{0})
     reader.complain(reader.value("gpu"), "gpu must be 0.001 at least; leave it out for none");
-  // Who has a part of a device leaves the rest of its slot to others, unless he says that he does not.
+  // A request for a part of a device leaves the rest of its slot to others, unless it also gives `slots`.
   const std::int64_t gpu = content.request.gpu.value();
   const bool is_part = reader.value("gpu") != nullptr && gpu > 0 && gpu < 1000;
   if (is_part && reader.value("slots") == nullptr && content.request.slots == kOneSlot)
@@ -85,7 +86,7 @@ void read_outputs(FieldReader& reader, ProgramText& text) {
     reader.complain(value, "outputs holds " + in_quotes(*twice) + " twice");
 }
 
-// `operator` or `command`; a subtask that names one replaces whatever its template had.
+// `operator` or `command`; a subtask that names one replaces that of its template.
 void read_what_runs(FieldReader& reader, ProgramText& text) {
   const DocumentValue* by_operator = reader.value("operator");
   const DocumentValue* by_command = reader.value("command");
@@ -151,8 +152,8 @@ std::string payload_of(const ProgramText& text) {
   return text.payload;
 }
 
-// Fills program, arguments and payload of a command. Arguments behind the first that differs from subtask to subtask
-// travel in the payload, so that an array of a million commands shares one template.
+// Fills program, arguments and payload of a command. Arguments after the first one that differs between subtasks go
+// into the payload, so that an array of a million commands shares one template.
 void build_command(const ProgramText& text, const ProgramUse& use, BuiltProgram& built) {
   const auto fill = [&](const std::string& word) { return use.item ? substitute(word, *use.item) : word; };
   Template& content = built.content;
@@ -162,12 +163,12 @@ void build_command(const ProgramText& text, const ProgramUse& use, BuiltProgram&
   const std::size_t constant_max = use.share ? (text.shell ? 2 : 1) : text.command.size();
   while (constant < constant_max && !(use.item && has_placeholder(text.command[constant]))) ++constant;
   const bool last_is_empty = text.arguments.empty() ? text.command.back().empty() : fill(text.arguments.back()).empty();
-  // An empty last argument would vanish in the payload.
+  // An empty last argument would be lost in the payload.
   if (last_is_empty) constant = text.command.size();
   for (std::size_t i = 1; i < constant; ++i) content.arguments.push_back(fill(text.command[i]));
   std::vector<std::string> rest;
   for (std::size_t i = constant; i < text.command.size(); ++i) rest.push_back(fill(text.command[i]));
-  // What follows the text of `sh -c` counts from $0.
+  // Arguments after the text of `sh -c` count from $0.
   if (text.shell && text.command.size() == 3 && !text.arguments.empty()) rest.emplace_back("sh");
   for (const std::string& argument : text.arguments) rest.push_back(fill(argument));
   if (last_is_empty) {
@@ -284,7 +285,7 @@ BuiltProgram build_program(const ProgramText& text, const ProgramUse& use) {
   content.runner = RunnerKind::Native;
   content.program = text.operator_name;
   fill(content.program);
-  // The numbers of `burn` are no text to look into.
+  // The numbers of `burn` are no text with placeholders.
   const bool textual = !text.burn && !text.output_bytes;
   if (textual) fill(content.payload);
   if (text.own_payload) {

@@ -18,10 +18,10 @@
 namespace penstock::cli {
 namespace {
 
-// The longest that the supervisor takes as an expected duration.
+// The longest expected duration that the supervisor accepts.
 constexpr Duration kRuntimeMax = std::chrono::hours{24 * 366};
 
-// What the file says of one task, whatever its schema.
+// The fields of one task, in any schema.
 struct Recorded {
   const DocumentValue* table = nullptr;
   std::string id;
@@ -36,7 +36,7 @@ struct Recorded {
   std::int64_t cores = 1;
 };
 
-// Names of tasks end in a number that tells the calls of one program apart: `mProject_ID0000001`, `bwa_17`.
+// Names of tasks end in a number that distinguishes the calls of one program: `mProject_ID0000001`, `bwa_17`.
 std::string category_of(const std::string& name) {
   std::size_t end = name.size();
   while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
@@ -166,7 +166,7 @@ Result<void> WorkflowReader::read_sizes() {
   return {};
 }
 
-// Runtime, command and cores: of `execution.tasks`, or of the task itself in older schemas.
+// Runtime, command and cores: from `execution.tasks`, or from the task itself in older schemas.
 Result<void> WorkflowReader::read_run(const DocumentValue& table, Recorded& recorded) {
   for (const char* name : {"runtimeInSeconds", "runtime"}) {
     const DocumentValue* value = table.find(name);
@@ -255,7 +255,7 @@ Result<std::uint32_t> WorkflowReader::find_task(const DocumentValue& mention) co
   return refuse(ErrorCode::UnknownKey, mention, "no task has the id " + in_quotes(mention.text), nearest.remedy());
 }
 
-// Parents and children say the same twice; whoever says it, the edge exists.
+// Parents and children give the same edges twice; either is enough.
 Result<void> WorkflowReader::read_relatives(std::uint32_t task) {
   for (const char* field : {"parents", "children"}) {
     const DocumentValue* list = recorded_[task].table->find(field);
@@ -277,7 +277,7 @@ Result<void> WorkflowReader::read_relatives(std::uint32_t task) {
 
 Template WorkflowReader::program_of(const Recorded& recorded) const {
   Template content;
-  // Programs are better names than what tells their calls apart, but Nextflow records whole scripts.
+  // Programs are better names than numbers of calls, but Nextflow records whole scripts.
   const bool script = recorded.program.find_first_of(" \n\t;|&") != std::string::npos;
   const bool named = !recorded.program.empty() && !script && check_name_text(recorded.program);
   content.name = named ? std::filesystem::path{recorded.program}.filename().string() : category_of(recorded.name);

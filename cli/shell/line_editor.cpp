@@ -34,7 +34,7 @@ struct LineEditor::State {
     return state->insert_completion();
   }
 
-  // One candidate is inserted, the common beginning of several too; if that is nothing, they are shown.
+  // A single candidate is inserted, or the common beginning of several; if that is empty, they are shown.
   unsigned char insert_completion() {
     const ::LineInfo* line = el_line(editor);  // tidy: foreign
     const std::string typed{line->buffer, static_cast<std::size_t>(line->cursor - line->buffer)};
@@ -92,7 +92,7 @@ std::optional<std::string> LineEditor::read() {
     if (!std::getline(std::cin, line)) return std::nullopt;
     return line;
   }
-  // libedit shows its prompt before it takes the terminal: a Ctrl-D typed between the two would go astray.
+  // libedit shows its prompt before it takes the terminal: a Ctrl-D typed between the two would be lost.
   el_set(state_->editor, EL_PREP_TERM, 1);
   int count = 0;
   const char* line = el_gets(state_->editor, &count);

@@ -1,4 +1,4 @@
-// Lines from a person: edited, remembered, completed.
+// Reads lines from a person, with editing, history and completion.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace penstock::cli {
 /// Candidates for the last of the words typed so far.
 using Completer = std::function<std::vector<std::string>(const std::vector<std::string>& words)>;
 
-/// Reads lines from standard input with libedit; without a terminal it reads them as they are and shows no prompt. One
-/// at a time, on one thread.
+/// Reads lines from standard input with libedit; without a terminal it reads them unchanged and shows no prompt. At
+/// most one object at a time, on one thread.
 class LineEditor {
  public:
-  /// `history_path` is read now and written at the end; empty: not kept.
+  /// `history_path` is read now and written at the end; empty: no history is kept.
   LineEditor(std::string prompt, std::string history_path, Completer completer);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;

@@ -1,4 +1,4 @@
-// What a person or a program is told about a job that has ended.
+// Reports about a job that has ended, for people and programs.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace penstock::cli {
 
-/// Everything about the end of a job as fields; pure.
+/// The end of a job as fields; pure.
 Value describe_end(const client::JobView& view, Duration makespan, const std::optional<ScheduleBounds>& bounds);
-/// The same for a person who has read `describe_failures`: without them. Pure.
+/// The same without the failures, for a person after the text of `describe_failures`. Pure.
 Value without_failures(const Value& end);
 /// The failures of a job for a person, with the tail of their output; empty if there are none. Pure.
 std::string describe_failures(const client::JobView& view);

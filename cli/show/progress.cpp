@@ -19,7 +19,7 @@ constexpr std::size_t kBarColumnsMax = 40;
 
 std::uint64_t ended(const JobCounts& counts) { return counts.succeeded + counts.failed + counts.cancelled; }
 
-// `, 3 on workers, 1 failed`: what is not zero.
+// `, 3 on workers, 1 failed`: the counts that are not zero.
 std::string rest_of_counts(const JobCounts& counts) {
   std::string text;
   const auto add = [&](std::uint64_t count, const char* what) {
@@ -31,7 +31,7 @@ std::string rest_of_counts(const JobCounts& counts) {
   return text;
 }
 
-// Names come from users; in the terminal they may not say more than letters.
+// Names come from users and must not control the terminal.
 std::string shown_name(const std::string& name) {
   std::string text = in_quotes(name);
   text = text.substr(1, text.size() - 2);
@@ -52,7 +52,7 @@ std::string progress_bar(const ProgressView& view, std::uint32_t columns) {
   const JobCounts& counts = view.counts;
   const double share =
       counts.total > 0 ? std::min(static_cast<double>(ended(counts)) / static_cast<double>(counts.total), 1.0) : 0;
-  // Rounded down: 100% is said only when nothing is left.
+  // Rounded down: 100% means that nothing is left.
   const auto percent = static_cast<std::uint64_t>(share * 100);
   std::string head = shown_name(view.name);
   std::string tail = std::string(percent < 10    ? 2
@@ -93,10 +93,10 @@ void ProgressPrinter::write(const ProgressView& view) {
 }
 
 void ProgressPrinter::update(const ProgressView& view, Instant now) {
-  // Nothing is known of the job yet.
+  // Without a size there is no progress to show.
   if (view.counts.total == 0) return;
   if (any_shown_ && now < next_) return;
-  // A bar also shows that time passes; a line that says the same again does not.
+  // A bar also shows that time passes; an unchanged line does not.
   if (any_shown_ && !options_.terminal && shown_ == view.counts) return;
   write(view);
   next_ = later(now, options_.terminal ? kBarEvery : kLineEvery);

@@ -1,4 +1,4 @@
-// How far a job is: a bar that moves in a terminal, plain lines elsewhere.
+// The progress of a job: a moving bar in a terminal, plain lines elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct ProgressView {
 std::string progress_bar(const ProgressView& view, std::uint32_t columns);
 /// `name: running, 4 of 10 subtasks succeeded, 3 on workers, 1 failed, 1.23 s`. No line end.
 std::string progress_line(const ProgressView& view);
-/// What is left at the pace so far; 0: unknown.
+/// The remaining time at the pace so far; 0: unknown.
 Duration expected_rest(const ProgressView& view);
 
 struct ProgressOptions {
-  bool terminal = false;  ///< Whether the stream is one: redraw a bar in place.
+  bool terminal = false;  ///< Whether the stream is a terminal: redraw a bar in place.
   std::uint32_t columns = 80;
 };
 
@@ -36,9 +36,9 @@ class ProgressPrinter {
 
   /// A bar ten times a second, a line once a second, if anything changed; nothing before its size is known.
   void update(const ProgressView& view, Instant now);
-  /// The last word: always written, and the bar's line is ended.
+  /// Writes the final state, always, and ends the bar's line.
   void finish(const ProgressView& view);
-  /// Takes the bar away, so that something else can be printed; the next update draws it again.
+  /// Removes the bar, so that something else can be printed; the next update draws it again.
   void clear();
 
  private:

@@ -11,11 +11,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Answers are flat; what is deeper than this is nobody's intention, and must not cost a stack.
+// Answers are flat; a deeper one is not intended, and must not exhaust the stack.
 constexpr std::uint32_t kDepthMax = 64;
 constexpr std::uint32_t kCellDepthMax = 3;
 constexpr std::size_t kCellColumnsMin = 6;
-constexpr std::size_t kReasonColumnsMin = 20;  // With less, sentences are cut rather than wrapped.
+constexpr std::size_t kReasonColumnsMin = 20;  // With fewer columns, sentences are cut rather than wrapped.
 constexpr int kNumberDigitsMax = 6;
 
 Json json_of(const Value& value, std::uint32_t depth) {
@@ -65,7 +65,7 @@ struct Column {
   std::size_t width = 0;
 };
 
-// The fields of all rows, in the order in which they first appear.
+// The fields of all rows, in the order of their first appearance.
 std::vector<Column> columns_of_rows(const Value::List& rows) {
   std::vector<Column> columns;
   for (std::size_t row = 0; row < rows.size(); ++row)
@@ -86,7 +86,7 @@ std::vector<Column> columns_of_rows(const Value::List& rows) {
   return columns;
 }
 
-// Takes from the widest column until the line fits; numbers are never cut.
+// Shrinks the widest column until the line fits; numbers are never cut.
 void fit_columns(std::vector<Column>& columns, std::size_t limit) {
   std::size_t total = columns.empty() ? 0 : (columns.size() - 1) * 2;
   for (const Column& column : columns) total += column.width;
@@ -97,7 +97,7 @@ void fit_columns(std::vector<Column>& columns, std::size_t limit) {
         widest = &column;
     if (widest == nullptr) return;
     const std::size_t less = std::min(total - limit, widest->width - kCellColumnsMin);
-    // No more than to the width of the next one, so that all wide columns shrink alike.
+    // At most to the width of the next one, so that all wide columns shrink alike.
     std::size_t next = kCellColumnsMin;
     for (const Column& column : columns)
       if (&column != widest && !column.numeric) next = std::max(next, std::min(column.width, widest->width - 1));
@@ -133,7 +133,7 @@ std::string rows_text(const Value::List& rows, const TableOptions& options) {
   return text;
 }
 
-/// The words of a text in lines of at most so many columns, each but the first behind that many blanks.
+/// Wraps a text into lines of at most `columns` columns, each but the first indented by `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
   std::string made;
   std::size_t used = 0;
@@ -153,7 +153,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t inde
   return made;
 }
 
-/// A table within a record: what does not fit of its last column, which has sentences, goes on in further lines.
+/// A table within a record: the last column has sentences and continues in further lines.
 std::string reasons_text(const Value::List& rows, const TableOptions& options) {
   const std::vector<Column> columns = columns_of_rows(rows);
   std::size_t before = 0;

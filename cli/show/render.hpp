@@ -9,25 +9,25 @@
 
 namespace penstock::cli {
 
-/// JSON text without a line end; fields keep their order. Bytes that are no UTF-8 become U+FFFD, numbers that JSON does
-/// not know become null. `indent` < 0: on one line.
+/// JSON text without a line end; fields keep their order. Bytes that are no UTF-8 become U+FFFD, numbers that JSON
+/// cannot express become null. `indent` < 0: on one line.
 std::string to_json(const Value& value, int indent = 2);
 
 struct TableOptions {
   std::uint32_t columns = 0;  ///< Cells are cut so that lines fit; 0: no limit.
 };
-/// A list of records becomes a table with a row for each, a record a line for each field, with the tables of its fields
-/// after it; anything else one line. Every line ends with a line end. Control characters become `?`: what a peer says
-/// cannot write to the terminal.
+/// A list of records becomes a table with a row for each, a record becomes a line for each field, with the tables of
+/// its fields after it; any other value becomes one line. Every line ends with a line end. Control characters become
+/// `?`, so that text from a peer cannot control the terminal.
 std::string to_table(const Value& value, const TableOptions& options = {});
 
-/// The text with `?` in place of control characters, but for those in `kept`: what a program or a peer says does not
-/// command the terminal.
+/// The text with `?` in place of control characters except those in `kept`, so that output of a program or a peer
+/// cannot control the terminal.
 std::string harmless(std::string_view text, std::string_view kept = {});
 
-/// Columns of a terminal that UTF-8 text takes, every character counted as one.
+/// Columns that UTF-8 text takes in a terminal; every character counts as one.
 std::size_t columns_of(std::string_view text);
-/// Cut to `columns`, the last of them `…` if anything was cut.
+/// Cut to `columns`; the last one is `…` if the text was cut.
 std::string cut_to(std::string_view text, std::size_t columns);
 
 }  // namespace penstock::cli

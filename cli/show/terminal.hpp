@@ -1,13 +1,13 @@
-// What stands at the other end of our output.
+// Queries about the terminal of our output.
 #pragma once
 
 #include <cstdint>
 
 namespace penstock::cli {
 
-/// Whether the file descriptor (1: standard output, 2: standard error) leads to a person.
+/// Whether the file descriptor (1: standard output, 2: standard error) is a terminal.
 bool is_terminal(int descriptor);
-/// Its columns; 80 if it is no terminal or does not tell.
+/// Columns of the terminal; 80 if the descriptor is no terminal or its size is unknown.
 std::uint32_t terminal_columns(int descriptor);
 
 }  // namespace penstock::cli

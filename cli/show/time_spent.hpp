@@ -1,4 +1,4 @@
-// Where the time of a job went, from the traces of its attempts.
+// The division of a job's time, from the traces of its attempts.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace penstock::cli {
 /// `inputs` + `waiting`.
 struct TimeSpent {
   std::uint64_t attempts = 0;
-  std::uint32_t slots = 0;  ///< Those that ran anything.
+  std::uint32_t slots = 0;  ///< Slots that ran anything.
   Duration span{0};         ///< From the first arrival to the last end; the longest of any worker.
   Duration run{0};          ///< Programs at work.
   Duration overhead{0};     ///< A slot was free and its next attempt was ready, but had not started.
@@ -22,7 +22,7 @@ struct TimeSpent {
   Duration waiting{0};      ///< Attempts were ready and waited for a slot.
 };
 
-/// Traces that contradict themselves count with what they say that is possible.
+/// Contradictory traces count as far as their values are possible.
 TimeSpent measure_time_spent(const std::vector<SubtaskTrace>& traces);
 /// For `--json`: seconds.
 Value to_value(const TimeSpent& spent);

@@ -19,7 +19,7 @@ constexpr std::string_view kShareColumns = " 100%";
 
 using SlotKey = std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>;  // Worker, band, slot.
 
-// A round time without the zeros of its fraction: `2 ms`, `2.5 s`.
+// A round time without trailing zeros: `2 ms`, `2.5 s`.
 std::string tick_text(double us) {
   std::string text = show_duration(Duration{std::llround(us * 1000)});
   const std::size_t point = text.find('.');
@@ -29,7 +29,7 @@ std::string tick_text(double us) {
   return text.erase(last == point ? point : last + 1, unit - (last == point ? point : last + 1));
 }
 
-// How finely rows are told apart.
+// The resolution of rows.
 enum class Grain : std::uint8_t { Slot, Band, Worker };
 
 struct Row {
@@ -137,7 +137,7 @@ class Timeline {
     Row& row = rows_[row_of_[key_of(trace)]];
     const double cell_us = span_us_ / cells_;
     const double begin = static_cast<double>(trace.run.started_us - first_us);
-    // What is too short to be seen is drawn all the same.
+    // An attempt that is too short to be seen is drawn all the same.
     const double end = std::max(static_cast<double>(trace.run.ended_us - first_us), begin + 1e-9);
     const auto last_cell = static_cast<double>(cells_ - 1);
     const auto from = static_cast<std::uint32_t>(std::min(begin / cell_us, last_cell));
@@ -168,7 +168,7 @@ class Timeline {
     return line + std::string(kShareColumns.size() - share.size(), ' ') + share;
   }
 
-  // Ticks at round times, as many as have room for their figures.
+  // Ticks at round times, as many as there is room for their figures.
   std::string axis() const {
     double step_us = 1;
     for (int i = 0; step_us * cells_ < span_us_ * kTickColumnsMin; ++i) step_us *= i % 3 == 1 ? 2.5 : 2;
@@ -184,7 +184,7 @@ class Timeline {
       line += options_.unicode ? (tick ? "┬" : "─") : (tick ? "+" : "-");
       if (!tick) continue;
       const std::string figure = tick_text(number * step_us);
-      // The last figure may not have room; then its tick stands alone.
+      // The last figure may lack room; then its tick has none.
       if (cell + figure.size() <= cells_ + kShareColumns.size()) {
         figures.resize(label_columns_ + 2 + cell, ' ');
         figures += figure;

@@ -1,4 +1,4 @@
-// A picture of a job in the terminal: what each slot did when.
+// A picture of a job in the terminal: the use of each slot over time.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace penstock::cli {
 
 struct TimelineOptions {
   std::uint32_t columns = 80;   ///< Of the whole line; at least 40 are used.
-  std::uint32_t rows_max = 24;  ///< Beyond it, slots are drawn together by band, then by worker; then the rest as one.
+  std::uint32_t rows_max = 24;  ///< Beyond it, slots are merged by band, then by worker; then the rest into one.
   bool unicode = true;          ///< False: with ASCII characters only.
-  std::vector<std::pair<BandId, std::string>> band_names;  ///< Others are shown by their numbers.
+  std::vector<std::pair<BandId, std::string>> band_names;  ///< Bands without a name are shown by their numbers.
 };
 
 /// A row for each slot, a time axis below, and how busy each row was. Each worker has a clock of its own; its rows

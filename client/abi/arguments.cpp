@@ -10,7 +10,7 @@ Error caught() {
   try {
     std::rethrow_exception(std::current_exception());
   } catch (const std::bad_alloc&) {
-    return {ErrorCode::ResourceExhausted, "this process", "there is no memory for what was asked", {}};
+    return {ErrorCode::ResourceExhausted, "this process", "there is no memory for this call", {}};
   } catch (const std::exception& exception) {
     return {ErrorCode::Internal, "libpenstock", exception.what(), "please report it"};
   } catch (...) {

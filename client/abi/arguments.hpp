@@ -1,4 +1,4 @@
-// What callers give, checked before anything is done with it.
+// Checks the arguments of callers before they are used.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
 
-/// Behind a function's body: nothing is thrown to callers, who may be of any language.
+/// Follows a function's body: no exception reaches callers, which may be in any language.
 #define PENSTOCK_NOTHING_THROWN(on_failure)     \
   catch (...) {                                 \
     return on_failure(penstock::abi::caught()); \
@@ -21,15 +21,16 @@ struct penstock_client;
 
 namespace penstock::abi {
 
-/// What was thrown, as an error. REQUIRES: inside a handler.
+/// The exception that was thrown, as an error. REQUIRES: inside a handler.
 Error caught();
 
 inline Error is_null(const std::string& what) { return {ErrorCode::InvalidArgument, what, "is NULL", {}}; }
 
-/// Error: InvalidArgument if there is no client, NotFound if no job has that number.
+/// Error: InvalidArgument without a client, NotFound if no job has that number.
 Result<JobId> job_of(const penstock_client* client, std::int64_t number);
 
-/// The members of a struct with `size` that the caller knows, the others are 0. `least`: it had as many bytes at first.
+/// Copies the members of a struct with `size` that the caller knows; the others are 0. `least`: bytes of its first
+/// version.
 template <class Struct>
 Result<Struct> whole(const Struct* given, std::size_t least, const std::string& what) {
   if (given == nullptr) return is_null(what);
@@ -41,7 +42,7 @@ Result<Struct> whole(const Struct* given, std::size_t least, const std::string& 
   return all;
 }
 
-/// A list of so many texts. Error: InvalidArgument.
+/// A list of `count` texts. Error: InvalidArgument.
 Result<std::vector<std::string>> texts_of(const char* const* list, std::uint32_t count, const std::string& what);
 
 }  // namespace penstock::abi

@@ -13,7 +13,7 @@
 namespace penstock::abi {
 namespace {
 
-/// A result that has not come after this is given up.
+/// Limit of the wait for a result.
 constexpr Duration kFetchMax = std::chrono::minutes{10};
 
 Result<std::vector<HostPort>> read_addresses(const std::string& text) {
@@ -59,7 +59,7 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
     embedded.worker.bands.push_back(std::move(found.band));
     embedded.worker.processors.push_back(std::move(found.processors));
   }
-  // Nothing of it crosses a network here.
+  // No byte of it crosses a network here.
   embedded.supervisor.graph.subtask_payload_bytes_max = 1U << 30U;
   Result<std::vector<std::string>> operators = texts_of(options.operators, options.operator_count, "operators");
   if (!operators) return std::move(operators).error();
@@ -77,10 +77,11 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
   return {};
 }
 
-/// Whatever became of its holder: the supervisor makes no result of an ended job again; who needs it submits it again.
+/// The error for a result without a holder: the supervisor does not make results of an ended job again, so the user
+/// submits the graph again.
 Error lost(const DataKey& key, const Error& why) {
   const std::string message = "is lost: its last holder cannot give it any more: " + to_string(why);
-  return {ErrorCode::InputLost, to_string(key), message, "submit again what made it"};
+  return {ErrorCode::InputLost, to_string(key), message, "submit its graph again"};
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ ResultFetcher::~ResultFetcher() {
 }
 
 Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Wanted>& wanted) {
-  /// Shared with the loop, which may answer after we have given up.
+  /// Shared with the loop, which may answer after `fetch` has returned.
   struct Answers {
     std::vector<worker::BlobPtr> blobs;
     std::size_t left = 0;
@@ -143,7 +144,7 @@ void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
   std::vector<OnBlob>& waiting = waiting_[wanted.key];
   waiting.push_back(std::move(on_blob));
   if (waiting.size() > 1) return;
-  // Told when the data client has let it go: who alone holds a datum writes where it lies (`penstock_data_write`).
+  // Answered after the data client has released the datum: a sole holder may write in place (`penstock_data_write`).
   client_->fetch(*address, wanted.key, 0, [this, key = wanted.key](const worker::BlobPtr& had, const Error& why) {
     loop_.post([this, key, blob = had, error = why]() mutable {
       const auto found = waiting_.extract(key);
@@ -156,7 +157,7 @@ void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
 }  // namespace penstock::abi
 
 penstock_client::~penstock_client() {
-  // Their threads call `take`.
+  // The threads of both call `take`.
   embedded.reset();
   remote.reset();
 }
@@ -171,7 +172,7 @@ void penstock_client::listen_to(penstock::client::Session& told) {
 void penstock_client::leave(penstock::JobId job) {
   const std::lock_guard lock{mutex};
   jobs.erase(job);
-  // Whoever reads them until a job has ended is to hear that it has.
+  // A reader of news waits for the end of a job, so its last message stays.
   std::erase_if(news, [&](const penstock::JobProgress& progress) {
     return progress.job == job && progress.state == penstock::JobState::Running;
   });

@@ -1,4 +1,4 @@
-// A client of a cluster, behind the C interface: one inside this process, or one that is reached over the network.
+// A client of a cluster behind the C interface: a cluster inside this process, or one over the network.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ class EmbeddedCluster;
 
 namespace penstock::abi {
 
-/// Brings results from workers of other processes, for threads that wait. Owns a loop with a thread.
+/// Brings results from workers of other processes, for waiting threads. Owns a loop with a thread.
 class ResultFetcher {
  public:
   ResultFetcher();
@@ -33,12 +33,12 @@ class ResultFetcher {
   struct Wanted {
     DataKey key;
     std::string data_address;
-    JobIdentity identity{};  ///< Of its job, if it is known.
+    JobIdentity identity{};  ///< Of its job, if known.
   };
   /// In the order of `wanted`. Errors: InputLost, TimedOut, Cancelled.
   Result<std::vector<worker::BlobPtr>> fetch(const std::vector<Wanted>& wanted);
 
-  /// Lets `fetch` return, also from now on.
+  /// Makes `fetch` return, also later calls.
   void interrupt();
 
  private:
@@ -46,26 +46,26 @@ class ResultFetcher {
   void fetch_one(const Wanted& wanted, OnBlob on_blob);
 
   Loop loop_;
-  worker::ObjectStore store_;  ///< Where the client allocates; nothing is kept in it.
+  worker::ObjectStore store_;  ///< The client allocates in it; nothing is kept in it.
   std::unique_ptr<worker::DataClient> client_;
   std::map<DataKey, std::vector<OnBlob>> waiting_;  ///< One transfer for a key, however many threads wait. Of the loop.
   std::mutex mutex_;
-  std::condition_variable changed_;  ///< Notified when a fetch has all that it wants, or none may wait any more.
+  std::condition_variable changed_;  ///< Notified when a fetch has all its data, or no call may wait any more.
   bool interrupted_ = false;
   std::thread thread_;
 };
 
-/// What a client is told of one job, as far as results need it.
+/// The knowledge of a client about one job, as far as results need it.
 struct KnownJob {
   std::vector<bool> succeeded;                      ///< By subtask.
-  std::vector<std::uint16_t> kept;                  ///< By subtask: its outputs up to here are; empty: ask the supervisor.
+  std::vector<std::uint16_t> kept;  ///< By subtask: number of its kept outputs; empty: ask the supervisor.
   std::map<std::uint64_t, OutputLocation> outputs;  ///< Of other processes; by subtask and output.
 };
 
 }  // namespace penstock::abi
 
-/// Invariant: what stands below `mutex` is guarded by it; the session and the stores guard themselves. News are put
-/// down on the session's thread, before whoever waits for the end of a job is woken.
+/// Invariant: `mutex` guards the members below it; the session and the stores guard themselves. News are stored on the
+/// session's thread before threads that wait for the end of a job are woken.
 struct penstock_client {
   ~penstock_client();
 
@@ -80,7 +80,8 @@ struct penstock_client {
   std::uint32_t slots = 0;
 
   std::mutex mutex;                 // Invariant above; tests/integration/abi under the thread sanitizer.
-  std::condition_variable changed;  // Notified when there are news, or somebody wants the waiting one back.
+  // Notified when there are news, or `penstock_wake_news` or an interrupt ends a wait.
+  std::condition_variable changed;
   bool wants_news = false;
   bool woken = false;
   bool interrupted = false;

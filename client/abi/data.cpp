@@ -1,4 +1,4 @@
-// Data that were handed out, written to by whoever has them.
+// Writable access to data that were handed out.
 #include "client/abi/data.hpp"
 
 #include <atomic>
@@ -19,14 +19,14 @@ using penstock::worker::BlobPtr;
 
 namespace {
 
-/// Whoever holds a datum alone writes where it lies; null if others may read it.
+/// A sole holder writes in place; null if others may read the datum.
 std::byte* reopen(const BlobPtr& blob) {
   if (blob.use_count() != 1) return nullptr;
-  std::atomic_thread_fence(std::memory_order_acquire);  // Who has let it go has read before we write.
+  std::atomic_thread_fence(std::memory_order_acquire);  // Former holders have finished reading before we write.
   return const_cast<Blob&>(*blob).reopen();
 }
 
-/// The same pages once more, of which those that are written become the caller's own.
+/// Maps the same pages again; written pages become the caller's own copies.
 Result<MemorySegment> map_again(const Blob& blob) {
   Result<Descriptor> handle = blob.share();
   if (!handle) return std::move(handle).error();

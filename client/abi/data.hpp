@@ -1,4 +1,4 @@
-// Data that were handed out, kept alive for whoever looks at them.
+// Data that were handed out to a caller, kept alive until it frees them.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 #include "common/runtime/memory_segment.hpp"
 #include "worker/store/object_store.hpp"
 
-/// Invariant: `views` show what the others hold, and nobody else changes it. A runner's inputs are segments, one for
-/// each view; others are blobs, and segments for those that were mapped to be written.
+/// Invariant: `views` show the bytes of the other members, and no other thread changes those. A runner's inputs are
+/// segments, one for each view; other data are blobs, and segments for views that were mapped to be written.
 struct penstock_data {
   std::vector<penstock::worker::BlobPtr> blobs;
   std::vector<penstock::MemorySegment> segments;

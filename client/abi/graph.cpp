@@ -12,11 +12,11 @@ namespace penstock::abi {
 namespace {
 
 constexpr std::uint64_t kOffsetMax = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint32_t kNumberDigits = 10;  ///< Of a subtask at most.
+constexpr std::uint32_t kNumberDigits = 10;  ///< Digits of a subtask's number, at most.
 
 std::string text(const char* value) { return value == nullptr ? std::string{} : std::string{value}; }
 
-/// As the first version of the interface had it.
+/// The size of the template in the first version of the interface.
 constexpr std::size_t kTemplateBytesMin = offsetof(penstock_template, milli_gpu);
 
 Error malformed(std::string message) {
@@ -70,7 +70,7 @@ void append_inputs(Graph& graph, const penstock_subtasks& more) {
   graph.edge_outputs.resize(graph.predecessors.size(), 0);
 }
 
-/// One behind the other; those of subtasks without the column are empty.
+/// Appends payloads; subtasks without the column have an empty payload.
 void append_payloads(Graph& graph, std::size_t before, const penstock_subtasks& more) {
   if (more.payload_offsets == nullptr && graph.payload_offsets.empty()) return;
   if (graph.payload_offsets.empty()) graph.payload_offsets.assign(before + 1, 0);
@@ -82,7 +82,7 @@ void append_payloads(Graph& graph, std::size_t before, const penstock_subtasks& 
     graph.payloads.append(static_cast<const char*>(more.payloads), more.payload_offsets[more.count]);
 }
 
-/// A graph has them all or none: what has none is called by its number then, as everything is in one without names.
+/// A graph has names for all subtasks or none: a subtask without a name is then called by its number.
 void append_names(Graph& graph, std::size_t before, const penstock_subtasks& more) {
   if (more.name_offsets == nullptr && graph.name_offsets.empty()) return;
   const auto append = [&](std::string_view name) {

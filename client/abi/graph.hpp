@@ -8,12 +8,12 @@
 /// For one thread.
 struct penstock_graph {
   penstock::Graph graph;
-  bool wants = false;  ///< `graph.wanted` says what is kept.
+  bool wants = false;  ///< `graph.wanted` lists the kept outputs.
 };
 
 namespace penstock::abi {
 
-/// Copies what `content` says. Error: InvalidArgument.
+/// Copies `content`. Error: InvalidArgument.
 Result<Template> read_template(const penstock_template& content);
 
 }  // namespace penstock::abi

@@ -29,7 +29,7 @@ using penstock::abi::texts_of;
 
 namespace {
 
-/// Longer than anybody waits, and short enough to be added to the time of day.
+/// Longer than any wait, and short enough to be added to the time of day.
 constexpr std::int64_t kForeverNs = std::int64_t{1000} * 24 * 3600 * 1'000'000'000;
 
 Duration limit_of(int64_t timeout_ns) {
@@ -42,7 +42,7 @@ penstock_counts counts_of(const penstock::JobCounts& counts) {
   return {counts.total, counts.succeeded, counts.failed, counts.cancelled, counts.assigned, counts.attempts};
 }
 
-/// News with what they point to.
+/// News with all that their pointers point to.
 struct NewsBox : penstock_news {
   JobProgress progress;
   std::vector<penstock_range> succeeded_ranges;
@@ -93,7 +93,7 @@ const penstock_news* box_up(JobProgress&& progress) {
   return box.release();
 }
 
-/// What policy is told of a job. Error: InvalidArgument.
+/// The policy part of the options of a job. Error: InvalidArgument.
 Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   const auto refused = [](const char* subject, const char* message) {
     return Error{ErrorCode::InvalidArgument, subject, message, {}};
@@ -131,7 +131,7 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   return policy;
 }
 
-/// As the first version of the interface had it.
+/// The size of the options in the first version of the interface.
 constexpr std::size_t kJobOptionsBytesMin = offsetof(penstock_job_options, project);
 
 Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {
@@ -172,7 +172,7 @@ int64_t penstock_submit_told(penstock_client* client, penstock_graph* given, con
   const Result<penstock::client::Session::Submitted> submitted =
       client->session().submit(std::move(*spec), std::move(graph->graph));
   if (!submitted) return fail(submitted.error());
-  if (!submitted->existed || submitted->ours) {  // Else the graph may be another.
+  if (!submitted->existed || submitted->ours) {  // Otherwise the graph may be another one.
     const std::lock_guard lock{client->mutex};
     client->jobs[submitted->job].kept = std::move(kept);
   }
@@ -323,7 +323,7 @@ void penstock_wake_news(penstock_client* client) {
 const char* penstock_failure_code(const penstock_news* news, uint32_t failure) {
   const std::vector<SubtaskFailure>& failures = static_cast<const NewsBox*>(news)->progress.failures;
   if (failure >= failures.size() || !failures[failure].last.code) return "";
-  return to_string(*failures[failure].last.code).data();  // A literal.
+  return to_string(*failures[failure].last.code).data();  // A string literal.
 }
 
 const penstock_news* penstock_job_failures(penstock_client* client, int64_t number) try {

@@ -11,7 +11,7 @@ struct LastError {
   bool any = false;
 };
 
-// One for each thread: nothing that threads share.
+// One for each thread, not shared.
 LastError& last() {
   thread_local LastError error;
   return error;

@@ -1,4 +1,4 @@
-// What the last failed call of a thread was refused for.
+// The error of the last failed call of a thread.
 #pragma once
 
 #include "client/include/penstock/penstock.h"
@@ -6,15 +6,15 @@
 
 namespace penstock::abi {
 
-/// Remembers it for `penstock_last_error` of this thread.
+/// Stores it for `penstock_last_error` of this thread.
 void set_last_error(Error error);
 
-/// -1, with the error remembered.
+/// Returns -1 and stores the error.
 inline std::int32_t fail(Error error) {
   set_last_error(std::move(error));
   return -1;
 }
-/// Null, likewise.
+/// Returns null and stores the error.
 inline std::nullptr_t refuse(Error error) {
   set_last_error(std::move(error));
   return nullptr;

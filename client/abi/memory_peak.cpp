@@ -35,7 +35,7 @@ MemoryPeak::MemoryPeak()
 std::uint64_t MemoryPeak::take(Instant now) {
   if (now - restarted_ < kWindow) return 0;
   const std::uint64_t peak = high_water_mark(status_);
-  // 5: from now on the mark is what is resident. Where that is refused it is that of the process's whole life.
+  // "5" resets the mark to the resident size. If that is refused, the mark covers the process's whole lifetime.
   if (restart_ && ::pwrite(restart_.get(), "5", 1, 0) != 1) restart_.close();
   restarted_ = now;
   return peak;

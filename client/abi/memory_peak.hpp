@@ -1,4 +1,4 @@
-// How much memory this process had at most.
+// The peak memory of this process.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace penstock::abi {
 
-/// The peak of resident memory of runs that follow each other. The kernel keeps it and starts anew when it is asked to,
-/// here at most once in a `kWindow`: a run that ends such a window is told the peak of all of it, which is never less
-/// than its own and, for a run that is longer, its own; the others are not measured. For one thread.
-/// Cost: some 20 us in a window; nothing but a comparison for the other runs. (getrusage would be cheaper, but knows
-/// the memory of the worker, of which this process was forked, as its own.)
+/// The peak of resident memory of successive runs. The kernel keeps it and resets it on request, here at most once in a
+/// `kWindow`: a run that ends such a window gets the peak of all of it, which is never less than its own and, for a run
+/// that is longer, its own; the other runs are not measured. For one thread.
+/// Cost: some 20 us in a window; only a comparison for the other runs. (getrusage would be cheaper, but counts the
+/// memory of the worker, from which this process was forked.)
 class MemoryPeak {
  public:
   MemoryPeak();
-  /// Of the run that has just ended; 0: it is not known.
+  /// Peak of the run that has just ended; 0: unknown.
   std::uint64_t take(Instant now);
 
  private:

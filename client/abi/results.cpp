@@ -55,7 +55,7 @@ Error not_there(const DataKey& key) {
           {}};
 }
 
-/// What is in memory, or on disk, of this process; null where there is nothing.
+/// Data in memory or on disk of this process; null for a datum that is not there.
 std::vector<BlobPtr> take_from_store(penstock_client& client, const std::vector<DataKey>& keys) {
   std::vector<BlobPtr> blobs;
   blobs.reserve(keys.size());
@@ -63,7 +63,7 @@ std::vector<BlobPtr> take_from_store(penstock_client& client, const std::vector<
   return blobs;
 }
 
-/// Null for those of which no worker was told.
+/// Null for data without a known worker.
 Result<std::vector<BlobPtr>> take_from_workers(penstock_client& client, const std::vector<DataKey>& keys) {
   std::vector<penstock::abi::ResultFetcher::Wanted> wanted;
   std::vector<std::size_t> places;
@@ -85,8 +85,8 @@ Result<std::vector<BlobPtr>> take_from_workers(penstock_client& client, const st
   return blobs;
 }
 
-/// Whether they are empty: an output that is not is told of, as long as it is kept. Of a job that was submitted
-/// elsewhere the supervisor knows; one of before this question was there lets them pass.
+/// Checks that the outputs are empty: an output with bytes is announced as long as it is kept. For a job that was
+/// submitted elsewhere the supervisor is asked; one without this question lets them pass.
 Result<void> check_empty(penstock_client& client, const std::vector<DataKey>& keys) {
   const JobId job = keys.front().producer.job;
   std::vector<std::string> question;
@@ -106,7 +106,7 @@ Result<void> check_empty(penstock_client& client, const std::vector<DataKey>& ke
   return {};
 }
 
-/// Whether one of those that are not in this process's store should be.
+/// Whether an output that is missing in this process's store should be there.
 Result<void> check_lost(penstock_client& client, const std::vector<DataKey>& keys) {
   if (client.embedded == nullptr || keys.empty()) return {};
   const std::set<DataKey> missing(keys.begin(), keys.end());
@@ -114,11 +114,11 @@ Result<void> check_lost(penstock_client& client, const std::vector<DataKey>& key
   for (const penstock::OutputLocation& told : client.session().view(job).outputs)
     if (const DataKey key{{job, told.producer}, told.output}; missing.contains(key))
       return Error{ErrorCode::InputLost, to_string(key), "is lost: its store cannot give it any more",
-                   "submit again what made it"};
+                   "submit its graph again"};
   return {};
 }
 
-/// Whether it is known here that they are kept, if they are. Error: NotFound if this client cannot have them.
+/// Whether this client knows that they are kept, if they are. Error: NotFound if this client cannot have them.
 Result<bool> check_told(penstock_client& client, const std::vector<DataKey>& keys) {
   const std::lock_guard lock{client.mutex};
   const auto known = client.jobs.find(keys.front().producer.job);

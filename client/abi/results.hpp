@@ -8,7 +8,7 @@
 
 namespace penstock::abi {
 
-/// So many outputs of each subtask are kept for who submits the graph.
+/// The number of outputs of each subtask that are kept for the submitting client.
 std::vector<std::uint16_t> kept_of(const Graph& graph, Keep keep);
 
 }  // namespace penstock::abi

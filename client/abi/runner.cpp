@@ -33,10 +33,11 @@ using penstock::abi::fail;
 
 namespace {
 
-constexpr std::size_t kRunBytesMin = offsetof(penstock_run, output_count) + sizeof(std::uint32_t);  ///< At first.
+/// Of the first version.
+constexpr std::size_t kRunBytesMin = offsetof(penstock_run, output_count) + sizeof(std::uint32_t);
 constexpr std::uint64_t kInlineBytesMax = 64 << 10;  ///< A larger output travels as a segment.
-constexpr std::size_t kEndsMax = 64;                 ///< Ends that are told together while further runs wait here.
-constexpr penstock::Duration kTellAfter = std::chrono::milliseconds{1};  ///< The first of them is told after this.
+constexpr std::size_t kEndsMax = 64;                 ///< Ends that are sent together while further runs wait here.
+constexpr penstock::Duration kTellAfter = std::chrono::milliseconds{1};  ///< The first of them is sent after this.
 
 penstock_bytes bytes_of(std::string_view text) { return {text.empty() ? nullptr : text.data(), text.size()}; }
 
@@ -57,7 +58,7 @@ struct penstock_runner {
   std::map<std::uint64_t, std::string> programs;
   std::uint64_t generation = 1;
 
-  // What was received: runs before `next` have ended.
+  // The received message: runs before `next` have ended.
   penstock::ToRunner message;
   std::vector<Descriptor> descriptors;
   std::size_t next = 0;
@@ -71,14 +72,14 @@ struct penstock_runner {
   std::string attempt_text;
   penstock::abi::MemoryPeak peak;
 
-  // What is not told yet, with the memory that it shows.
+  // Ends that were not sent yet, with the memory that they refer to.
   RunnerEnds ends;
   penstock::Instant first_end{};
   std::vector<std::unique_ptr<std::byte[]>> inline_outputs;
   std::vector<MemorySegment> segments;
 };
 
-// An output that was filled after a segment was made for it is sealed before it leaves.
+// An output that was filled after its segment was made is sealed before it is sent.
 Result<void> penstock_runner::tell() {
   if (ends.ends.empty()) return {};
   std::vector<int> numbers;
@@ -172,13 +173,13 @@ namespace {
 
 Error no_run() { return {ErrorCode::WrongState, "runner", "has no run", "call penstock_runner_next first"}; }
 
-/// A function that forks and comes back twice would end its run twice, and take runs from itself.
+/// A function that forks and returns twice would end its run twice, and take the runs of the parent.
 bool is_forked(const penstock_runner& runner) { return runner.process != ::getpid(); }
 Error forked() {
   return {ErrorCode::WrongState, "runner", "is another process's: this one was forked from it", "end the child"};
 }
 
-/// Tells the ends if it is time: nothing else to do, many, or the first of them is old.
+/// Sends the ends if it is time: no other work, many ends, or the first of them is old.
 std::int32_t tell_if_due(penstock_runner& runner) {
   const bool due = runner.next == runner.message.runs.size() || runner.ends.ends.size() >= kEndsMax ||
                    runner.segments.size() + 1 >= RunnerChannel::kDescriptorsMax ||

@@ -15,7 +15,7 @@
 namespace penstock::client {
 namespace {
 
-/// A client's way to the supervisor's actor: mails instead of frames.
+/// A client's transport to the supervisor's actor: mails instead of frames.
 class ActorTransport final : public Transport {
  public:
   ActorTransport(caf::actor supervisor, caf::actor self, Incarnation incarnation)
@@ -35,8 +35,8 @@ class ActorTransport final : public Transport {
   const Incarnation incarnation_;
 };
 
-// What the supervisor says to the client. With an argument: CAF 0.17 dereferences a null pointer when a function is
-// spawned without any.
+// Receives the messages of the supervisor. With an argument, because CAF 0.17 dereferences a null pointer when a
+// function is spawned without any.
 caf::behavior client_behavior(caf::event_based_actor*, const TransportHandlers& handlers) {
   return {[handlers](const ToClientMail& mail) {
     for (const ToClient& message : *mail.messages) handlers.on_message(message);
@@ -85,7 +85,7 @@ EmbeddedCluster::~EmbeddedCluster() {
 Session& EmbeddedCluster::session() { return state_->session; }
 worker::ObjectStore& EmbeddedCluster::store() { return *state_->store; }
 
-// The life of the loop's thread.
+// The function of the loop's thread.
 void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<void>& ready) {
   loop = std::make_unique<Loop>();
   actors = std::make_unique<ActorHost>(*loop);

@@ -14,7 +14,8 @@
 namespace penstock::client {
 namespace {
 
-/// Invariant: `uplink_`, `known_`, `waiting_for_room_`, `ended_` are touched on the loop's thread only; `first_` under the mutex.
+/// Invariant: only the loop's thread touches `uplink_`, `known_`, `waiting_for_room_` and `ended_`; `first_` is under
+/// the mutex.
 class RemoteTransport final : public Transport {
  public:
   RemoteTransport(const RemoteOptions& options, TransportHandlers handlers)
@@ -38,7 +39,7 @@ class RemoteTransport final : public Transport {
     });
   }
 
-  // What is sent before is in the uplink when this is looked at.
+  // Messages sent before are in the uplink when this runs.
   void wait_for_room() override {
     auto waiting = std::make_shared<std::promise<void>>();
     loop_.post([this, waiting] {
@@ -55,7 +56,8 @@ class RemoteTransport final : public Transport {
     });
   }
 
-  // Who takes a chunk in does nothing else meanwhile, and other clients wait: an eighth of a frame is some 0.1 ms.
+  // The supervisor does nothing else while it takes a chunk in, and all clients wait: an eighth of a frame is some 0.1
+  // ms.
   std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target / 8; }
   std::size_t message_bytes_max() const override { return options_.wire.frame_bytes_max; }
   bool may_renew() const override { return true; }
@@ -87,7 +89,7 @@ class RemoteTransport final : public Transport {
     uplink_ = std::make_unique<Uplink>(loop_, uplink, std::move(handlers));
   }
 
-  /// A large graph waits where it is, not a second time as frames (fault F20).
+  /// A large graph waits in its own memory, not a second time as frames (fault F20).
   void give_room() {
     if (!ended_ && uplink_ != nullptr && uplink_->unacknowledged_bytes() > options_.wire.send_buffer_bytes_max / 4) return;
     for (const auto& waiting : waiting_for_room_) waiting->set_value();
@@ -107,7 +109,7 @@ class RemoteTransport final : public Transport {
     }
     if (known_.goes_on_as(uplink_->supervisor())) return renewed();
     loop_.post([this] { uplink_.reset(); });
-    tell_end({ErrorCode::Disconnected, "supervisor", "has started anew and knows nothing of what was before", {}});
+    tell_end({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this client", {}});
   }
 
   void renewed() {
@@ -120,7 +122,7 @@ class RemoteTransport final : public Transport {
   void end(const Error& error) {
     const bool was_linked = !decide_first(error);
     if (was_linked && error.code == ErrorCode::StaleIncarnation) {
-      // We were away for longer than the supervisor waits; under another name it takes us again.
+      // This process was away for longer than the supervisor waits; under another name the supervisor accepts it again.
       loop_.post([this] {
         if (uplink_ != nullptr) start(options_.link.supervisor_absence_max);
       });

@@ -15,7 +15,7 @@ Error unanswered() {
           "see `penstock jobs`; a job with a name is submitted again by itself"};
 }
 
-/// Lives of a supervisor that may end while they are sent one graph.
+/// Deaths of supervisors while one graph is sent to them, after which the submission fails.
 constexpr std::uint64_t kDeathsMax = 2;
 
 Error cut_short(const std::string& name) {
@@ -47,7 +47,7 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
   return changed.wait_for(lock, timeout, done);
 }
 
-/// Until the first news, which come when something has ended, a job has as many as were sent.
+/// Before its first news, which come when a subtask has ended, a job has as many subtasks as were sent.
 template <class Jobs>
 void expect_subtasks(Jobs& jobs, JobId job, std::uint64_t subtasks) {
   const auto found = jobs.find(job);
@@ -79,7 +79,7 @@ void Session::set_on_left(OnLeft on_left) {
   on_left_ = std::move(on_left);
 }
 
-/// Sends a job with `send` and waits for what becomes of it; none if the supervisor was away before it answered.
+/// Sends a job with `send` and waits for the result; none if the supervisor was away before it answered.
 std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::function<void(std::uint64_t)>& send) {
   std::unique_lock lock{mutex_};
   const std::uint64_t submission = next_request_++;
@@ -124,14 +124,14 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
   const auto total = static_cast<std::uint32_t>(graph.size());
   const std::uint32_t whole = total == 0 ? 0 : chunk_size(graph, 0, transport_->chunk_bytes());
   if (whole == total) {
-    // Kept where it may have to be sent once more.
+    // Kept if it may have to be sent once more.
     transport_->send(SubmitChunk{submission, true, true, spec, transport_->may_renew() ? graph : std::move(graph)});
     return;
   }
   std::unique_lock lock{mutex_};
   const std::uint64_t renewals = renewals_;
   for (std::uint32_t first = 0; first < total;) {
-    // Refused before it was all sent; or the supervisor is another one, to which the rest says nothing.
+    // Refused before all of it was sent; or the supervisor is another one, which knows nothing of the chunks before.
     if (submissions_[submission].has_value() || end_.has_value() || renewals != renewals_) return;
     lock.unlock();
     transport_->wait_for_room();
@@ -144,7 +144,7 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
   }
 }
 
-// Fault F06: under its name the same job is the same job, however often it is submitted.
+// Fault F06: submitting again under the same name gives the same job.
 Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
   if (spec.submitter == 0) spec.submitter = ++submitter_;
   PENSTOCK_TRY(check_chunks(graph, transport_->chunk_bytes(), transport_->message_bytes_max()));
@@ -218,12 +218,12 @@ Result<JobState> Session::wait_subtask(JobId job, SubtaskIndex subtask, Duration
       return Error{ErrorCode::NotFound, to_string(job), "has no subtask " + std::to_string(subtask.value()), {}};
     }
   }
-  // Its news may just be told: whoever has waited for it is to find all of them.
+  // The news of its end may be in delivery: `telling_` waits until they have all been delivered.
   const std::lock_guard telling{telling_};
   return state;
 }
 
-/// Or it is not followed: nothing more will be heard of it.
+/// True also if the job is not followed: no more news of it will come.
 bool Session::is_over(JobId job) const {
   const auto found = jobs_.find(job);
   return found == jobs_.end() || found->second.view.state != JobState::Running;
@@ -289,7 +289,7 @@ void Session::leave(JobId job) {
   changed_.notify_all();
 }
 
-/// The answer to `request` gives the job to one more. REQUIRES: the mutex is held.
+/// The answer to `request` gives the job to one more holder. REQUIRES: the mutex is held.
 Session::Followed& Session::give(JobId id, std::uint64_t request) {
   Followed& job = jobs_[id];  // To be followed again, whatever happens next.
   job.view.id = id;
@@ -305,7 +305,7 @@ void Session::attach_again(JobId job) {
   transport_->send(AttachJob{request, JobSelector{job, {}}, jobs_[job].view.identity});
 }
 
-/// Those that no answer under way can give anew. REQUIRES: the mutex is held.
+/// Forgets released jobs that no pending answer can give again. REQUIRES: the mutex is held.
 void Session::forget_left() {
   std::uint64_t oldest = next_request_;
   if (!submissions_.empty()) oldest = std::min(oldest, submissions_.begin()->first);
@@ -380,7 +380,7 @@ void Session::take(const AttachReply& reply) {
   changed_.notify_all();
 }
 
-// The news are told before whoever waits for the end of the job is woken: then they have been told all.
+// The news are delivered before threads that wait for the end of the job are woken.
 void Session::take(const JobProgress& progress) {
   const std::lock_guard telling{telling_};
   OnNews on_news;

@@ -30,14 +30,15 @@ struct JobView {
 };
 
 /// Submits, follows and asks, blocking the calling thread; any number of threads may use one session. When the
-/// supervisor dies and comes back, or has given this client up, the session says again what was not answered and goes
-/// on following its jobs; nothing is told twice. Invariant: everything but `transport_` is guarded by the mutex;
+/// supervisor dies and comes back, or has given this client up, the session repeats all unanswered messages and
+/// continues to follow its jobs; nothing is delivered twice. Invariant: the mutex guards everything but `transport_`;
 /// handlers of the transport take it shortly.
 class Session {
  public:
   /// News of any job, on the transport's thread, in order. Must not call the session.
   using OnNews = std::function<void(const JobProgress&)>;
-  /// A job is left: no more news of it, unless it is given anew. On the thread that leaves; must not call the session.
+  /// A job is left: no more news of it, unless it is given again. Runs on the leaving thread; must not call the
+  /// session.
   using OnLeft = std::function<void(JobId)>;
 
   Session();
@@ -45,65 +46,68 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// To be given to the transport.
+  /// The handlers for the transport.
   TransportHandlers handlers();
-  /// Called once, before anything else.
+  /// Called once, before any other member.
   void start(std::unique_ptr<Transport> transport);
   void set_on_news(OnNews on_news);
-  /// Called once, before anything else.
+  /// Called once, before any other member.
   void set_on_left(OnLeft on_left);
 
   struct Submitted {
     JobId job;
-    bool existed = false;    ///< A job of that name was there already; this is it.
-    bool ours = true;        ///< This call has made it: it is new, or its first answer was lost. Else it is another's.
+    bool existed = false;  ///< A job of that name existed already and is returned.
+    /// This call has made the job: it is new, or its first answer was lost. False: another client has made it.
+    bool ours = true;
     bool sent_whole = true;  ///< False when one small message was enough.
   };
-  /// Returns when the graph is accepted, or with the reason why not. When the supervisor dies before it has answered,
-  /// a job with a name is sent to its next life, once: a graph that two lives did not survive may be why they ended.
+  /// Returns when the graph is accepted, or with the reason of the refusal. When the supervisor dies before it has
+  /// answered, a job with a name is sent once more: a graph that ended two incarnations is not sent again.
   Result<Submitted> submit(JobSpec spec, Graph graph);
-  /// The same for a graph that was submitted before, by whomever: names it by its content, and sends it whole only to a
-  /// supervisor that does not know it (any more). `hash` is that of the graph; who runs it often computes it once.
+  /// The same for a graph that was submitted before, by any client: names it by its content, and sends it whole only to
+  /// a supervisor that does not know it (any more). `hash` is that of the graph; a caller that submits it often
+  /// computes it once.
   Result<Submitted> submit_again(const JobSpec& spec, const Graph& graph);
   Result<Submitted> submit_again(const JobSpec& spec, const Graph& graph, const GraphHash& hash);
   /// Follows a job that was submitted elsewhere. Error: NotFound.
   Result<JobId> attach(const JobSelector& selector);
-  /// Until the job has ended, or `timeout` has passed (then it is still running in the answer).
+  /// Waits until the job has ended, or `timeout` has passed (then the answer is Running).
   Result<JobState> wait(JobId job, Duration timeout = Duration::max());
-  /// The same of one of its subtasks. Error: also NotFound, if the job has none of that number.
+  /// The same for one of its subtasks. Error: also NotFound, if the job has no subtask of that number.
   Result<JobState> wait_subtask(JobId job, SubtaskIndex subtask, Duration timeout = Duration::max());
   JobCounts counts(JobId job) const;
-  /// None of a job that is not followed.
+  /// None for a job that is not followed.
   JobIdentity identity_of(JobId job) const;
-  /// A copy of everything: for jobs with traces or many outputs, once at their end.
+  /// A copy of everything: for jobs with traces or many outputs, call it once at their end.
   JobView view(JobId job) const;
-  /// Called once for each time the job was given by `submit` or `attach`: after the last it is not followed any more,
-  /// and nobody here is told of it. It goes on, and its outputs are kept as of one that nobody follows.
+  /// Called once for each time that `submit` or `attach` gave the job: after the last call the job is not followed any
+  /// more, and no news of it are delivered. The job goes on, and its outputs are kept as those of a job without
+  /// followers.
   void detach(JobId job);
-  /// The same, and its outputs are needed no longer once nobody here holds it any more.
+  /// The same, and the outputs are not needed any more after the last holder here has left.
   void release(JobId job);
-  /// Frees what is kept here of a job that has ended, or was released; nobody here is told of it any more.
+  /// Frees the view of a job that has ended, or was released; no more news of it are delivered here.
   void forget(JobId job);
-  /// One question or order of an operator.
+  /// Asks one question, or gives one order, of an operator.
   Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments,
                     Duration timeout = std::chrono::seconds{30});
-  /// Lets all calls that wait return, and further ones fail at once. Error: Cancelled.
+  /// Makes all waiting calls return, and later ones fail at once. Error: Cancelled.
   void interrupt();
 
  private:
-  /// Who asks is woken by its own answer alone: thousands of orders a second may wait at once.
+  /// A caller is woken by its own answer alone: thousands of orders a second may wait at once.
   struct Question {
     std::condition_variable changed;  // Of `mutex_`: the answer has come, or the session has ended.
     std::optional<AdminAnswer> answer;
   };
 
-  /// A job that is followed. News of others are not listened to: the last ones may still come when it is left.
+  /// A job that is followed. News of unknown jobs are ignored: the last ones may arrive after a job was left.
   struct Followed {
     JobView view;
     ToldSubtasks told;
-    std::uint32_t holders = 0;  ///< Calls that gave it and were not taken back.
-    bool is_released = false;   ///< By one of those that were.
-    bool is_told_again = false;  ///< Outputs may stand in the view more than once; the last one counts.
+    std::uint32_t holders = 0;   ///< Calls that gave the job and were not taken back.
+    bool is_released = false;    ///< By one of the calls that were taken back.
+    bool is_told_again = false;  ///< An output may be in the view more than once; the last one counts.
   };
 
   std::optional<Result<Submitted>> ask_for_job(const std::function<void(std::uint64_t)>& send);
@@ -124,11 +128,11 @@ class Session {
   void attach_again(JobId job);
   void forget_left();
 
-  /// Another one for each job, so that who repeats a submission is known by it.
+  /// Another number for each job, by which the supervisor recognises a repeated submission.
   std::atomic<std::uint64_t> submitter_;  // Invariant: only counted up; tests/integration/cluster under the thread sanitizer.
-  std::mutex telling_;               ///< Held while news are told: nobody is told of a job that was left. Comes first.
+  std::mutex telling_;  ///< Held while news are delivered: none of a left job are delivered. Locked before `mutex_`.
   mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
-  std::condition_variable changed_;  // Notified when anything but an answer may have come.
+  std::condition_variable changed_;  // Notified after every change but answers to questions.
   OnNews on_news_;
   OnLeft on_left_;
   std::uint64_t next_request_ = 1;
@@ -136,14 +140,14 @@ class Session {
   std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
   std::map<std::uint64_t, Question> questions_;
   std::map<JobId, Followed> jobs_;
-  /// Jobs that were given back, and the first request after that: the answer to an earlier one may give one of them
-  /// anew, of which the supervisor has then heard that it is not followed.
+  /// Jobs that were given back, and the first request after that: the answer to an earlier request may give one of them
+  /// again, after the supervisor has been told that it is not followed.
   std::map<JobId, std::uint64_t> left_;
-  std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
+  std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be sent again.
   std::map<std::uint64_t, JobId> reattaching_;
   std::uint64_t renewals_ = 0;
   std::uint64_t deaths_ = 0;         ///< Of the supervisor.
-  std::uint32_t subtask_waits_ = 0;  ///< Threads that wait for one subtask: news of a job that runs wake them.
+  std::uint32_t subtask_waits_ = 0;  ///< Threads that wait for one subtask: news of a running job wake them.
   std::optional<Error> end_;
   /// The last member, so that it is destroyed first: until the transport's thread has ended, that thread calls the
   /// handlers, which use all of the above and send by this pointer.

@@ -1,4 +1,4 @@
-// Which subtasks of a job this client has been told the end of.
+// The subtasks of a job with ends that were delivered to this client.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace penstock::client {
 
-/// A byte for each subtask: who attaches again is sent everything so far, and must not hear it twice. Single-threaded.
+/// A byte for each subtask: a client that attaches again is sent everything so far, and must not deliver it twice.
+/// Single-threaded.
 class ToldSubtasks {
  public:
-  /// Remembers what the news tell, and takes out of them what was told before.
+  /// Records the ends in the news, and removes those that were delivered before.
   void keep_only_new(JobProgress& news);
-  /// How it has ended; Running if that was not told.
+  /// The end of a subtask; Running if none was delivered.
   JobState end_of(SubtaskIndex subtask) const;
 
  private:
-  /// True if it was not told before.
+  /// True if the end was not delivered before.
   bool tell(std::uint32_t subtask, JobState end);
   void filter(std::vector<SubtaskRange>& ranges, JobState end);
 

@@ -1,4 +1,4 @@
-// How a client's messages reach a supervisor.
+// Carries a client's messages to a supervisor.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace penstock::client {
 
-/// Whose word a link is renewed by: the supervisor's that it was made with, or its next life's, after that one has
-/// died.
+/// The supervisor that renewed a link: the same incarnation, or the next one, after the first has died.
 enum class SupervisorLife : std::uint8_t { Same, Next };
 
-/// What a transport tells its session, on a thread of its own. After `on_end` nothing more.
+/// Events of a transport for its session, on a thread of its own. None comes after `on_end`.
 struct TransportHandlers {
   std::function<void(const ToClient&)> on_message;
-  /// The supervisor, or its next life, has forgotten this client: what is not answered may be lost and is to be said
-  /// again, and what was followed is to be attached to again.
+  /// The supervisor, or its next incarnation, has forgotten this client: unanswered messages may be lost and have to be
+  /// sent again, and followed jobs have to be attached to again.
   std::function<void(SupervisorLife)> on_renewed;
   std::function<void(const Error&)> on_end;
 };
 
-/// One client's way to a supervisor: messages arrive in order, once, or the way has ended.
+/// The messages between one client and a supervisor: they arrive in order, once, or the transport has ended.
 class Transport {
  public:
   virtual ~Transport() = default;
   /// From any thread, in order.
   virtual void send(FromClient message) = 0;
-  /// Returns when little of what was sent is still on its way, or the way has ended. Not for the transport's own thread.
+  /// Returns when few sent bytes are still unacknowledged, or the transport has ended. Not for the transport's own
+  /// thread.
   virtual void wait_for_room() {}
-  /// From now on nobody waits for room.
+  /// From now on no call waits for room.
   virtual void end_waits() {}
   /// Graphs larger than this many bytes are sent in chunks of about that size.
   virtual std::size_t chunk_bytes() const = 0;
-  /// A longer message does not arrive, ever.
+  /// A longer message never arrives.
   virtual std::size_t message_bytes_max() const { return SIZE_MAX; }
   /// Whether `on_renewed` may ever be called.
   virtual bool may_renew() const { return false; }

@@ -1,4 +1,4 @@
-// What a core wants done, in order.
+// The actions that a core orders, in order.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-/// An append-only list that a core fills and its shell carries out in order. Cleared and reused by the shell, so that
-/// a warm core allocates nothing here.
+/// An append-only list that a core fills and its shell carries out in order. The shell clears and reuses it, so that a
+/// warm core allocates nothing here.
 template <class Action>
 class Actions {
  public:
@@ -18,7 +18,7 @@ class Actions {
     items_.emplace_back(std::forward<Concrete>(action));
   }
 
-  /// Adds one that its caller fills where it stays: one that is made for every subtask should not be copied.
+  /// Adds an action for the caller to fill in place: actions of every subtask should not be copied.
   template <class Concrete>
   Concrete& add() {
     return std::get<Concrete>(items_.emplace_back(std::in_place_type<Concrete>));

@@ -7,8 +7,9 @@
 
 namespace penstock {
 
-/// `<identity>-42-2`: names this attempt of this job among all that any supervisor has ever given out. Of a job without
-/// an identity, as of a supervisor before 0.2.0, the digits are 0 and it names nothing beyond the job's number.
+/// `<identity>-42-2`: names this attempt of this job among all attempts that any supervisor has ever made. Without an
+/// identity, as for jobs of a supervisor before 0.2.0, the digits are 0 and the name is unique only with the job's
+/// number.
 std::string attempt_id_of(const JobIdentity& identity, SubtaskIndex subtask, Attempt attempt);
 
 }  // namespace penstock

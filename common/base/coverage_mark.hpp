@@ -5,15 +5,15 @@
 
 namespace penstock {
 
-/// Counts one passage. Defined in `tests/support/coverage_marks.cpp`, and weak so that a binary which nobody asks for
-/// counts links without it. Only builds with `PENSTOCK_COVERAGE_MARKS` ever call it.
+/// Counts one passage. Defined in `tests/support/coverage_marks.cpp`, and weak so that a binary without that file
+/// links. Only builds with `PENSTOCK_COVERAGE_MARKS` ever call it.
 [[gnu::weak]] void coverage_mark_hit(std::string_view mark);
 
 }  // namespace penstock
 
-/// Stands in a branch that is rare but must work: `PENSTOCK_COVERAGE_MARK("forward lost the race");`. The text is a
-/// literal, stands nowhere else, and one unit test names it in `PENSTOCK_EXPECT_COVERAGE_MARK`; `scripts/tidy` checks all three.
-/// Nothing in release: the branch pays for no call there.
+/// Marks a branch that is rare but must work: `PENSTOCK_COVERAGE_MARK("forward lost the race");`. The text is a
+/// literal, is used nowhere else, and one unit test names it in `PENSTOCK_EXPECT_COVERAGE_MARK`; `scripts/tidy` checks
+/// all three. Release builds contain no call.
 #ifdef PENSTOCK_COVERAGE_MARKS
 #define PENSTOCK_COVERAGE_MARK(mark) \
   (&::penstock::coverage_mark_hit != nullptr ? ::penstock::coverage_mark_hit("" mark) : static_cast<void>(0))

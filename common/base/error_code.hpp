@@ -22,7 +22,7 @@ enum class ErrorCode : std::uint16_t {
   LimitExceeded = 12,      ///< A configured limit (frame, graph, queue, batch) is exceeded; the message names it.
   MalformedFrame = 13,     ///< Bytes from a peer are no valid frame; the connection is dropped.
   VersionMismatch = 14,    ///< The peer speaks another protocol; both versions are named.
-  StaleIncarnation = 15,   ///< The peer speaks for an earlier life of a process and is fenced.
+  StaleIncarnation = 15,   ///< The peer speaks for an earlier incarnation of a process and is fenced.
   Unreachable = 16,        ///< A host does not answer at the given address.
   AddressInUse = 17,       ///< The port to listen on is taken.
   NotFound = 18,           ///< No job, subtask, worker or band has that name.

@@ -1,4 +1,4 @@
-// Codes of refusals by what crosses borders: their number on the wire, their name in other languages.
+// Error codes by their number on the wire and by their name in other languages.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-/// None: a number that means nothing here, e.g. of a later version.
+/// None: an unknown number, e.g. of a later version.
 std::optional<ErrorCode> error_code_of(std::uint16_t number);
 
-/// By the name that `to_string` gives.
+/// The code with the name that `to_string` returns.
 std::optional<ErrorCode> error_code_of(std::string_view name);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// A priority queue of items that can be found again, quick for items that come in order.
+// A priority queue with addressable items, quick for items that arrive in order.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace penstock {
 
-/// Smallest item first by `operator<` of `Item`; among equal ones those that came in order leave in that order.
+/// Smallest item first by `operator<` of `Item`; equal items of the run leave in their order of arrival.
 ///
 /// An item that is not smaller than the last of the run is appended to the run, a sorted list: batches arrive sorted by
 /// priority, so most items never see a heap. All others go to a 4-ary heap (half the depth of a binary one, and the
-/// four children share a cache line). One that is smaller than the first of the run takes the place before it, if one
-/// has left there: what was taken on trial comes back cheaply. The smallest item is the better of the two fronts. An
-/// item that leaves the run from its middle stays as a dead place until the front passes it.
+/// four children share a cache line). An item that is smaller than the first of the run takes the place before it, if
+/// an item has left there: taking an item on trial and putting it back is cheap. The smallest item is the better of the
+/// two fronts. An item that leaves the run from its middle stays as a dead place until the front passes it.
 ///
 /// `Track` is called as `track(item, position)` whenever an item comes to rest, so that its owner can later name it for
 /// `update` or `erase`; `kNowhere` means that it has left. A position says nothing about the order.
@@ -81,7 +81,7 @@ class Heap {
     if (position != items_.size()) refill(position, moved);
   }
 
-  /// Puts `item` in the place of the one at `position` and restores the order.
+  /// Replaces the item at `position` and restores the order.
   void update(std::uint32_t position, const Item& item) {
     if (!in_run(position)) {
       PENSTOCK_CHECK(position < items_.size());
@@ -115,13 +115,13 @@ class Heap {
     bool alive = true;
   };
 
-  // Positions in the run count everything that was ever appended, so that they stay when its front is cut off.
+  // Positions in the run count everything that was ever appended, so that they stay valid when its front is cut off.
   static bool in_run(std::uint32_t position) { return (position & kRunBit) != 0; }
   std::uint32_t position_of(std::size_t index) const { return kRunBit | (cut_ + static_cast<std::uint32_t>(index)); }
   std::size_t index_of(std::uint32_t position) const { return (position - cut_) & ~kRunBit; }
 
   void append(const Item& item) {
-    // All ones would look like `kNowhere`; the run starts anew long before its positions come around.
+    // A position of all ones would look like `kNowhere`; the run starts anew long before positions reach it.
     if (first_ == run_.size()) clear_run();
     run_.push_back(Place{item});
     track_(item, position_of(run_.size() - 1));
@@ -170,8 +170,9 @@ class Heap {
     put(position, item);
   }
 
-  // The last item takes the place of one that has left. It nearly always belongs near the bottom, so the hole sinks
-  // there first, without asking the item at each level (Wegener's bottom-up heapsort), and the item rises from it.
+  // The last item fills the hole of an item that has left. The last item nearly always belongs near the bottom, so the
+  // hole sinks there first, without comparing the item at each level (Wegener's bottom-up heapsort), and the item rises
+  // from it.
   void refill(std::uint32_t hole, const Item& item) {
     for (std::uint32_t best = best_child(hole); best != kNowhere; best = best_child(hole)) {
       put(hole, items_[best]);
@@ -199,7 +200,7 @@ class Heap {
 
   std::vector<Item> items_;
   std::vector<Place> run_;
-  std::size_t first_ = 0;  ///< First living place of the run; its size if there is none.
+  std::size_t first_ = 0;  ///< First living place of the run; the size of the run if there is none.
   std::size_t dead_ = 0;   ///< Dead places behind it.
   std::uint32_t cut_ = 0;  ///< Places that were cut off in front of `run_`.
   [[no_unique_address]] Track track_;

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// `std::vector<T>` indexed by `IdType`. Bounds are checked in every build: an index that comes from a peer must have
-/// been validated before, so being out of range here is a defect of ours.
+/// `std::vector<T>` indexed by `IdType`. Bounds are checked in every build: an index from a peer must have been
+/// validated before, so an index out of range is a defect of ours.
 template <class IdType, class T>
 class IdVector {
  public:

@@ -1,4 +1,4 @@
-// Strong identities. Every thing that has a number has a type of its own, so that no two can be mixed up.
+// Strong identities. Every numbered thing has a type of its own, so that two kinds cannot be mixed up.
 #pragma once
 
 #include <charconv>
@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-/// A number that names one thing of one kind. There is no arithmetic and no implicit conversion: what has to
-/// count uses `value()`. The largest value is reserved and means "none".
+/// A number that names one thing of one kind. There is no arithmetic and no implicit conversion: code that has to count
+/// uses `value()`. The largest value is reserved and means "none".
 template <class Tag, class Rep>
 class Id {
  public:
@@ -31,19 +31,19 @@ class Id {
   Rep value_ = std::numeric_limits<Rep>::max();
 };
 
-/// One submitted graph. Unique for the life of a state directory.
+/// One submitted graph. Unique during the lifetime of a state directory.
 using JobId = Id<struct JobTag, std::uint32_t>;
 /// Position of a subtask in its job's graph, dense from 0.
 using SubtaskIndex = Id<struct SubtaskTag, std::uint32_t>;
 /// Position of a template in its job's graph, dense from 0.
 using TemplateIndex = Id<struct TemplateTag, std::uint32_t>;
-/// A worker as the supervisor knows it: a new number for each registration of a new incarnation.
+/// A worker at the supervisor: a new number for each registration of a new incarnation.
 using WorkerId = Id<struct WorkerTag, std::uint32_t>;
 /// Position of a band on its worker.
 using BandIndex = Id<struct BandTag, std::uint16_t>;
 /// Position of a slot on its band.
 using SlotIndex = Id<struct SlotTag, std::uint16_t>;
-/// A client as the supervisor knows it, for as long as its lease lasts.
+/// A client at the supervisor, for as long as its lease lasts.
 using ClientId = Id<struct ClientTag, std::uint32_t>;
 /// One life of a process, drawn at random when it starts. Never reused.
 using Incarnation = Id<struct IncarnationTag, std::uint64_t>;
@@ -54,15 +54,15 @@ using Attempt = Id<struct AttemptTag, std::uint64_t>;
 /// The number before the first attempt of a term, which is counted from 1.
 constexpr Attempt attempts_begin(std::uint64_t term) { return Attempt{(term - (term > 0 ? 1 : 0)) << 32U}; }
 
-/// A job among all that any supervisor has ever accepted: drawn at random, never guessed and never repeated. A `JobId` is
-/// its name for people, and may name another job in a state that was restored.
+/// A job among all jobs that any supervisor has ever accepted: drawn at random, never guessed and never repeated. A
+/// `JobId` is its name for people, and may name another job in a state that was restored.
 struct JobIdentity {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
   constexpr bool valid() const { return (high | low) != 0; }
   friend constexpr auto operator<=>(const JobIdentity&, const JobIdentity&) = default;
 };
-/// Whether these are known to be two jobs; an older peer does not say which one it means.
+/// Whether these are known to be two jobs; an older peer sends no identity.
 constexpr bool differ(const JobIdentity& one, const JobIdentity& other) {
   return one.valid() && other.valid() && one != other;
 }
@@ -88,19 +88,19 @@ struct DataKey {
   friend constexpr auto operator<=>(const DataKey&, const DataKey&) = default;
 };
 
-/// `job-17`, `17:42`, `w3`, `w3/1`, `17:42.0`: the one way in which each identity is printed everywhere.
+/// `job-17`, `17:42`, `w3`, `w3/1`, `17:42.0`: the one printed form of each identity.
 std::string to_string(JobId id);
 std::string to_string(SubtaskId id);
 std::string to_string(WorkerId id);
 std::string to_string(BandId id);
 std::string to_string(const DataKey& key);
-/// `2`, and `3.2` in the third term.
+/// `2`, or `3.2` in the third term.
 std::string to_string(Attempt attempt);
 /// `17:42#2`
 std::string to_string(SubtaskId id, Attempt attempt);
 /// 32 hexadecimal digits.
 std::string to_string(const JobIdentity& identity);
-/// The way back; none if it is anything else.
+/// Parses the digits; none if the text is anything else.
 JobIdentity parse_identity(std::string_view text);
 
 /// A well-mixed 64-bit hash of an integer (the finaliser of MurmurHash3, public domain). The same on every machine.

@@ -1,4 +1,4 @@
-// Arrays that are touched all over, one line here and one there.
+// Arrays with scattered accesses, in large pages.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 namespace penstock {
 
 /// Called for whole pages of `kLargePage` that have just been allocated. Defined once per program, by
-/// `common/runtime/large_pages.cpp` in the binaries and by `tests/support/large_pages.cpp` in tests: a core itself can
-/// reach no kernel.
+/// `common/runtime/large_pages.cpp` in the binaries and by `tests/support/large_pages.cpp` in tests: a core itself
+/// cannot call the kernel.
 void prefer_large_pages(void* begin, std::size_t bytes);
 
 inline constexpr std::size_t kLargePage = std::size_t{2} << 20U;
 
-/// Memory in large pages from a few of them on. With pages of 4 KiB every touch of an array of many megabytes is two
-/// trips to memory, one of them for the page table: up to a third of the price in a virtual machine.
+/// Memory in large pages if it is large enough. With pages of 4 KiB every access to an array of many megabytes is two
+/// accesses to memory, one of them for the page table: up to a third of the cost in a virtual machine.
 template <class T>
 class LargeArrayAllocator {
  public:
@@ -40,7 +40,7 @@ class LargeArrayAllocator {
   friend bool operator==(const LargeArrayAllocator&, const LargeArrayAllocator&) { return true; }
 
  private:
-  /// So that rounding up wastes a quarter at most.
+  /// Rounding up wastes at most a quarter.
   static constexpr bool is_large(std::size_t bytes) { return bytes >= 3 * kLargePage / 2; }
   static constexpr std::size_t whole_pages(std::size_t bytes) {
     return (bytes + kLargePage - 1) / kLargePage * kLargePage;

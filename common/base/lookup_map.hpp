@@ -1,4 +1,4 @@
-// A hash map for the pure folders: it can be asked, never walked.
+// A hash map for the pure folders: lookups, no iteration.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ constexpr std::uint64_t hash_of(std::uint64_t number) { return mix_bits(number);
 /// Open addressing with linear probing and backward-shift deletion (Knuth, TAOCP 3, 6.4, algorithm R). Needs a free
 /// function `std::uint64_t hash_of(const Key&)` found by argument-dependent lookup.
 ///
-/// It has no `begin()` on purpose: the order of a hash table must never decide anything, and what does not compile
-/// needs no review. References are valid until the next insertion or erasure.
+/// The map deliberately has no `begin()`: the order of a hash table must never decide anything, and code that does not
+/// compile needs no review. References are valid until the next insertion or erasure.
 template <class Key, class Value>
 class LookupMap {
  public:

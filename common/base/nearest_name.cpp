@@ -37,7 +37,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 
 void NearestName::offer(std::string_view candidate) {
   const std::size_t limit = std::min<std::size_t>(std::max<std::size_t>(wanted_.size() / 3, 1), 8);
-  // Names are short; a candidate that is none is not worth the square of its length.
+  // Names are short; a longer candidate is not worth the square of its length.
   if (wanted_.size() > 256 || candidate.size() > 256 || distance_ == 0) return;
   const std::size_t distance = edit_distance(lower(wanted_), lower(candidate), limit);
   if (distance > limit || distance >= distance_) return;

@@ -1,12 +1,12 @@
-// Asking for memory before it is needed.
+// Prefetches memory.
 #pragma once
 
 namespace penstock {
 
-/// Begins to bring the cache line of `address` near, for reading and writing. Any address will do.
+/// Begins to load the cache line of `address`, for reading and writing. Any address is allowed.
 ///
-/// Not the builtin alone: to gcc 12 a function that does nothing else has no effect, and it drops the calls of it.
-/// The empty instruction is an effect that costs nothing.
+/// Not the builtin alone: gcc 12 treats a function with only the builtin as free of effects and drops its calls. The
+/// empty instruction is an effect without cost.
 inline void prefetch_line(const void* address) {
   __builtin_prefetch(address, 1);
   __asm__ volatile("" : : "r"(address));

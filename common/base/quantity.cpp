@@ -16,7 +16,7 @@ struct Unit {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kCentury = kSecond * 86400 * 36525;
 
-// Printing takes the first that is exact, so the preferred names stand first.
+// Printing takes the first exact unit, so the preferred names come first.
 constexpr std::array kDurationUnits{Unit{"h", 3600 * kSecond}, Unit{"min", 60 * kSecond},  Unit{"s", kSecond},
                                     Unit{"ms", 1'000'000},     Unit{"us", 1000},           Unit{"ns", 1},
                                     Unit{"m", 60 * kSecond},   Unit{"d", 86400 * kSecond}, Unit{"µs", 1000}};
@@ -54,7 +54,7 @@ std::optional<Written> read_written(std::string_view text) {
   if (text.size() >= 2 && text.front() == '.' && is_digit(text[1])) {
     text.remove_prefix(1);
     for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1)) {
-      if (written.fraction_of >= 1'000'000'000) continue;  // Less than a nanosecond of a second: not meant.
+      if (written.fraction_of >= 1'000'000'000) continue;  // A fraction below a nanosecond of a second is ignored.
       written.fraction = written.fraction * 10 + (text.front() - '0');
       written.fraction_of *= 10;
     }
@@ -64,11 +64,11 @@ std::optional<Written> read_written(std::string_view text) {
   return written;
 }
 
-/// `written` times `factor`, rounded down; nothing if it does not fit.
+/// `written` times `factor`, rounded down; none if it does not fit.
 std::optional<std::int64_t> scaled(const Written& written, std::int64_t factor) {
   std::int64_t whole = 0;
   if (written.too_large || __builtin_mul_overflow(written.whole, factor, &whole)) return std::nullopt;
-  // In two parts, so that no product passes 64 bits: 10^9 times 10^9 at most.
+  // In two parts, so that no product exceeds 64 bits: 10^9 times 10^9 at most.
   const std::int64_t part = factor / written.fraction_of * written.fraction +
                             factor % written.fraction_of * written.fraction / written.fraction_of;
   if (__builtin_add_overflow(whole, part, &whole)) return std::nullopt;

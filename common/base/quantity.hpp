@@ -17,7 +17,7 @@ Result<Duration> parse_duration(std::string_view text);
 /// InvalidArgument for anything else, a negative amount, or more than 64 bits can count.
 Result<Bytes> parse_bytes(std::string_view text);
 
-/// In the largest unit that is exact: `90s`, `20ms`, `2GiB`, `1000B`. What it writes reads back to the same.
+/// Formats in the largest unit that is exact: `90s`, `20ms`, `2GiB`, `1000B`. The text reads back to the same value.
 std::string to_text(Duration duration);
 std::string to_text(Bytes bytes);
 

@@ -1,4 +1,4 @@
-// Errors as values: what a user, a peer or a file did wrong, with the way out.
+// Errors as values: a mistake of a user, a peer or a file, with its remedy.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-/// One mistake of somebody else. `message` says what is wrong, `remedy` what to do about it; `subject` is the id, key,
-/// path or host that it is about (may be empty).
+/// One mistake from outside. `message` describes it, `remedy` advises; `subject` is its id, key, path or host (may be
+/// empty).
 struct Error {
   ErrorCode code = ErrorCode::InvalidArgument;
   std::string subject;

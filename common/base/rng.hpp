@@ -1,4 +1,4 @@
-// Reproducible randomness, handed in where it is needed.
+// Reproducible randomness, passed in as an argument.
 #pragma once
 
 #include <cstdint>

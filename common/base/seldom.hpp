@@ -1,4 +1,4 @@
-// A part of an object that few of its kind have.
+// A part of an object that few objects of its kind have.
 #pragma once
 
 #include <memory>
@@ -6,11 +6,11 @@
 
 namespace penstock {
 
-/// Takes a pointer until it is written to; whoever reads it before finds it as it is at first. For objects of which there
-/// are many, such as jobs that wait by the hundred thousand and never come to have most of what a job may have; and for
-/// what makes one alternative of a variant larger than all others.
+/// A pointer until the first write; before that a reader finds a default value. For objects that exist in large numbers
+/// and mostly do not use a part, such as hundreds of thousands of waiting jobs; and for members that make one
+/// alternative of a variant larger than all others.
 ///
-/// Passive. Cost: one pointer more to follow; an allocation when it is written to first.
+/// Passive. Cost: one more pointer to follow; an allocation at the first write.
 template <class T>
 class Seldom {
  public:
@@ -24,32 +24,32 @@ class Seldom {
   }
   ~Seldom() = default;
 
-  /// References are valid until it is written to.
+  /// References are valid until the first write.
   const T& operator*() const { return value_ == nullptr ? kAtFirst : *value_; }
   const T* operator->() const { return &**this; }
-  /// To write to it. References are valid until it is assigned to or taken.
+  /// Access for writing. References are valid until it is assigned to or taken.
   T& edit() {
     if (value_ == nullptr) [[unlikely]]
       make();
     return *value_;
   }
-  /// The same, where nothing has to be written that is not there: null.
+  /// Access for writing only if there is a value, else null.
   T* if_any() { return value_.get(); }
   bool any() const { return value_ != nullptr; }
   friend bool operator==(const Seldom& one, const Seldom& other) {
     return one.any() == other.any() && *one == *other;
   }
-  /// What it was. From now on it is as at first.
+  /// Moves the value out and restores the default.
   T take() {
     if (value_ == nullptr) return T{};
     return std::move(*std::exchange(value_, nullptr));
   }
 
  private:
-  // Apart, so that what is done for each subtask does not make room for what is done once.
+  // A function of its own, so that the rare path is not inlined into the code of each subtask.
   [[gnu::noinline]] void make() { value_ = std::make_unique<T>(); }
 
-  static inline const T kAtFirst{};  // Beside the class: a local one would be asked for whether it is there.
+  static inline const T kAtFirst{};  // Beside the class: a local static would need a check for its initialisation.
 
   std::unique_ptr<T> value_;
 };

@@ -1,4 +1,4 @@
-// Records that come and go by the million without the allocator.
+// Records that are made and freed by the million without the allocator.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ namespace penstock {
 
 /// Keeps objects of one type in chunks and hands out their positions as `Index` (an `Id` over `uint32_t`).
 ///
-/// Always true: an object never moves while it lives, so a reference is good until the end of the event that took it;
-/// what is kept across events is the index. A freed object is not destroyed but reused, so that its own buffers keep
-/// their capacity: `T` must have `void reset()`, which brings it back to the state of a new one.
-/// One owner, one thread. Cost: a few nanoseconds; memory is given back only by the destructor.
+/// Invariant: an object never moves while it lives, so a reference is valid until the end of the event that took it;
+/// across events the index is kept. A freed object is not destroyed but reused, so that its own buffers keep their
+/// capacity: `T` must have `void reset()`, which restores the state of a new one. One owner, one thread. Cost: a few
+/// nanoseconds; only the destructor frees memory.
 template <class Index, class T>
 class Slab {
  public:
@@ -57,7 +57,7 @@ class Slab {
     return chunks_[index.value() / kChunkSize][index.value() % kChunkSize];
   }
 
-  /// Asks for the first lines of an object that is about to be used.
+  /// Prefetches the first lines of an object that is about to be used.
   void prefetch(Index index) const {
     constexpr std::size_t kLine = 64;
     const T* object = &(*this)[index];
@@ -66,7 +66,7 @@ class Slab {
   }
 
   std::size_t live() const { return live_; }
-  /// One past the largest index ever handed out.
+  /// One more than the largest index ever handed out.
   std::size_t used() const { return used_; }
 
  private:

@@ -8,8 +8,8 @@ namespace penstock {
 
 using Duration = std::chrono::nanoseconds;
 
-/// The monotonic time line of one process. It deliberately has no `now()`, so that a core cannot ask the time;
-/// shells read it from `common/runtime/clock.hpp`, the simulator makes it up.
+/// The monotonic time line of one process. A core cannot ask for the time, because there deliberately is no `now()`;
+/// shells read the time from `common/runtime/clock.hpp`, and the simulator makes it up.
 struct MonotonicClock {
   using rep = std::int64_t;
   using period = std::nano;

@@ -1,4 +1,4 @@
-// Amounts of resources. Integers with a unit in the type, whose sums saturate.
+// Amounts of resources: integers with a unit in the type and saturating sums.
 #pragma once
 
 #include <compare>

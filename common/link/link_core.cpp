@@ -33,7 +33,7 @@ std::optional<Instant> LinkCore::next_deadline() const {
 
 void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actions) {
   if (!event.resumed && (received_through_ > 0 || acknowledged_through_ > 0)) {
-    // Its frames begin at 1 again: as a part of this link they would be dropped, or be taken for others.
+    // Its frames begin at 1 again: this link would drop them or take them for others.
     PENSTOCK_COVERAGE_MARK("a used link is begun anew");
     return declare_lost(LossReason::Forgotten, actions);
   }
@@ -69,7 +69,7 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
     actions.add(Fence{});
     return;
   }
-  if (!attached_) return;  // A straggler of a connection that is gone; it will be sent again.
+  if (!attached_) return;  // A late frame of a closed connection; it will be sent again.
   heard(now, actions);
   note_stamp(event.header, now, actions);
   acknowledge_through(event.header.acknowledged, now, actions);
@@ -95,13 +95,13 @@ void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
   if (now >= lost_at_) return give_verdict(now, actions);
   if (!attached_) return;
   if (now >= suspect_at_) {
-    // As with the verdict: who comes late was silent itself.
+    // As with the verdict: if this tick is late, this process was silent itself.
     suspected_ = now < later(suspect_at_, config_.heartbeat);
     suspect_at_ = suspected_ ? kNever : later(now, suspect_after_);
     if (suspected_) actions.add(Suspect{});
   }
   if (now >= resend_at_) {
-    // Nothing was acknowledged for a whole period: go back to the oldest frame that is missing there.
+    // Nothing was acknowledged for a whole period: go back to the oldest unacknowledged frame.
     PENSTOCK_COVERAGE_MARK("frames are sent again");
     counters_.frames_resent += transmitted_through_ - acknowledged_through_;
     transmitted_through_ = acknowledged_through_;
@@ -116,7 +116,7 @@ void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
 }
 
 void LinkCore::acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions) {
-  // A number beyond what was ever sent is a lie of the peer; it changes nothing.
+  // A number beyond the last frame sent is invalid; it changes nothing.
   if (sequence <= acknowledged_through_ || sequence > queued_through_) return;
   acknowledged_through_ = sequence;
   transmitted_through_ = std::max(transmitted_through_, sequence);
@@ -148,10 +148,10 @@ void LinkCore::heard(Instant now, Actions<LinkAction>& actions) {
   }
 }
 
-// A heartbeat is answered like a frame: else a stamp would come back only with the next heartbeat of ours, and a peer
-// would know of its last word after two periods and not after one.
+// A heartbeat is answered like a frame: otherwise a stamp would come back only with our next heartbeat, and a peer
+// would know of its last message after two periods instead of one.
 void LinkCore::note_stamp(const LinkHeader& header, Instant now, Actions<LinkAction>& actions) {
-  if (header.stamp == 0) return;  // Of an older version, or nothing has come there yet.
+  if (header.stamp == 0) return;  // From an older version, or the peer has received nothing yet.
   if (on_silence_ == OnSilence::DeclareLost) {
     stamp_heard_ = header.stamp;
     return owe_acknowledgement(now);
@@ -163,7 +163,7 @@ void LinkCore::note_stamp(const LinkHeader& header, Instant now, Actions<LinkAct
   actions.add(Heard{sent});
 }
 
-// Milliseconds, rounded down, of 49 days; never 0.
+// Milliseconds, rounded down, modulo 49 days; never 0.
 std::uint32_t LinkCore::stamp_of(Instant at) {
   const auto ms = static_cast<std::uint32_t>(at.time_since_epoch() / std::chrono::milliseconds{1});
   return ms == 0 ? ~std::uint32_t{0} : ms;
@@ -171,12 +171,12 @@ std::uint32_t LinkCore::stamp_of(Instant at) {
 
 void LinkCore::give_verdict(Instant now, Actions<LinkAction>& actions) {
   if (now >= later(lost_at_, config_.heartbeat)) {
-    // Fault F09: it is we who were silent.
+    // Fault F09: this process was silent itself.
     PENSTOCK_COVERAGE_MARK("a verdict came too late");
     lost_at_ = later(now, attached_ ? config_.silence_max : config_.reconnect_grace);
   } else if (attached_ && on_silence_ == OnSilence::Reconnect) {
     PENSTOCK_COVERAGE_MARK("a silent connection is given up");
-    lost_at_ = later(now, config_.silence_max);  // Should the shell not obey.
+    lost_at_ = later(now, config_.silence_max);  // In case the shell does not reconnect.
     actions.add(Reconnect{});
   } else {
     declare_lost(attached_ ? LossReason::Silent : LossReason::Detached, actions);

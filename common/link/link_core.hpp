@@ -14,13 +14,13 @@
 namespace penstock {
 
 namespace link_event {
-/// A connection to the peer has been made and introduced. `resumed`: both sides go on where they stood.
+/// A connection to the peer has been made and introduced. `resumed`: both sides continue where they stood.
 struct Attached {
   bool resumed = false;
   std::uint64_t peer_received_through = 0;
 };
 struct Detached {};       ///< The connection broke.
-struct FrameQueued {};    ///< The shell has put one more frame at the end of its unacknowledged ones.
+struct FrameQueued {};    ///< The shell has appended a frame to its unacknowledged ones.
 struct FrameArrived {
   LinkHeader header;
 };
@@ -39,27 +39,27 @@ struct Transmit {
 struct TransmitHeartbeat {
   friend bool operator==(const TransmitHeartbeat&, const TransmitHeartbeat&) = default;
 };
-/// Hand the frame that has just arrived to its owner. Otherwise it is dropped.
+/// Hand the frame that has just arrived to its owner. Without this action the frame is dropped.
 struct Deliver {
   friend bool operator==(const Deliver&, const Deliver&) = default;
 };
-/// The peer has everything up to `through`; those frames need not be kept.
+/// The peer has all frames up to `through`; they need not be kept.
 struct Forget {
   std::uint64_t through = 0;
   friend bool operator==(const Forget&, const Forget&) = default;
 };
-/// The frame came from another life of the peer; drop the connection that it came on.
+/// The frame came from another incarnation of the peer; drop its connection.
 struct Fence {
   friend bool operator==(const Fence&, const Fence&) = default;
 };
-/// `Forgotten`: the peer begins anew a link that was used.
+/// `Forgotten`: the peer begins a used link anew.
 enum class LossReason : std::uint8_t { Silent, Detached, QueueFull, Forgotten };
-/// The peer is lost. Said once; the link is dead from here on.
+/// The peer is lost. Added once; the link is dead from here on.
 struct DeclareLost {
   LossReason reason = LossReason::Silent;
   friend bool operator==(const DeclareLost&, const DeclareLost&) = default;
 };
-/// Nothing is heard of the peer for three tenths of `silence_max`; not with `OnSilence::Reconnect`.
+/// Nothing has been heard of the peer for three tenths of `silence_max`; not with `OnSilence::Reconnect`.
 struct Suspect {
   friend bool operator==(const Suspect&, const Suspect&) = default;
 };
@@ -67,12 +67,13 @@ struct Suspect {
 struct Trust {
   friend bool operator==(const Trust&, const Trust&) = default;
 };
-/// The peer has heard what was sent then; said every half a heartbeat at most. Only with `OnSilence::Reconnect`.
+/// The peer has received all that was sent before `sent`; added every half a heartbeat at most, and only with
+/// `OnSilence::Reconnect`.
 struct Heard {
   Instant sent{};
   friend bool operator==(const Heard&, const Heard&) = default;
 };
-/// Nothing is heard on this connection: drop it and make another. The link stands.
+/// Nothing has been heard on this connection: drop it and make another. The link stays.
 struct Reconnect {
   friend bool operator==(const Reconnect&, const Reconnect&) = default;
 };
@@ -82,29 +83,31 @@ using LinkAction = std::variant<link_action::Transmit, link_action::TransmitHear
                                 link_action::Reconnect, link_action::Suspect, link_action::Trust,
                                 link_action::Heard>;
 
-/// What becomes of a peer that is silent for longer than `silence_max`. Supervisors declare it lost and give its work to
-/// others; whoever depends on a supervisor tries another connection, for as long as `reconnect_grace`.
+/// The reaction to a peer that is silent for longer than `silence_max`. Supervisors declare it lost and give its work
+/// to others; workers and clients try another connection, for as long as `reconnect_grace`.
 enum class OnSilence : std::uint8_t { DeclareLost, Reconnect };
 
 struct LinkCounters {
   std::uint64_t frames_sent = 0;
   std::uint64_t frames_resent = 0;
   std::uint64_t duplicates_dropped = 0;
-  std::uint64_t gaps_dropped = 0;      ///< Frames that came before one that is missing.
+  std::uint64_t gaps_dropped = 0;  ///< Frames that came before a missing one.
   std::uint64_t fenced = 0;
 };
 
-/// One side of a link to one life of one peer: sequence numbers, cumulative acknowledgement, resending (go-back-N: over
-/// TCP nothing overtakes, so a gap only follows a loss), heartbeats, and the verdict that the peer is lost.
+/// One side of a link to one incarnation of one peer: sequence numbers, cumulative acknowledgement, resending
+/// (go-back-N: over TCP nothing overtakes, so a gap only follows a loss), heartbeats, and the verdict that the peer is
+/// lost.
 ///
-/// Always true: frames are delivered in the order in which they were queued, each exactly once, for as long as both
-/// lives last and the link is not declared lost, whatever the network loses, repeats or reorders.
-/// A verdict that comes late is none: who was stopped itself (SIGSTOP, a suspended host) has not read what came meanwhile,
-/// and listens for as long again.
-/// `Heard` rests on a round trip and on one clock: a frame carries the time at which it left, and the supervisor says the
-/// newest one back in all that it sends. What is received alone would prove nothing: a network may fail in one direction.
-/// It never sees bytes: the shell keeps the unacknowledged frames by their sequence numbers. Owned by one connection's
-/// shell or by the simulator; single-threaded; constant cost per event except `Transmit` ranges.
+/// Invariant: frames are delivered in the order in which they were queued, each exactly once, for as long as both
+/// incarnations last and the link is not declared lost, whatever the network loses, repeats or reorders.
+/// A late verdict is not given: a process that was stopped itself (SIGSTOP, a suspended host) has not read what came
+/// meanwhile, and listens for as long again.
+/// `Heard` rests on a round trip and on one clock: a frame carries the time at which it left, and the supervisor
+/// returns the newest of these times in all that it sends. Received frames alone would prove nothing: a network may
+/// fail in one direction.
+/// The core never sees bytes: the shell keeps the unacknowledged frames by their sequence numbers. Owned by one
+/// connection's shell or by the simulator; single-threaded; constant cost per event except `Transmit` ranges.
 class LinkCore {
  public:
   LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSilence on_silence = OnSilence::DeclareLost);
@@ -112,10 +115,10 @@ class LinkCore {
   void handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions);
   std::optional<Instant> next_deadline() const;
 
-  /// To be written into the header of every frame that leaves.
+  /// For the header of every frame that leaves.
   std::uint64_t received_through() const { return received_through_; }
-  /// The same: of who may be declared lost, when it leaves; of who declares lost, the newest that has come, but none
-  /// before the peer has said anything.
+  /// Also for the header. With `OnSilence::Reconnect` the present time; otherwise the newest stamp from the peer, or 0
+  /// before its first frame.
   std::uint32_t stamp() const {
     if (on_silence_ == OnSilence::Reconnect) return stamp_of(handled_at_);
     return received_through_ == 0 ? 0 : stamp_heard_;
@@ -155,13 +158,13 @@ class LinkCore {
   bool lost_ = false;
   bool suspected_ = false;
   bool owes_acknowledgement_ = false;
-  std::uint64_t queued_through_ = 0;       ///< Last sequence given to a frame.
-  std::uint64_t transmitted_through_ = 0;  ///< Last one put on the present connection.
-  std::uint64_t acknowledged_through_ = 0; ///< Last one that the peer has.
-  std::uint64_t received_through_ = 0;     ///< Last one of the peer's that was delivered.
+  std::uint64_t queued_through_ = 0;        ///< Last sequence number given to a frame.
+  std::uint64_t transmitted_through_ = 0;   ///< Last frame sent on the present connection.
+  std::uint64_t acknowledged_through_ = 0;  ///< Last frame that the peer has.
+  std::uint64_t received_through_ = 0;      ///< Last frame of the peer that was delivered.
   std::uint32_t stamp_heard_ = 0;
   Instant handled_at_{};
-  Instant told_heard_ = Instant::min();    ///< Said last.
+  Instant told_heard_ = Instant::min();  ///< Time of the last `Heard`.
   Duration resend_after_;
   Instant resend_at_ = kNever;
   Instant acknowledge_at_ = kNever;

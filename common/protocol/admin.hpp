@@ -1,4 +1,4 @@
-// A tree of values: how answers to operators travel, whatever the question.
+// A tree of values: the form of every answer to an operator.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// What JSON can say, with integers kept apart from floating point and the order of fields kept. Built where a question
-/// is answered, rendered as a table or as JSON by the command line.
+/// The values of JSON, with integers kept apart from floating point and the order of fields kept. The supervisor builds
+/// the tree; the command line renders it as a table or as JSON.
 class Value {
  public:
   using List = std::vector<Value>;
@@ -37,7 +37,7 @@ class Value {
   const List* list() const { return std::get_if<List>(&content_); }
   const Record* record() const { return std::get_if<Record>(&content_); }
 
-  /// The field of that name of a record; null if there is none.
+  /// The field of that name in a record; null if there is none.
   const Value& operator[](const std::string& field) const;
 
   friend bool operator==(const Value&, const Value&) = default;

@@ -1,4 +1,4 @@
-// What a supervisor says to a worker.
+// Messages from a supervisor to a worker.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace penstock {
 
-/// Where an input is, as far as the supervisor knows. DO NOT RENUMBER (wire).
+/// The place of an input, as far as the supervisor knows. DO NOT RENUMBER (wire).
 enum class InputPlace : std::uint8_t {
-  Missing = 0,  ///< Its producer has not finished, or the report has not arrived: whether it is empty is not known yet.
-  Here = 1,     ///< On the worker that the assignment goes to, or empty: then without bytes.
+  Missing = 0,  ///< The producer has not finished, or the report has not arrived: it may turn out empty.
+  Here = 1,     ///< On the worker that gets the assignment, or empty: then without bytes.
   Remote = 2,   ///< On worker `location`.
 };
 
 /// One input of a subtask. Finished order edges are left out; data inputs stand in the order of the graph, the empty
-/// ones (`Here`, no bytes) among them, unless all of a subtask's are finished and empty: see `omitted_inputs`.
+/// ones (`Here`, no bytes) among them, unless all of them are finished and empty: see `omitted_inputs`.
 struct AssignedInput {
   SubtaskIndex producer;
   std::uint16_t output = 0;  ///< Or `EdgeKind::kOrderOnly`.
@@ -34,7 +34,8 @@ struct AssignedInput {
   friend bool operator==(const AssignedInput&, const AssignedInput&) = default;
 };
 
-/// One attempt of one subtask on one band. It owns the next `input_count` inputs and `payload_bytes` of its batch.
+/// One attempt of one subtask on one band. The assignment owns the next `input_count` inputs and `payload_bytes` of its
+/// batch.
 struct Assignment {
   SubtaskIndex subtask;
   TemplateIndex template_index;
@@ -43,9 +44,9 @@ struct Assignment {
   std::uint32_t payload_bytes = 0;
   Attempt attempt;
   BandIndex band;
-  std::uint16_t omitted_inputs = 0;  ///< Data inputs that are not listed because all of them are empty.
-  /// True if the worker may start it without asking once its inputs are here: it then holds the ownership lease of a
-  /// successor (spec worker 6). False never occurs with all inputs present.
+  std::uint16_t omitted_inputs = 0;  ///< Data inputs that are left out because all of them are empty.
+  /// True if the worker may start it without asking once its inputs are here: the worker then holds the ownership lease
+  /// of a successor (spec worker 6). False never occurs with all inputs present.
   bool cached = false;
 
   friend bool operator==(const Assignment&, const Assignment&) = default;
@@ -58,7 +59,7 @@ struct TemplateDefinition {
   friend bool operator==(const TemplateDefinition&, const TemplateDefinition&) = default;
 };
 
-/// Subtasks of one job for one worker: those that can run and a lookahead of their successors.
+/// Subtasks of one job for one worker: runnable ones and a lookahead of their successors.
 struct AssignBatch {
   JobId job;
   std::int32_t job_priority = 0;
@@ -77,7 +78,7 @@ struct AssignBatch {
 struct InputNotice {
   SubtaskIndex producer;
   std::uint16_t output = 0;  ///< One notice for each output with bytes, or one with `kOrderOnly` if all are empty.
-  WorkerId location;         ///< None: the output is lost, which is nothing to those who only wait for its producer.
+  WorkerId location;  ///< None: the output is lost; a successor that only waits for the producer is not affected.
   std::int64_t bytes = 0;
   friend bool operator==(const InputNotice&, const InputNotice&) = default;
 };
@@ -98,38 +99,38 @@ struct DataRef {
 /// Copies that the worker drops.
 struct DropBatch {
   JobId job;
-  /// False: nobody will read them again. True: they are given up as lost and will be made again. A subtask here that
+  /// False: they will not be read again. True: they are given up as lost and will be made again. A subtask here that
   /// waits to read one finds it lost either way, never empty.
   bool lost = false;
   std::vector<DataRef> data;
   friend bool operator==(const DropBatch&, const DropBatch&) = default;
 };
 
-/// A datum of which the worker is to hold a copy.
+/// A datum to be copied to this worker.
 struct KeepDatum {
   SubtaskIndex producer;
   std::uint16_t output = 0;
-  WorkerId location;      ///< Has it; none: it is on shared storage, where the life `writer` of a worker has put it.
+  WorkerId location;  ///< Has the datum; none: incarnation `writer` of a worker has put it on shared storage.
   std::int64_t bytes = 0;
   Incarnation writer;
   friend bool operator==(const KeepDatum&, const KeepDatum&) = default;
 };
 
-/// Copies for safety. What is fetched is reported as a replica; what is on shared storage counts as held from now on,
-/// and is read when somebody wants it.
+/// Copies for safety. A fetched datum is reported as a replica; a datum on shared storage counts as held from now on,
+/// and is read when it is needed.
 struct KeepBatch {
   JobId job;
   std::vector<KeepDatum> data;
   friend bool operator==(const KeepBatch&, const KeepBatch&) = default;
 };
 
-/// What these lives of workers have put on shared storage is needed by nobody any more, and they are gone.
+/// The checkpoints of these incarnations of workers are not needed any more, and their writers are gone.
 struct RemoveCheckpoints {
   std::vector<Incarnation> writers;
   friend bool operator==(const RemoveCheckpoints&, const RemoveCheckpoints&) = default;
 };
 
-/// The job has ended: every record, datum and template of it may go.
+/// The job has ended: the worker may drop all of its records, data and templates.
 struct ForgetJob {
   JobId job;
   friend bool operator==(const ForgetJob&, const ForgetJob&) = default;
@@ -142,36 +143,36 @@ struct ReportsApplied {
   friend bool operator==(const ReportsApplied&, const ReportsApplied&) = default;
 };
 
-/// Give these back if they are not prepared yet; each answer is definite: returned, or it stays.
+/// Return these subtasks if they are not prepared yet; each answer is definite: returned, or it stays.
 struct StealRequest {
   JobId job;
   std::vector<AttemptRef> attempts;
   friend bool operator==(const StealRequest&, const StealRequest&) = default;
 };
 
-/// Finish what runs, return the rest, take nothing new.
+/// Finish running subtasks, return the rest, take nothing new.
 struct Drain {
   bool enabled = true;
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
-/// Why is this subtask where it is? Answered by `ExplainAnswer` with the same number. Between peers of which one speaks
-/// protocol 1.0, one without a subtask asks for the log of its job, and the `reason` of the answer is the log.
+/// Asks why a subtask is where it is. Answered by `ExplainAnswer` with the same number. If either peer speaks protocol
+/// 1.0, a question without a subtask asks for the log of its job, and the `reason` of the answer is the log.
 struct ExplainQuestion {
   std::uint64_t question = 0;
   SubtaskId subtask;
   friend bool operator==(const ExplainQuestion&, const ExplainQuestion&) = default;
 };
 
-/// What have runners written for this job? Answered by `LogAnswer` with the same number.
+/// Asks for the log that runners have written for a job. Answered by `LogAnswer` with the same number.
 struct LogQuestion {
   std::uint64_t question = 0;
   JobId job;
   friend bool operator==(const LogQuestion&, const LogQuestion&) = default;
 };
 
-/// Where data of other workers can be fetched; said to a worker before it is first told of such data, and with an empty
-/// address when that worker is lost.
+/// The address of the data of another worker; sent to a worker before the first mention of such data, and with an empty
+/// address when the other worker is lost.
 struct PeerAddress {
   WorkerId worker;
   std::string data_address;

@@ -1,4 +1,4 @@
-// Ending attempts by wish, and changing their priority.
+// Cancels of attempts, and changes of their priority.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,24 @@ struct AttemptRef {
 
 /// `kill_after` of a cancel: never kill, only ask.
 inline constexpr Duration kNeverKill = Duration::max();
-/// `kill_after` of a cancel: the grace that is configured for the template or the worker.
+/// `kill_after` of a cancel: the grace that the template or the worker has configured.
 inline constexpr Duration kDefaultGrace{-1};
 
-/// Cancels attempts in whatever state they are. Idempotent; what is unknown is ignored.
+/// Cancels attempts in any state. Idempotent; unknown attempts are ignored.
 struct CancelBatch {
   JobId job;
   bool whole_job = false;             ///< Every attempt of the job, in one small message.
   std::vector<AttemptRef> attempts;   ///< Ignored for a whole job.
   Duration kill_after = kDefaultGrace;
-  /// Only these attempts, which are fenced because their subtasks run elsewhere: what waits for their results goes on
-  /// waiting.
+  /// Only these attempts, which are fenced because their subtasks run elsewhere: successors that wait for their results
+  /// stay.
   bool alone = false;
-  /// Policy takes the slots back: the attempts are asked to save what they have, end, and are `Returned`. Implies
-  /// `alone`.
+  /// Policy takes the slots back: the attempts are asked to save their state, end, and are `Returned`. Implies `alone`.
   bool preempt = false;
   friend bool operator==(const CancelBatch&, const CancelBatch&) = default;
 };
 
-/// A new priority for one subtask, whatever its attempt.
+/// A new priority for one subtask, for all its attempts.
 struct PriorityChange {
   SubtaskIndex subtask;
   std::uint64_t priority = 0;

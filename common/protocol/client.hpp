@@ -1,4 +1,4 @@
-// What a client and a supervisor say to each other about jobs.
+// Messages between a client and a supervisor about jobs.
 #pragma once
 
 #include <cstdint>
@@ -26,50 +26,51 @@ struct JobSelector {
   friend bool operator==(const JobSelector&, const JobSelector&) = default;
 };
 
-/// What a person means by `job-3`, `3` or a name.
+/// The job that a person means by `job-3`, `3` or a name.
 JobSelector job_selector_of(const std::string& text);
 
-/// One chunk of a graph on its way in. Nothing is accepted before the last one has been checked with all the others.
+/// One chunk of a submitted graph. Nothing is accepted before all chunks have been checked together.
 struct SubmitChunk {
   std::uint64_t submission = 0;  ///< Chosen by the client, unique among its submissions that are under way.
   bool first = false;
   bool last = false;
   JobSpec spec;                  ///< Of the first chunk; ignored in others.
   Graph graph;
-  /// Of the first chunk: what all of them come to, so that too large a graph is refused before it is sent. All 0: not told.
+  /// Of the first chunk: the sums over all chunks, so that too large a graph is refused before it is sent. All 0:
+  /// unknown.
   GraphTotals whole{};
   friend bool operator==(const SubmitChunk&, const SubmitChunk&) = default;
 };
 
-/// A graph that the supervisor knows, once more, as a new job: one small message instead of a graph. Refused with
-/// `UnknownGraph` when it does not know it (any more); then the graph has to be sent.
+/// Submits a graph that the supervisor knows as a new job: one small message instead of a graph. Refused with
+/// `UnknownGraph` when the supervisor does not know it (any more); then the graph has to be sent.
 struct SubmitAgain {
   std::uint64_t submission = 0;
-  JobSelector like;  ///< The job whose graph it is; only asked for when there is no `graph`.
+  JobSelector like;  ///< A job with the same graph; only used without `graph`.
   JobSpec spec;
   GraphHash graph;   ///< The graph by its content.
   friend bool operator==(const SubmitAgain&, const SubmitAgain&) = default;
 };
 
-/// Follow a job that this client did not submit on this connection.
+/// Follows a job that this client did not submit on this connection.
 struct AttachJob {
   std::uint64_t request = 0;
   JobSelector job;
-  JobIdentity identity{};  ///< If it is known: another job is not followed, whatever its number or name.
+  JobIdentity identity{};  ///< If known: another job is not followed, whatever its number or name.
   friend bool operator==(const AttachJob&, const AttachJob&) = default;
 };
 
-/// The client needs the outputs of the job no longer.
+/// The client no longer needs the outputs of the job.
 struct ReleaseJob {
   JobId job;
-  JobIdentity identity{};  ///< If it is known: another job is not released.
+  JobIdentity identity{};  ///< If known: another job is not released.
   friend bool operator==(const ReleaseJob&, const ReleaseJob&) = default;
 };
 
-/// The client is to be told nothing more of the job, which goes on. An older supervisor ignores it and goes on telling.
+/// Ends the progress messages about a job, which goes on. An older supervisor ignores this message.
 struct UnfollowJob {
   JobId job;
-  JobIdentity identity{};  ///< If it is known: another job goes on being followed.
+  JobIdentity identity{};  ///< If known: another job stays followed.
   friend bool operator==(const UnfollowJob&, const UnfollowJob&) = default;
 };
 
@@ -78,13 +79,13 @@ struct AdminRequest {
   std::uint64_t request = 0;
   std::string command;                  ///< `jobs`, `job`, `explain`, `cancel`, `priority`, `drain`, ...
   std::vector<std::string> arguments;
-  std::string who;  ///< `user@host`; only told of, never believed.
+  std::string who;  ///< `user@host`; for display, never trusted.
   friend bool operator==(const AdminRequest&, const AdminRequest&) = default;
 };
 
 using FromClient = std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest, UnfollowJob>;
 
-/// How a job stands. DO NOT RENUMBER (wire, journal).
+/// The state of a job. DO NOT RENUMBER (wire, journal).
 enum class JobState : std::uint8_t {
   Running = 0,
   Succeeded = 1,
@@ -96,9 +97,9 @@ std::string_view to_string(JobState state);
 struct SubmitReply {
   std::uint64_t submission = 0;
   JobId job;                 ///< None when refused.
-  bool existed = false;      ///< A job of that name was there already; this is it.
+  bool existed = false;      ///< A job of that name existed already; the reply names it.
   Error refusal;
-  bool ours = false;         ///< It existed, and this very submitter has submitted it: its first answer was lost.
+  bool ours = false;  ///< The job existed and came from this submitter, which lost the first answer.
   JobIdentity identity{};
   friend bool operator==(const SubmitReply&, const SubmitReply&) = default;
 };
@@ -110,7 +111,7 @@ struct SubtaskRange {
   friend bool operator==(const SubtaskRange&, const SubtaskRange&) = default;
 };
 
-/// Where an output that is kept for the client can be read.
+/// The place of an output that is kept for the client.
 struct OutputLocation {
   SubtaskIndex producer;
   std::uint16_t output = 0;
@@ -148,8 +149,8 @@ struct JobCounts {
   friend bool operator==(const JobCounts&, const JobCounts&) = default;
 };
 
-/// News of a job since the last message. Each subtask stands in exactly one `JobProgress` of a client that follows the
-/// job from its start; a client that attaches later first gets everything so far.
+/// Changes of a job since the last message. Each subtask occurs in exactly one `JobProgress` of a client that follows
+/// the job from its start; a client that attaches later first gets everything so far.
 struct JobProgress {
   JobId job;
   JobState state = JobState::Running;
@@ -158,12 +159,12 @@ struct JobProgress {
   std::vector<SubtaskRange> cancelled;
   std::vector<SubtaskFailure> failures;
   std::vector<OutputLocation> outputs;
-  std::vector<SubtaskTrace> traces;  ///< Only of jobs that want them; not repeated to those who attach later.
-  Error error;                       ///< Why the job failed or was cancelled, when it has ended.
+  std::vector<SubtaskTrace> traces;  ///< Only of traced jobs; not repeated to clients that attach later.
+  Error error;                       ///< The reason for a failure or cancel, when the job has ended.
   friend bool operator==(const JobProgress&, const JobProgress&) = default;
 };
 
-/// The answer to `AttachJob` that failed; a successful one is answered by `JobProgress`.
+/// The answer to a failed `AttachJob`; a successful one is answered by `JobProgress`.
 struct AttachReply {
   std::uint64_t request = 0;
   JobId job;

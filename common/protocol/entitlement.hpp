@@ -1,4 +1,4 @@
-// What policy allows a job to hold.
+// The amounts that policy allows a job to hold.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@ struct Entitlement {
   BandIndex band;
   MilliSlots slots = MilliSlots::max();  ///< `max()`: not limited by policy.
   std::int32_t fair_rank = 0;            ///< Among jobs of equal priority, smaller goes first.
-  /// Of a gang that waits until all its slots are held for it: these are reserved and answered for, and nothing starts
-  /// before they are said again without one. 0: none.
+  /// For a gang that waits until all its slots are reserved: the worker reserves these and answers, and nothing starts
+  /// before a later message without a barrier. 0: none.
   std::uint64_t barrier = 0;
-  Duration barrier_max{0};  ///< The supervisor has given it up by then, or counts who has not heard so as lost.
-  MilliGpu gpu;             ///< Reserved with the slots, and so is this:
+  /// By then the supervisor has given the barrier up, or counts an uninformed worker as lost.
+  Duration barrier_max{0};
+  MilliGpu gpu;  ///< Reserved with the slots, like the members below:
   Bytes device_memory;
   MilliCpu cpu;
   std::vector<NamedAmount> named;
-  /// No plan sees to it that others leave processors, named amounts and the memory that members need: who does not hold
-  /// these after so long answers for the rest.
+  /// No plan makes room for processors, named amounts and the memory of members: the worker waits for these only so
+  /// long, and then answers as soon as the slots are reserved.
   Duration patience{0};
   friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };

@@ -1,4 +1,4 @@
-// Why an attempt ended badly, and the one table that says what happens then.
+// The classes of failure, and the one table of reactions to them.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace penstock {
 /// Classes of failure. DO NOT RENUMBER (wire, journal).
 enum class FailureClass : std::uint8_t {
   None = 0,
-  UserError = 1,      ///< The program said so: exit code, exception, error return.
-  RunnerCrash = 2,    ///< The runner died under it.
-  OutOfMemory = 3,    ///< It exceeded its memory limit.
-  Timeout = 4,        ///< It exceeded its time limit.
-  InputLost = 5,      ///< An input could not be brought here.
-  Transport = 6,      ///< A transfer or store operation failed for a passing reason; see `is_unreachable_input`.
-  WorkerLost = 7,     ///< The worker vanished.
-  Refused = 8,        ///< The worker cannot do it at all: unknown operator, missing program, request above hard limit.
-  Exhausted = 9,      ///< The host has no processes, threads or descriptors left.
+  UserError = 1,    ///< The program reported it: exit code, exception, error return.
+  RunnerCrash = 2,  ///< The runner died during the attempt.
+  OutOfMemory = 3,  ///< The attempt exceeded its memory limit.
+  Timeout = 4,      ///< The attempt exceeded its time limit.
+  InputLost = 5,    ///< An input could not be brought here.
+  Transport = 6,    ///< A transfer or store operation failed for a passing reason; see `is_unreachable_input`.
+  WorkerLost = 7,   ///< The worker vanished.
+  Refused = 8,      ///< The worker can never run it: unknown operator, missing program, request above hard limit.
+  Exhausted = 9,    ///< The host has no processes, threads or descriptors left.
 };
 
-/// What is done about a failure.
+/// The reaction to a failure.
 enum class FailureResponse : std::uint8_t {
-  FailSubtask = 0,     ///< Final; `OnFailure` decides about the job.
-  RetryAnywhere = 1,   ///< Again after a back-off, wherever there is room.
-  Reschedule = 2,      ///< Again at once, but not on a band that was tried.
-  RecomputeInputs = 3, ///< First the missing inputs by lineage, then again.
+  FailSubtask = 0,      ///< Final; `OnFailure` decides about the job.
+  RetryAnywhere = 1,    ///< Again after a back-off, on any band with room.
+  Reschedule = 2,       ///< Again at once, on a band that was not tried.
+  RecomputeInputs = 3,  ///< First the missing inputs by lineage, then again.
 };
 
 /// One row of the retry table (spec worker 9).
@@ -42,14 +42,14 @@ struct FailurePolicy {
   Duration backoff{0};  ///< Before the second attempt; doubles with each, up to `kBackoffMax`.
 };
 
-/// Between attempts to get an input whose holder lives and cannot be reached: at first, and at most. Each is drawn
-/// between half of it and the whole, so that the readers of a holder that comes back do not all come at once.
+/// Delays between attempts to get an input from a holder that lives and cannot be reached: the first, and the longest.
+/// Each delay is drawn between half of it and the whole, so that the readers do not all return at once with the holder.
 inline constexpr Duration kTransferBackoff = std::chrono::milliseconds{50};
 inline constexpr Duration kTransferBackoffMax = std::chrono::seconds{5};
 
 inline constexpr Duration kBackoffMax = std::chrono::seconds{10};
 
-/// The retry table. Worker and supervisor both ask it, nobody else decides.
+/// The retry table. Worker and supervisor both use it; no other place decides.
 constexpr FailurePolicy failure_policy(FailureClass failure) {
   using std::chrono::milliseconds;
   switch (failure) {
@@ -67,18 +67,18 @@ constexpr FailurePolicy failure_policy(FailureClass failure) {
   return {};
 }
 
-/// Where another attempt may end better.
+/// Where another attempt may succeed.
 enum class TryAgain : std::uint8_t { Anywhere, OnOtherWorkers, Nowhere };
 
-/// The one list of failures that repeating does not mend, by what an attempt said of why it failed. Of what is not
-/// known to be of that kind, the retry table decides alone.
+/// The one list of failures that a repetition on the same worker, or anywhere, does not mend, by error code. For codes
+/// that are not listed the retry table decides alone.
 constexpr TryAgain where_to_try_again(std::optional<ErrorCode> code) {
   if (!code) return TryAgain::Anywhere;
   switch (*code) {
-    case ErrorCode::InvalidArgument: return TryAgain::Nowhere;         // Its result is nothing that can be sent.
+    case ErrorCode::InvalidArgument: return TryAgain::Nowhere;         // The result cannot be sent.
     case ErrorCode::LimitExceeded: return TryAgain::OnOtherWorkers;    // Outputs larger than the worker's store.
     case ErrorCode::RequestTooLarge: return TryAgain::OnOtherWorkers;  // A request above the band's hard limit.
-    case ErrorCode::ProgramNotFound: return TryAgain::OnOtherWorkers;  // Or a module of it.
+    case ErrorCode::ProgramNotFound: return TryAgain::OnOtherWorkers;  // Or a module of the program.
     case ErrorCode::UnknownOperator: return TryAgain::OnOtherWorkers;
     case ErrorCode::VersionMismatch: return TryAgain::OnOtherWorkers;
     default: return TryAgain::Anywhere;
@@ -92,23 +92,23 @@ Duration backoff_after_transfers(std::uint32_t failed, Rng& rng);
 
 std::string_view to_string(FailureClass failure);
 
-/// What is told to the user about one failed attempt.
+/// Details of one failed attempt, for the user.
 struct FailureDetail {
   FailureClass failure = FailureClass::None;
-  std::int32_t exit_code = -1;       ///< Of a program that exited; -1: it did not.
-  std::int32_t signal = 0;           ///< That ended it; 0: none.
+  std::int32_t exit_code = -1;  ///< Of a program that exited; -1: it did not exit.
+  std::int32_t signal = 0;      ///< The signal that ended it; 0: none.
   std::int64_t peak_memory_bytes = 0;
-  SubtaskIndex lost_producer;        ///< Whose output is missing or, of a `Transport`, could not be got; none: unknown.
+  SubtaskIndex lost_producer;  ///< Producer of the missing or, for `Transport`, unreachable input; none: unknown.
   std::string message;
-  std::string output_tail;           ///< Last lines that it wrote.
-  std::string detail;                ///< What the runner says to its engine, e.g. a pickled exception; opaque to us.
-  std::optional<ErrorCode> code;     ///< Why, if that is known; see `where_to_try_again`.
-  std::int64_t outputs_bytes = 0;    ///< Of outputs that were larger than the worker's store.
+  std::string output_tail;           ///< Last lines of its output.
+  std::string detail;                ///< From the runner for its engine, e.g. a pickled exception; opaque here.
+  std::optional<ErrorCode> code;     ///< The reason, if known; see `where_to_try_again`.
+  std::int64_t outputs_bytes = 0;    ///< Of outputs that exceeded the worker's store.
   friend bool operator==(const FailureDetail&, const FailureDetail&) = default;
 };
 
 /// The holder of an input lives and cannot be reached from the worker that wants it: no fault of the subtask, and no
-/// loss. It is tried again for `supervisor.transfer_patience` (supervisor/core/transfer_retry.cpp).
+/// loss. The fetch is tried again for `supervisor.transfer_patience` (supervisor/core/transfer_retry.cpp).
 inline bool is_unreachable_input(const FailureDetail& detail) {
   return detail.failure == FailureClass::Transport && detail.lost_producer.valid();
 }

@@ -11,27 +11,27 @@
 
 namespace penstock {
 
-/// How the work of a template is carried out.
+/// The kind of execution of a template.
 enum class RunnerKind : std::uint8_t {
   Native = 0,   ///< An operator of a shared library, called in the worker.
   Command = 1,  ///< A program with arguments, started for each attempt.
   Process = 2,  ///< A long-lived child that speaks `runner.capnp`.
 };
 
-/// What the job does when one of its subtasks has failed for good.
+/// The reaction of a job to a subtask that has failed for good.
 enum class OnFailure : std::uint8_t {
   FailJob = 0,   ///< Cancel the rest.
-  Continue = 1,  ///< Cancel only what depends on it and go on.
+  Continue = 1,  ///< Cancel only the successors of the subtask and go on.
 };
 
-/// Whether a run may go on while its worker is cut off, when its subtask may have been given to another worker.
-/// DO NOT RENUMBER (wire, journal).
+/// Whether a run may continue while its worker is cut off, when its subtask may have been given to another worker. DO
+/// NOT RENUMBER (wire, journal).
 enum class Overlap : std::uint8_t {
-  Allow = 0,  ///< It goes on: a restarted supervisor adopts it, and what a stale attempt reports is rejected.
-  Never = 1,  ///< Its worker kills it before its subtask can be given elsewhere.
+  Allow = 0,  ///< The run continues: a restarted supervisor adopts it, and reports of a stale attempt are rejected.
+  Never = 1,  ///< The worker kills the run before the subtask can be given to another worker.
 };
 
-/// Copies of an output that can be asked for.
+/// Largest number of copies of an output that a template may ask for.
 inline constexpr std::uint16_t kReplicasMax = 8;
 
 /// The part that many subtasks share.
@@ -45,8 +45,8 @@ struct Template {
   std::string standard_input;            ///< Fed to a command.
   std::string payload;                   ///< Given to an operator before the subtask's own payload.
   ResourceVector request{.slots = kOneSlot, .cpu = {}, .gpu = {}, .memory = {}, .device_memory = {}, .named = {}};
-  BandSelector required;                 ///< Only there, also when retried.
-  BandSelector preferred;                ///< There if it is ready, else anywhere.
+  BandSelector required;                 ///< Runs only there, also when retried.
+  BandSelector preferred;                ///< Runs there if the band is ready, else anywhere.
   std::int32_t priority = 0;             ///< Larger runs first; beats the critical path.
   std::uint16_t attempts_max = 0;        ///< 0: the supervisor's default.
   bool retryable = true;                 ///< False: never run a second time once it may have started.
@@ -58,14 +58,14 @@ struct Template {
   std::uint16_t replicas = 1;            ///< Copies of each output, on different workers; only with one output.
   bool checkpoint = false;               ///< A copy on shared storage; only with one output.
   std::int64_t output_limit_bytes = 0;   ///< Captured output of a command that is kept; 0: the worker's default.
-  /// An attempt that used more memory than it may is repeated with twice as much, up to this; 0: with the same.
+  /// An attempt that exceeded its memory is repeated with twice as much, up to this; 0: with the same.
   Bytes memory_max{};
   Overlap overlap = Overlap::Allow;      ///< `Never`: not of native operators, which cannot be killed.
 
   friend bool operator==(const Template&, const Template&) = default;
 };
 
-/// What an edge carries besides the order.
+/// The datum that an edge carries besides the order.
 struct EdgeKind {
   static constexpr std::uint16_t kOrderOnly = 0xffff;  ///< No datum: an order edge.
 };
@@ -78,7 +78,7 @@ struct Graph {
   std::vector<Template> templates;
   std::vector<std::uint32_t> template_of;         ///< Of each subtask.
   std::vector<std::uint32_t> input_offsets{0};    ///< Into the edge columns.
-  std::vector<std::uint32_t> predecessors;        ///< Of each edge: the subtask that it comes from.
+  std::vector<std::uint32_t> predecessors;        ///< Of each edge: the producer.
   std::vector<std::uint16_t> edge_outputs;        ///< Optional: output number, or `EdgeKind::kOrderOnly`; default 0.
   std::vector<std::int32_t> priorities;           ///< Optional: added to the template's.
   std::vector<std::uint64_t> expected_ns;         ///< Optional: expected duration of each subtask.
@@ -86,52 +86,52 @@ struct Graph {
   std::string payloads;
   std::vector<std::uint32_t> name_offsets;        ///< Optional: size + 1 offsets into `names`; names are unique keys.
   std::string names;
-  std::vector<std::uint32_t> wanted;              ///< Subtasks whose outputs are kept for the client; see `JobSpec`.
+  std::vector<std::uint32_t> wanted;  ///< Subtasks with outputs that are kept for the client; see `JobSpec`.
 
   std::size_t size() const { return template_of.size(); }
   std::size_t edge_count() const { return predecessors.size(); }
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
-/// Which outputs are kept when their last reader has finished.
+/// The outputs that are kept after their last reader has finished.
 enum class Keep : std::uint8_t {
-  Sinks = 0,   ///< Those that nobody reads inside the graph.
-  Wanted = 1,  ///< Those of `Graph::wanted`.
+  Sinks = 0,   ///< Outputs without a reader inside the graph.
+  Wanted = 1,  ///< Outputs of the subtasks in `Graph::wanted`.
   Nothing = 2,
 };
 
-/// What a job is for. DO NOT RENUMBER (wire, journal).
+/// The purpose of a job. DO NOT RENUMBER (wire, journal).
 enum class JobKind : std::uint8_t {
   Training = 0,
-  Interactive = 1,  ///< Somebody waits for it: first within its project's quota, and never preempted.
-  Inference = 2,    ///< The same.
+  Interactive = 1,  ///< A person waits for it: first within its project's quota, and never preempted.
+  Inference = 2,    ///< As `Interactive`.
 };
 
 /// Whether policy may take slots back from a job. DO NOT RENUMBER (wire, journal).
 enum class Preemptible : std::uint8_t {
-  ByKind = 0,  ///< Training is.
+  ByKind = 0,  ///< Only training is.
   Yes = 1,
   No = 2,
 };
 
-/// Users may only lower theirs.
+/// Users may only lower the factor of their own jobs.
 inline constexpr std::uint32_t kUserFactorMax = 1000;
 
-/// Whose a job is, and what policy has to know of it.
+/// The owner of a job, and its wishes to policy.
 struct JobPolicy {
   std::string project;
-  std::string account;          ///< Its use is charged there; empty: to the owner's, if it has one.
+  std::string account;              ///< Charged with its use; empty: the owner's account, if any.
   std::vector<std::string> pools;   ///< By preference; empty: the project's, or the default one.
-  std::vector<std::string> labels;  ///< It runs on workers that have one of these; empty: on any.
+  std::vector<std::string> labels;  ///< Runs on workers with one of these; empty: on any.
   std::uint32_t weight = 0;     ///< Thousandths; 0: the project's.
-  std::uint32_t slots_max = 0;  ///< It holds no more at once; 0: no such cap.
-  std::uint32_t gang = 0;       ///< So many slots at once or none; 0: any number will do.
+  std::uint32_t slots_max = 0;  ///< The job holds no more slots at once; 0: no such cap.
+  std::uint32_t gang = 0;       ///< The job holds so many slots at once or none; 0: any number.
   JobKind kind = JobKind::Training;
   Preemptible preemptible = Preemptible::ByKind;
   std::string qos;                             ///< Level of service; empty: `normal`.
   std::string queue;                           ///< Empty: none.
-  std::uint32_t user_factor = kUserFactorMax;  ///< Thousandths; less puts it behind others of its user.
-  Duration grace{0};  ///< What is preempted of it has so long to save what it has; 0: `policy.grace`.
+  std::uint32_t user_factor = kUserFactorMax;  ///< Thousandths; a smaller factor puts it behind other jobs of its user.
+  Duration grace{0};                           ///< Time to save state after a preemption; 0: `policy.grace`.
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
 
   bool may_be_preempted() const {
@@ -148,7 +148,7 @@ struct JobSpec {
   bool wait_for_resources = false;  ///< Accept requests that no present band can hold.
   bool trace = false;               ///< Tell the client when and where each attempt ran.
   JobPolicy policy;
-  std::uint64_t submitter = 0;  ///< Drawn by who submits, for as long as it lives; 0: it does not say who it is.
+  std::uint64_t submitter = 0;  ///< Random number of the submitting process; 0: unknown.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -20,7 +20,7 @@ void copy_offsets(const std::vector<std::uint32_t>& from, std::vector<std::uint3
   for (std::uint32_t i = 0; i <= count; ++i) to[i] = from[first + i] - from[first];
 }
 
-/// Of subtasks `first` to `until` in a message.
+/// Bytes of subtasks `first` to `until` in a message.
 std::size_t columns_cost(const Graph& graph, std::uint32_t first, std::uint32_t until) {
   const std::size_t count = until - first;
   std::size_t sum = count * 8;
@@ -33,7 +33,7 @@ std::size_t columns_cost(const Graph& graph, std::uint32_t first, std::uint32_t 
 }
 
 std::size_t template_cost(const Template& content) {
-  constexpr std::size_t kFixed = 256;  // Numbers, and the ends of lists and texts.
+  constexpr std::size_t kFixed = 256;  // For numbers, and the ends of lists and texts.
   std::size_t sum =
       kFixed + content.name.size() + content.program.size() + content.payload.size() + content.working_directory.size();
   for (const std::string& argument : content.arguments) sum += argument.size() + 16;
@@ -41,7 +41,7 @@ std::size_t template_cost(const Template& content) {
   return sum;
 }
 
-/// Of a message beside the graph: its header, the job's specification.
+/// Bytes of a message beside the graph: its header, the job's specification.
 constexpr std::size_t kMessageOverhead = 1024;
 
 }  // namespace
@@ -78,7 +78,7 @@ Graph chunk_of(const Graph& graph, std::uint32_t first, std::uint32_t count) {
 
 std::uint32_t chunk_size(const Graph& graph, std::uint32_t first, std::size_t bytes) {
   const auto total = static_cast<std::uint32_t>(graph.size());
-  // The cost grows with the end: halving finds the last one that is small enough.
+  // The cost grows with the end: bisection finds the last end that fits.
   std::uint32_t low = first + 1;
   std::uint32_t high = total;
   while (low < high) {

@@ -16,7 +16,7 @@ constexpr std::uint64_t kPrime3 = 0x165667b19e3779f9ULL;
 
 class ContentHash {
  public:
-  // The length goes first: two texts in a row are not the same as one.
+  // The length goes first: two texts in a row differ from one joined text.
   void add(const void* bytes, std::size_t count) {
     add_block({count, kPrime3, 0, 0});
     const auto* at = static_cast<const unsigned char*>(bytes);
@@ -62,7 +62,7 @@ class ContentHash {
   Block lanes_{{kPrime1 + kPrime2, kPrime2, kPrime3, 0 - kPrime1}};
 };
 
-// Each binding below names every field: one more in the struct does not compile until it is here, too.
+// Each binding below names every field: a new field of the struct does not compile before it is added here.
 void add(ContentHash& hash, const ResourceVector& amounts) {
   const auto& [slots, cpu, gpu, memory, device_memory, named] = amounts;
   for (const std::int64_t amount : {slots.value(), cpu.value(), gpu.value(), memory.value(), device_memory.value()})

@@ -1,4 +1,4 @@
-// The name of a graph by its content.
+// The hash that names a graph by its content.
 #pragma once
 
 #include <compare>
@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// 128 bits that two different graphs share only by a chance of 2^-128. No seal: whoever builds a graph with care can
-/// make two that collide; but who may submit graphs may run programs anyway.
+/// A hash of 128 bits: two different graphs share one only by a chance of 2^-128. Not cryptographic: a user can build
+/// two graphs that collide, but the right to submit graphs includes the right to run programs anyway.
 struct GraphHash {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -20,15 +20,14 @@ struct GraphHash {
   friend auto operator<=>(const GraphHash&, const GraphHash&) = default;
 };
 
-/// Of everything that a graph says. A column that says nothing counts like one that is left out, so that a graph has
-/// the same hash before it is cut into chunks and when it has been put together. Always valid. Cost: about 0.2 ns for
-/// each byte.
+/// The hash of all content of a graph. An empty column counts like one that is left out, so that a graph has the same
+/// hash before it is cut into chunks and after it is put together. Always valid. Cost: about 0.2 ns for each byte.
 GraphHash content_hash(const Graph& graph);
 
-/// 32 digits.
+/// 32 hexadecimal digits.
 std::string to_string(const GraphHash& hash);
 
-/// Of the hash itself, for tables.
+/// The hash of the hash, for tables.
 constexpr std::uint64_t hash_of(const GraphHash& hash) { return hash.low; }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// How processes introduce themselves.
+// The introduction of a process to its peer.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct Hello {
   std::string host;
   std::uint64_t process_id = 0;
   Incarnation incarnation;            ///< Of the sender.
-  Incarnation peer;                   ///< The supervisor's incarnation that it was linked to before; none at first.
-  std::uint64_t received_through = 0; ///< Link sequence that it has from that life.
+  Incarnation peer;                   ///< The supervisor's incarnation of the previous link; none at first.
+  std::uint64_t received_through = 0;  ///< Last link sequence number received from that incarnation.
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -46,18 +46,19 @@ struct Welcome {
   std::uint16_t minor = kProtocolMinor;
   std::string software_version{kSoftwareVersion};
   Incarnation incarnation;
-  bool resumed = false;               ///< The link goes on where it stood; false: it starts anew at sequence 1.
+  bool resumed = false;  ///< The link continues where it stood; false: it begins anew at sequence 1.
   std::uint64_t received_through = 0;
-  Duration heartbeat{0};              ///< How often the supervisor wants to hear from an idle peer.
-  std::uint64_t state = 0;            ///< Names what it keeps on disk, the same in all lives that go on from it; 0: nothing.
-  std::uint64_t life = 0;             ///< Its term: grows with each life.
-  /// Another one does not go on from where the state was left: it was restored, salvaged or cut. Of two lives only the
-  /// later one of the same branch takes over what the other has begun. 0: the supervisor does not say.
+  Duration heartbeat{0};  ///< Interval of heartbeats that the supervisor wants from an idle peer.
+  /// Names the state on its disk, the same in all incarnations that continue from it; 0: no state.
+  std::uint64_t state = 0;
+  std::uint64_t life = 0;  ///< Its term: grows with each incarnation.
+  /// Renewed when the state was restored, salvaged or cut, and so may lack what was begun. Of two incarnations only the
+  /// later one of the same branch takes over what the other has begun. 0: unknown.
   std::uint64_t branch = 0;
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-/// The answer to a `Hello` that is not accepted; the connection is closed after it.
+/// The answer to a refused `Hello`; the connection is closed after it.
 struct Refusal {
   Error error;
   friend bool operator==(const Refusal&, const Refusal&) = default;
@@ -76,35 +77,36 @@ struct BandDescription {
   friend bool operator==(const BandDescription&, const BandDescription&) = default;
 };
 
-/// A native operator took its whole worker down with it: said by the next life of that process.
+/// A native operator has ended its whole worker: reported by the next incarnation of that process.
 struct OperatorCrash {
   Incarnation life;   ///< Of the worker that died.
-  SubtaskId subtask;  ///< Who is to blame. Whatever else ran there is not.
+  SubtaskId subtask;  ///< The subtask to blame. All others that ran there are not charged.
   Attempt attempt;
   std::int32_t signal = 0;
   std::string message;  ///< For people.
   friend bool operator==(const OperatorCrash&, const OperatorCrash&) = default;
 };
 
-/// The first message of a worker on a new link: what it is.
+/// The first message of a worker on a new link: its description.
 struct Register {
   std::string name;
   std::string host;
   std::string data_address;        ///< `host:port` where others fetch data; empty when embedded.
   std::vector<BandDescription> bands;
-  std::vector<std::string> operators;  ///< Native operators that it offers.
-  /// It goes on from an earlier life of the supervisor: the reports that this one may not have and `WorkerClaim`s follow.
+  std::vector<std::string> operators;  ///< Native operators of this worker.
+  /// Continues from an earlier term of the supervisor: the reports that this term may not have and `WorkerClaim`s
+  /// follow.
   bool reclaims = false;
-  bool shared_storage = false;     ///< It reads and writes checkpoints.
-  Bytes store_bytes_max;           ///< What its store may hold in memory; 0: it does not say.
-  bool log_questions = false;      ///< It understands `LogQuestion`; one of protocol 1.0 does not.
-  bool barriers = false;           ///< It reserves slots for a gang and answers; one of protocol 1.1 does not.
-  std::optional<OperatorCrash> crash;  ///< Why this process had to begin another life.
-  std::vector<std::string> labels;     ///< What jobs and projects may limit themselves to.
+  bool shared_storage = false;         ///< The worker reads and writes checkpoints.
+  Bytes store_bytes_max;               ///< Memory limit of its store; 0: unknown.
+  bool log_questions = false;          ///< The worker understands `LogQuestion`; protocol 1.0 does not.
+  bool barriers = false;               ///< The worker reserves slots for a gang and answers; protocol 1.1 does not.
+  std::optional<OperatorCrash> crash;  ///< The crash that ended the previous incarnation of this process.
+  std::vector<std::string> labels;     ///< Jobs and projects may limit themselves to workers with a label.
   friend bool operator==(const Register&, const Register&) = default;
 };
 
-/// The answer: who the worker is from now on.
+/// The answer: the number of the worker from now on.
 struct RegisterReply {
   WorkerId worker;
   friend bool operator==(const RegisterReply&, const RegisterReply&) = default;

@@ -1,4 +1,4 @@
-// The words for what a job is for, wherever people write or read them.
+// The words for the purpose of a job, for reading and printing.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Labels of workers, and to which of them jobs and projects limit themselves.
+// Labels of workers, and the limits of jobs and projects to workers with a label.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,28 @@ namespace penstock {
 struct JobPolicy;
 struct PolicyConfig;
 
-/// Labels of one worker, or in one limit; more are refused.
+/// The most labels of one worker, or in one limit; more are refused.
 inline constexpr std::size_t kLabelsMax = 64;
 
-/// Only workers with one of these labels.
+/// Limits a job to workers with one of these labels.
 struct LabelLimit {
   std::string whose;  ///< `it` for the job itself, else as in `project 'vision'`.
   std::vector<std::string> labels;
   friend bool operator==(const LabelLimit&, const LabelLimit&) = default;
 };
 
-/// Those of the job and of its project, with the departments above it, for jobs of its kind. Where no policy is in force
-/// projects are not known. Spec: policy-runai 7.
+/// The limits of the job, of its project and of the departments above it, for jobs of its kind. Without a policy in
+/// force projects are unknown. Spec: policy-runai 7.
 std::vector<LabelLimit> label_limits_of(const PolicyConfig& config, const JobPolicy& wishes);
 
-/// All limits at once: what they leave is what each of them leaves.
+/// Whether a worker with `labels` satisfies every limit.
 bool allow(const std::vector<LabelLimit>& limits, const std::vector<std::string>& labels);
 
 /// `it runs on 'a100' only, and project 'vision' on 't4' or 'v100'`.
 std::string text_of(const std::vector<LabelLimit>& limits);
 
-/// Each a word of 1 to 255 bytes, once, and not too many. Error: InvalidArgument or LimitExceeded, about `subject`.
+/// Checks that each label is a word of 1 to 255 bytes, occurs once, and that there are not too many. Error:
+/// InvalidArgument or LimitExceeded, about `subject`.
 Result<void> check_labels(const std::string& subject, const std::vector<std::string>& labels);
 
 }  // namespace penstock

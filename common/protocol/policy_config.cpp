@@ -42,7 +42,7 @@ Result<void> check_names(const char* kind, const std::vector<Entry>& entries) {
   return {};
 }
 
-/// Follows parents upwards; a way longer than there are entries goes round in a circle.
+/// Follows parents upwards; a path with more steps than there are entries is a circle.
 template <class Entry>
 Result<void> check_tree(const char* kind, const std::vector<Entry>& entries, std::string Entry::*parent) {
   for (const Entry& entry : entries) {
@@ -115,7 +115,7 @@ Result<void> check_departments(const PolicyConfig& config) {
   return {};
 }
 
-/// What a department is guaranteed bounds what its parts get together, so that each may count on less than it says.
+/// The guarantee of a department bounds that of its parts together, so each part may get less than its own.
 void warn_of_parts(const PolicyConfig& config, Guarantee of, const char* unit, std::vector<std::string>& warnings) {
   for (const ProjectConfig& department : config.projects) {
     if (!department.is_department) continue;
@@ -129,7 +129,7 @@ void warn_of_parts(const PolicyConfig& config, Guarantee of, const char* unit, s
   }
 }
 
-/// A part gets no more than its department may have, whatever it is guaranteed.
+/// A part gets no more than the limit of its department, whatever its guarantee.
 void warn_of_caps(const PolicyConfig& config, std::vector<std::string>& warnings) {
   for (const ProjectConfig& part : config.projects) {
     const std::int64_t above = part.department.empty() ? -1 : find_project(config, part.department);
@@ -146,7 +146,7 @@ void warn_of_caps(const PolicyConfig& config, std::vector<std::string>& warnings
   }
 }
 
-/// What is written and does nothing is perhaps meant to be elsewhere.
+/// A setting without effect is perhaps meant to be elsewhere.
 void warn_of_no_effect(const PolicyConfig& config, std::vector<std::string>& warnings) {
   const bool any = !config.projects.empty() || !config.accounts.empty() || !config.qos.empty() ||
                    !config.queues.empty() || !config.users.empty();
@@ -191,7 +191,7 @@ Result<void> check_pools(const PolicyConfig& config) {
     rest = pool.name;
   }
   if (rest.empty() && config.in_force())
-    return Error{ErrorCode::InvalidArgument, "the pools", "leave workers that none of them names to nobody",
+    return Error{ErrorCode::InvalidArgument, "the pools", "name workers but leave no pool for the others",
                  "leave `workers` out of one [[policy.pool]]"};
   return {};
 }

@@ -1,4 +1,4 @@
-// How the cluster is divided: pools, departments, projects and accounts, as the configuration says it.
+// The configuration of policy: pools, departments, projects and accounts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-/// As a weight: not said.
+/// As a weight: not set.
 inline constexpr std::int64_t kNoWeight = -1;
 
 inline constexpr Bytes kUnboundedBytes{kUnbounded};
@@ -29,21 +29,21 @@ struct PoolConfig {
   std::string name;
   std::string preset = "fair_share";   ///< Named combination of parts; see docs/policy.md.
   std::vector<std::string> workers;    ///< Names, or patterns with `*`; empty: all that no other pool names.
-  /// Whether running subtasks are taken back, not only slots as they become free; not said: as its parts have it.
+  /// Whether running subtasks are preempted, or only free slots are given; not set: as its parts have it.
   std::optional<bool> preemption;
   std::int64_t reserve_depth = 1;  ///< Backfill: blocked jobs with a reserved start before others may pass.
-  Duration time_limit = std::chrono::hours{24};  ///< Backfill: how long a job is taken to run; > 0.
-  Duration overrun = std::chrono::seconds{60};   ///< Backfill: how much longer one that is past that; > 0.
+  Duration time_limit = std::chrono::hours{24};  ///< Backfill: the assumed run time of a job; > 0.
+  Duration overrun = std::chrono::seconds{60};   ///< Backfill: the assumed rest of a job beyond that; > 0.
   FactorConfig factors{};
-  // Its parts in words; empty or not said: as its preset has it. What goes together: `policy::choose_parts`.
+  // The parts of the pool by name; empty or not set: as the preset has it. Valid combinations: `policy::choose_parts`.
   std::string ordering;
   std::string sharing;
   std::string backfill;
   std::string fitting;
   std::optional<bool> reclaim;
   std::optional<bool> consolidation;
-  /// How priorities of jobs are written: "any" (or empty), any whole number, larger first; "1-99", smaller first, and
-  /// who says none has `default_priority`. Spec: policy-determined 5.1.
+  /// How priorities of jobs are written: "any" (or empty), any whole number, larger first; "1-99", smaller first, and a
+  /// job without one has `default_priority`. Spec: policy-determined 5.1.
   std::string priorities;
   std::int64_t default_priority = kPriorityDefault;
 
@@ -56,29 +56,29 @@ struct ProjectConfig {
   std::string name;
   std::string department;              ///< Empty: none.
   bool is_department = false;
-  std::vector<std::string> pools;      ///< Of its jobs that name none, by preference; empty: the default pool.
-  std::int64_t weight = kNoWeight;  ///< Thousandths; 0: nothing beyond its guarantee is its due. See `weights_beyond`.
-  std::int64_t priority = 100;         ///< In dividing what lies idle beyond all guarantees; larger first.
+  std::vector<std::string> pools;      ///< Of jobs that name none, by preference; empty: the default pool.
+  std::int64_t weight = kNoWeight;     ///< Thousandths; 0: nothing beyond its guarantee. See `weights_beyond`.
+  std::int64_t priority = 100;         ///< In dividing idle slots beyond all guarantees; larger first.
   std::int64_t guaranteed_slots = 0;   ///< Of CPU bands.
   std::int64_t slots_max = kUnbounded;
   std::int64_t guaranteed_gpu_slots = 0;  ///< Of device bands.
   std::int64_t gpu_slots_max = kUnbounded;
-  Bytes guaranteed_memory;  ///< Of CPU bands. Who has none where others have is guaranteed none.
+  Bytes guaranteed_memory;  ///< Of CPU bands. None set while other projects have one: nothing is guaranteed.
   Bytes memory_max = kUnboundedBytes;
-  /// Where quotas count: its jobs hold slots for so long before more important ones of their project, or those of
-  /// others, take them back. Not said: as its department has it; else at once. Spec: policy-runai 12.
+  /// Where quotas count: the least time for which its jobs hold slots before more important jobs of their project, or
+  /// of others, take them back. Not set: as its department has it; else at once. Spec: policy-runai 12.
   std::optional<Duration> preempt_min_runtime;
   std::optional<Duration> reclaim_min_runtime;
-  // Its jobs run on workers that have one of these; empty: on any. Inference counts as interactive.
+  // Its jobs run on workers with one of these; empty: on any. Inference counts as interactive.
   std::vector<std::string> training_labels;
   std::vector<std::string> interactive_labels;
   friend bool operator==(const ProjectConfig&, const ProjectConfig&) = default;
 };
 
-/// A node of the tree whose usage is charged.
+/// A node of the account tree, charged with the use of its jobs.
 struct AccountConfig {
   std::string name;
-  std::string parent;                  ///< Empty: it stands at the top.
+  std::string parent;  ///< Empty: at the top.
   std::int64_t shares = 1;
   JobLimits limits{};  ///< Of all jobs charged to it or below.
   friend bool operator==(const AccountConfig&, const AccountConfig&) = default;
@@ -108,49 +108,50 @@ struct PolicyConfig {
   friend bool operator==(const PolicyConfig&, const PolicyConfig&) = default;
 };
 
-/// Largest weight, share or amount that is believed.
+/// Largest weight, share or amount that is accepted.
 inline constexpr std::int64_t kPolicyAmountMax = 1'000'000'000;
 inline constexpr Duration kMinRuntimeMax = std::chrono::hours{24 * 3650};
 inline constexpr Bytes kPolicyMemoryMax{std::int64_t{1} << 48U};
-/// Pools, projects and accounts, each; more are refused.
+/// The most pools, projects and accounts, each; more are refused.
 inline constexpr std::size_t kPolicyEntriesMax = 10'000;
-/// Pools that one job or project lists; more are refused.
+/// The most pools that one job or project lists; more are refused.
 inline constexpr std::size_t kPoolsListedMax = 64;
 
-/// Whether all of it can be: names that are there, once, no circles, no negative amount, no guarantee above a
-/// limit. Presets are for whoever knows them. Error: InvalidArgument, whose subject names the entry.
+/// Checks that names exist and are unique, that there are no circles, no negative amounts and no guarantees above a
+/// limit. Presets are checked elsewhere. Error: InvalidArgument, with the entry as subject.
 Result<void> check_policy(const PolicyConfig& config);
 
-/// That a list of pools is not too long and names none twice. Error: about `subject`.
+/// Checks that a list of pools is not too long and names none twice. Error: about `subject`.
 Result<void> check_pool_names(const std::string& subject, const std::vector<std::string>& pools);
 
-/// That a priority means the same in all of these pools, as far as they are there. Error: about `subject`.
+/// Checks that a priority means the same in all of these pools that exist. Error: about `subject`.
 Result<void> check_one_scale(const PolicyConfig& config, const std::string& subject,
                              const std::vector<std::string>& pools);
 
-/// What a project may be guaranteed: slots of CPU bands, slots of device bands, memory of CPU bands.
+/// A resource that a project may be guaranteed: slots of CPU bands, slots of device bands, memory of CPU bands.
 enum class Guarantee : std::uint8_t { Slots, GpuSlots, Memory };
 
-/// How much; of memory, bytes.
+/// The guaranteed amount; of memory, bytes.
 std::int64_t guaranteed(const ProjectConfig& project, Guarantee of);
 
-/// What operators may set of a project: a guarantee, or its weight. Written to disk as a number: only add.
+/// A setting of a project that operators may change: a guarantee, or its weight. Written to disk as a number: only add.
 enum class ProjectSetting : std::uint8_t { Slots, GpuSlots, Memory, Weight };
 inline constexpr std::uint8_t kProjectSettings = 4;
 
-/// As `ProjectConfig` counts it. The caller checks what comes of it.
+/// Sets the amount in the units of `ProjectConfig`. The caller checks the result.
 void set(ProjectConfig& project, ProjectSetting what, std::int64_t amount);
 std::int64_t setting_of(const ProjectConfig& project, ProjectSetting what);
 
-/// What can be, and is probably not meant: each names the entry and the numbers. REQUIRES: `check_policy` accepts it.
+/// Valid settings that are probably mistakes: each text names the entry and the numbers. REQUIRES: `check_policy`
+/// accepts it.
 std::vector<std::string> policy_warnings(const PolicyConfig& config);
 
 /// Position in `config.projects` or `accounts`; -1 if there is none.
 std::int64_t find_project(const PolicyConfig& config, const std::string& name);
 std::int64_t find_account(const PolicyConfig& config, const std::string& name);
 std::int64_t find_pool(const PolicyConfig& config, const std::string& name);
-/// The pool that a worker of that name belongs to: the first whose patterns match, else the one without patterns; -1 if
-/// there is none.
+/// The pool of a worker with that name: the first with a matching pattern, else the one without patterns; -1 if there
+/// is none.
 std::int64_t pool_of_worker(const PolicyConfig& config, const std::string& worker);
 
 }  // namespace penstock

@@ -50,7 +50,7 @@ Result<void> check_within(const std::string& subject, const char* what, std::int
                  "it must be from 0 to " + std::to_string(most));
 }
 
-/// A job that may never be submitted, or never begin, is better refused by the access to its queue.
+/// For a job that may never be submitted, or never begin, the access to its queue should be denied instead.
 Result<void> check_limits(const std::string& subject, const JobLimits& limits) {
   for (const auto& [what, limit] : {std::pair{"active_jobs_max", limits.active_jobs_max},
                                     {"running_jobs_max", limits.running_jobs_max},
@@ -154,7 +154,7 @@ Result<void> check_rules(const PolicyConfig& config) {
     PENSTOCK_TRY(check_accounts(config, subject, level.accounts));
     PENSTOCK_TRY(check_limits(subject, level.limits));
     if (level.open && !(level.users.empty() && level.accounts.empty()))
-      return mistake(subject, "is open to everybody, and yet to some", "leave out one of them");
+      return mistake(subject, "is open to everybody and also names users or accounts", "leave out one of them");
   }
   for (const QueueConfig& queue : config.queues) {
     const std::string subject = "queue '" + queue.name + "'";
@@ -217,7 +217,7 @@ Result<void> check_queue(const PolicyConfig& config, const std::string& user, co
 
 const QosConfig& qos_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes) {
   const QosConfig* level = find_qos(config, wishes.qos);
-  // Most levels are open: then nobody looks for an account.
+  // Most levels are open: then no account is searched.
   const bool has = level != nullptr &&
                    (level->open || is_granted(config, *level, user, charged_account(config, user, wishes.account)));
   return has ? *level : *find_qos(config, {});
@@ -228,7 +228,7 @@ std::vector<LimitedBy> limits_of(const PolicyConfig& config, const std::string& 
   const auto add = [&](std::string whom, const JobLimits& limits) {
     if (limits.any()) all.push_back({std::move(whom), limits});
   };
-  // The same user in two accounts is counted in each by itself. Spec: policy-flux 8.
+  // The same user in two accounts is counted separately. Spec: policy-flux 8.
   const std::int64_t charged = charged_account(config, user, wishes.account);
   const bool elsewhere = charged >= 0 && config.accounts[static_cast<std::size_t>(charged)].name != user;
   const std::string one =

@@ -1,4 +1,4 @@
-// Who comes how far ahead by rules of the site, and what users may have at once: levels of service, queues, limits.
+// Rules of the site for the order of jobs and the limits of users: levels of service, queues, limits.
 #pragma once
 
 #include <array>
@@ -12,30 +12,31 @@
 
 namespace penstock {
 
-/// As an amount: without bound.
+/// As an amount: unlimited.
 inline constexpr std::int64_t kUnbounded = -1;
 
-/// What the jobs of one user, or of an account with all below it, may have together; each is lifted on its own.
+/// Limits of the jobs of one user, or of an account with all below it, together; each can be lifted on its own.
 struct JobLimits {
-  std::int64_t active_jobs_max = kUnbounded;   ///< That have not ended; one more is refused.
-  std::int64_t running_jobs_max = kUnbounded;  ///< That have begun; one more waits.
-  std::int64_t waiting_jobs_max = kUnbounded;  ///< That wait for slots to begin; one more is not looked at yet.
-  std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; what is more waits.
+  std::int64_t active_jobs_max = kUnbounded;   ///< Jobs that have not ended; one more is refused.
+  std::int64_t running_jobs_max = kUnbounded;  ///< Jobs that have begun; one more waits.
+  /// Jobs that wait for slots to begin; policy does not consider one more yet.
+  std::int64_t waiting_jobs_max = kUnbounded;
+  std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; requests beyond it wait.
   std::int64_t gpu_slots_max = kUnbounded;     ///< Of device bands.
   friend bool operator==(const JobLimits&, const JobLimits&) = default;
 
   bool any() const { return *this != JobLimits{}; }
 };
 
-/// A level of service. `expedite`, `normal` and `standby` are there unless the configuration says them otherwise.
+/// A level of service. `expedite`, `normal` and `standby` exist unless the configuration redefines them.
 struct QosConfig {
   std::string name;
   std::int64_t factor = 500;  ///< Thousandths, up to 1000.
-  bool open = true;           ///< For everybody; else for these:
+  bool open = true;           ///< Anyone may use it; otherwise these may:
   std::vector<std::string> users{};
   std::vector<std::string> accounts{};  ///< And those below them.
-  bool exempt = false;                  ///< Limits of slots do not hold, as those of `standby` do not.
-  std::int64_t usage_factor = 1000;     ///< Thousandths: so much of what its jobs use is charged.
+  bool exempt = false;                  ///< Limits of slots do not apply, like those of `standby`.
+  std::int64_t usage_factor = 1000;     ///< Thousandths: this part of the use of its jobs is charged.
   JobLimits limits{};                   ///< Of each user at this level.
   friend bool operator==(const QosConfig&, const QosConfig&) = default;
 };
@@ -43,34 +44,34 @@ struct QosConfig {
 /// A named queue, to which jobs are submitted.
 struct QueueConfig {
   std::string name;
-  std::int64_t priority = 0;            ///< Its factor is this of the largest one.
-  std::vector<std::string> users{};     ///< With `accounts`: who may use it; both empty: everybody.
+  std::int64_t priority = 0;            ///< Its factor is this divided by the largest one.
+  std::vector<std::string> users{};     ///< With `accounts`: the allowed users; both empty: everybody.
   std::vector<std::string> accounts{};  ///< And those below them.
   JobLimits limits{};                   ///< Of each user in this queue.
-  /// Backfill: how long its jobs are taken to run; 0: as their pool says.
+  /// Backfill: the assumed run time of its jobs; 0: as their pool says.
   Duration time_limit{0};
   friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
 };
 
-/// Somebody who submits jobs, as they say it: their owner.
+/// A user by the name that jobs give as their owner.
 struct UserConfig {
   std::string name;
   JobLimits limits{};
   friend bool operator==(const UserConfig&, const UserConfig&) = default;
 };
 
-/// What the use of accounts is counted in. Weights in thousandths, up to 1,000,000. Spec: policy-flux 6.
+/// Weights of resources in the use of accounts, in thousandths, up to 1,000,000. Spec: policy-flux 6.
 struct UsageConfig {
   std::int64_t cpu = 1000;      ///< Of a slot of a CPU band, for a second;
   std::int64_t gpu = 1000;      ///< of a device band;
-  std::int64_t memory = 0;      ///< of a GiB of memory that is asked for.
-  std::string billing = "sum";  ///< `sum`, or `max`: of each run only what weighs most counts.
+  std::int64_t memory = 0;      ///< of a GiB of requested memory.
+  std::string billing = "sum";  ///< `sum`, or `max`: of each run only the largest term counts.
   friend bool operator==(const UsageConfig&, const UsageConfig&) = default;
 };
 inline constexpr std::array<const char*, 2> kBillingWords{"sum", "max"};
 inline constexpr std::int64_t kUsageWeightMax = 1'000'000;
 
-/// How the multi-factor sum of a pool is made. Weights are in priority points for a factor of 1.
+/// The weights of a pool's multi-factor sum. Weights are in priority points for a factor of 1.
 struct FactorConfig {
   std::int64_t wait = 10'000;
   std::int64_t fair_share = 100'000;
@@ -78,10 +79,10 @@ struct FactorConfig {
   std::int64_t queue = 10'000;
   std::int64_t size = 1'000;
   std::int64_t user = 1'000;
-  Duration wait_max = std::chrono::hours{24 * 7};  ///< From then on the wait factor is 1; > 0.
+  Duration wait_max = std::chrono::hours{24 * 7};  ///< The wait factor is 1 from then on; > 0.
   std::string size_favor = "large";                ///< `large` or `small`.
   std::string fair_share_factor = "balanced";      ///< One of `fair_share_factor_words`.
-  std::int64_t lambda = 500;  ///< `balanced`: thousandths of the own use against that of the account it is in.
+  std::int64_t lambda = 500;  ///< `balanced`: thousandths of the own use against that of its account.
   friend bool operator==(const FactorConfig&, const FactorConfig&) = default;
 };
 inline constexpr std::array<const char*, 2> kSizeFavorWords{"large", "small"};
@@ -91,28 +92,28 @@ inline constexpr std::array<const char*, 5> kFairShareFactorWords{"balanced", "c
 struct JobPolicy;
 struct PolicyConfig;
 
-/// Whether levels, queues, users, limits and factors can be. Error: InvalidArgument, whose subject names the entry.
+/// Checks levels, queues, users, limits and factors. Error: InvalidArgument, with the entry as subject.
 Result<void> check_rules(const PolicyConfig& config);
 
-/// As configured, else as it is by itself; empty is `normal`. Null: there is none of that name.
+/// As configured, else the built-in one; empty is `normal`. Null: there is none of that name.
 const QosConfig* find_qos(const PolicyConfig& config, const std::string& name);
 /// Null: there is none.
 const QueueConfig* find_queue(const PolicyConfig& config, const std::string& name);
 
-/// The account that a job of this user is charged to, by its position; -1: none.
+/// The position of the account that is charged with the jobs of this user; -1: none.
 std::int64_t charged_account(const PolicyConfig& config, const std::string& user, const std::string& account);
-/// Whether it is one of `accounts` or below one. `account` may be -1.
+/// Whether the account is one of `accounts` or below one. `account` may be -1.
 bool is_below(const PolicyConfig& config, std::int64_t account, const std::vector<std::string>& accounts);
 
 /// Whether a job may have the level of service and the queue that it names. Errors: NotFound, InvalidArgument, which
-/// name those that it may have.
+/// list the allowed ones.
 Result<void> check_qos(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 Result<void> check_queue(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 
-/// The level that it has now: `normal` once it may not have that which it names. Spec: policy-flux 7.
+/// The present level of a job: `normal` if it is no longer allowed to have the one that it names. Spec: policy-flux 7.
 const QosConfig& qos_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
-/// A limit that holds for a job, and whose it is: `user 'ada'`, `account 'lab'`, `user 'ada' at qos 'normal'`. Those
-/// with the same words are counted together.
+/// A limit that applies to a job, and its owner: `user 'ada'`, `account 'lab'`, `user 'ada' at qos 'normal'`. Limits
+/// with the same owner text are counted together.
 struct LimitedBy {
   std::string whom;
   JobLimits limits{};
@@ -120,7 +121,7 @@ struct LimitedBy {
 };
 std::vector<LimitedBy> limits_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 
-/// From 0 to 1, of the queue; 0: it is in none, or nobody may say which is first.
+/// The factor of a queue, from 0 to 1; 0: no queue, or no queue has a priority.
 double queue_factor(const PolicyConfig& config, const std::string& queue);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What a worker says about attempts, in order.
+// Messages from a worker about attempts, in order.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,34 @@
 
 namespace penstock {
 
-/// How an attempt stands. DO NOT RENUMBER (wire).
+/// The state of an attempt in a report. DO NOT RENUMBER (wire).
 enum class Outcome : std::uint8_t {
-  Started = 0,    ///< Not an end: it has been running for a while. Short attempts never say it.
+  Started = 0,  ///< Not an end: it has been running for a while. Short attempts never report it.
   Succeeded = 1,
   Failed = 2,
   Cancelled = 3,
-  Returned = 4,   ///< Given back unstarted; it may be assigned elsewhere.
+  Returned = 4,  ///< Given back unstarted; it may be assigned again.
 };
 
-/// How a successful attempt came to its slot, and why it was not forwarded. DO NOT RENUMBER (wire).
+/// The way of a successful attempt to its slot, or why it was not forwarded. DO NOT RENUMBER (wire).
 enum class ForwardResult : std::uint8_t {
-  NotCached = 0,     ///< It arrived ready to run: not a successor here.
-  Hit = 1,           ///< Started without asking.
+  NotCached = 0,  ///< Arrived ready to run: not a cached successor.
+  Hit = 1,        ///< Started without asking.
   InputRemote = 2,
   InputSpilled = 3,
   Quota = 4,
-  Lease = 5,         ///< Its lease was revoked before its inputs were complete.
+  Lease = 5,  ///< Its lease was revoked before its inputs were complete.
 };
 
 static_assert(static_cast<std::size_t>(ForwardResult::Lease) + 1 == WorkerCounters::kForwardResults);
 
-/// The latest word about one attempt. It owns the next `output_count` outputs of its batch, and the next failure if it
-/// failed.
+/// The latest state of one attempt. The report owns the next `output_count` outputs of its batch, and the next failure
+/// if it failed.
 struct AttemptReport {
   SubtaskIndex subtask;
   std::uint32_t run_us = 0;        ///< Time on the slot, saturated.
   Attempt attempt;
-  std::uint16_t output_count = 0;  ///< Outputs that hold bytes; empty ones are left out.
+  std::uint16_t output_count = 0;  ///< Outputs with bytes; empty ones are left out.
   Outcome outcome = Outcome::Succeeded;
   ForwardResult forward = ForwardResult::NotCached;
   BandIndex band;
@@ -56,7 +56,7 @@ struct OutputReport {
   friend bool operator==(const OutputReport&, const OutputReport&) = default;
 };
 
-/// When an attempt went through its worker, in microseconds of that worker's clock; only differences mean anything.
+/// Times of an attempt, in microseconds of its worker's clock; only differences mean anything.
 struct AttemptTrace {
   SubtaskIndex subtask;
   Attempt attempt;
@@ -75,12 +75,12 @@ struct JobReports {
   std::vector<AttemptReport> attempts;
   std::vector<OutputReport> outputs;
   std::vector<FailureDetail> failures;
-  std::vector<AttemptTrace> traces;  ///< Only of jobs that want them.
+  std::vector<AttemptTrace> traces;  ///< Only of traced jobs.
   JobIdentity identity{};
   friend bool operator==(const JobReports&, const JobReports&) = default;
 };
 
-/// How full a band is, for placement and for people.
+/// The load of a band, for placement and for people.
 struct BandLoad {
   BandIndex band;
   std::uint32_t cached = 0;     ///< Successors that wait for inputs.
@@ -101,7 +101,7 @@ struct ReplicaReport {
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 
-/// One ordered stream for each worker: no successor's result stands before its producers' results (spec worker 5).
+/// One ordered stream for each worker: a successor's result never precedes its producers' results (spec worker 5).
 struct ReportBatch {
   std::uint64_t number = 0;  ///< Counts the batches of this incarnation from 1; `ReportsApplied` answers it.
   std::vector<JobReports> jobs;
@@ -111,7 +111,7 @@ struct ReportBatch {
   friend bool operator==(const ReportBatch&, const ReportBatch&) = default;
 };
 
-/// The answer to a `Drain`, or the news that nothing is left to finish.
+/// The answer to a `Drain`, or the message that nothing is left to finish.
 struct DrainState {
   bool draining = false;
   bool empty = false;
@@ -128,27 +128,27 @@ struct ExplainAnswer {
 
 struct LogAnswer {
   std::uint64_t question = 0;
-  std::string lines;  ///< Each begins with its attempt; empty: nothing was written here.
+  std::string lines;  ///< Each line begins with its attempt; empty: nothing was written here.
   friend bool operator==(const LogAnswer&, const LogAnswer&) = default;
 };
 
-/// What a worker holds of a band for a gang at its barrier.
+/// The slots of a band that a worker holds for a gang at its barrier.
 struct BarrierAnswer {
   JobId job;
   BandIndex band;
   std::uint64_t barrier = 0;
-  MilliSlots held;  ///< All that was asked for; 0: it has been given back, because no word came in time.
+  MilliSlots held;  ///< All requested slots; 0: given back, because no message came in time.
   friend bool operator==(const BarrierAnswer&, const BarrierAnswer&) = default;
 };
 
-/// How far a claimed attempt has come. DO NOT RENUMBER (wire).
+/// The progress of a claimed attempt. DO NOT RENUMBER (wire).
 enum class ClaimedStage : std::uint8_t {
   Waiting = 0,  ///< For producers.
   Queued = 1,   ///< All its producers have finished.
   Running = 2,
 };
 
-/// An attempt that an earlier life of the supervisor has given to this worker and that has not ended.
+/// An attempt that an earlier term of the supervisor has given to this worker and that has not ended.
 struct ClaimedAttempt {
   SubtaskIndex subtask;
   Attempt attempt;
@@ -168,13 +168,13 @@ struct ClaimedDatum {
 struct ClaimedJob {
   JobId job;
   std::vector<ClaimedAttempt> attempts;
-  std::vector<ClaimedDatum> data;  ///< By producer and output; those of one producer are never parted.
+  std::vector<ClaimedDatum> data;  ///< By producer and output; those of one producer are never split.
   JobIdentity identity{};
   friend bool operator==(const ClaimedJob&, const ClaimedJob&) = default;
 };
 
-/// What a worker has from an earlier life of the supervisor; large claims come in several parts. Said after all reports
-/// that were not known to be applied have been said again.
+/// The attempts and data that a worker holds from an earlier term of the supervisor; large claims come in several
+/// parts. Sent after all reports that may not have been applied have been sent again.
 struct WorkerClaim {
   bool last = true;
   bool draining = false;

@@ -1,4 +1,4 @@
-// What a band has and what a subtask asks for.
+// The resources of a band and the request of a subtask.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct NamedAmount {
   friend bool operator==(const NamedAmount&, const NamedAmount&) = default;
 };
 
-/// A resource vector: what a band has, or what an attempt holds of it while it runs. All integers, never negative.
+/// A resource vector: the resources of a band, or those that an attempt holds while it runs. All integers, never
+/// negative.
 struct ResourceVector {
   MilliSlots slots;
   MilliCpu cpu;
@@ -27,13 +28,13 @@ struct ResourceVector {
   friend bool operator==(const ResourceVector&, const ResourceVector&) = default;
 };
 
-/// What a band is made of.
+/// The hardware of a band.
 enum class BandKind : std::uint8_t {
   Cpu = 0,  ///< The cores of one NUMA node.
   Gpu = 1,  ///< One GPU with the host's memory beside it.
 };
 
-/// Which bands a subtask must or would like to run on; an empty field allows any.
+/// The bands that a subtask requires or prefers; an empty field allows any.
 struct BandSelector {
   std::string worker;  ///< Name of the worker.
   std::string band;    ///< Name of the band on it, e.g. `numa-0`.

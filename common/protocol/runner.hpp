@@ -1,4 +1,4 @@
-// What a worker and a runner, its long-lived child process, say to each other.
+// Messages between a worker and a runner, its long-lived child process.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace penstock {
 inline constexpr std::uint16_t kRunnerMajor = 1;
 inline constexpr std::uint16_t kRunnerMinor = 2;
 
-/// The bytes of an input or output: in the message, or a memory segment that travels beside it. Views are borrowed from
-/// whoever made the message: the sender's data, or the bytes that were received.
+/// The bytes of an input or output: in the message, or in a memory segment that goes with it. Views are borrowed from
+/// the maker of the message: the sender's data, or the received bytes.
 struct RunnerDatum {
   static constexpr std::uint32_t kInline = ~std::uint32_t{0};
   std::string_view bytes;
@@ -28,7 +28,7 @@ struct RunnerDatum {
   friend bool operator==(const RunnerDatum&, const RunnerDatum&) = default;
 };
 
-/// What many runs share: a function, an operator.
+/// Content that many runs share: a function, an operator.
 struct RunnerProgram {
   std::uint64_t hash = 0;
   std::string_view content;
@@ -36,7 +36,7 @@ struct RunnerProgram {
 };
 
 struct RunnerRun {
-  std::uint64_t ticket = 0;   ///< Given back with the end.
+  std::uint64_t ticket = 0;   ///< Returned with the end.
   std::uint64_t program = 0;  ///< Its hash.
   SubtaskId id;
   Attempt attempt;
@@ -48,7 +48,7 @@ struct RunnerRun {
 };
 
 struct ToRunner {
-  std::vector<RunnerProgram> programs;  ///< That the child does not have yet.
+  std::vector<RunnerProgram> programs;  ///< Programs that the child does not have yet.
   std::vector<RunnerRun> runs;
   std::vector<std::uint64_t> forgotten;
   friend bool operator==(const ToRunner&, const ToRunner&) = default;
@@ -71,13 +71,13 @@ struct RunnerOutput {
 struct RunnerEnd {
   std::uint64_t ticket = 0;
   bool succeeded = true;
-  bool interrupted = false;  ///< It was stopped by a signal.
+  bool interrupted = false;  ///< A signal stopped it.
   std::uint64_t run_ns = 0;
   std::vector<RunnerOutput> outputs;
   std::string_view message;      ///< Of a failure: one line for people.
   std::string_view detail;       ///< Of a failure: for the engine that wrote the program.
-  std::uint64_t peak_bytes = 0;  ///< Resident while it ran, at most; 0: unknown.
-  std::optional<ErrorCode> code;  ///< Of a failure: why, if that decides where it may be tried again.
+  std::uint64_t peak_bytes = 0;  ///< Peak of resident memory during the run; 0: unknown.
+  std::optional<ErrorCode> code;  ///< Of a failure: the reason, if it decides where to try again.
   friend bool operator==(const RunnerEnd&, const RunnerEnd&) = default;
 };
 

@@ -1,4 +1,4 @@
-// What a worker's core counts.
+// The counters of a worker's core.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-/// Plain counts of what happened in a worker's life; operators read them (`penstock counters WORKER`).
+/// Plain counts of events in a worker's incarnation, for operators (`penstock counters WORKER`).
 struct WorkerCounters {
   static constexpr std::size_t kForwardResults = 6;
 
@@ -20,11 +20,12 @@ struct WorkerCounters {
   std::uint64_t forward_hits = 0;
   std::uint64_t forward_misses[kForwardResults] = {};  ///< By `ForwardResult`.
   std::uint64_t fetches = 0;
-  std::uint64_t demoted = 0;    ///< Ready ones that went back to the prepare queue, for one that needs what they hold.
+  /// Ready attempts sent back to the prepare queue, so that another one gets what they held.
+  std::uint64_t demoted = 0;
   std::uint64_t exclusive = 0;  ///< Grants of more memory than the band has, given alone.
   std::uint64_t relief_steps = 0;
   std::uint64_t grown = 0;       ///< Grants of memory that had to grow while their run went on.
-  std::uint64_t spills = 0;      ///< Data that were ordered to disk.
+  std::uint64_t spills = 0;      ///< Data ordered to disk.
   std::uint64_t room_waits = 0;  ///< Outputs that waited for room in the store.
   friend bool operator==(const WorkerCounters&, const WorkerCounters&) = default;
 };

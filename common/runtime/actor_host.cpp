@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-/// CAF wants a clock for its timeouts; ours are `LoopTimer`s.
+/// CAF requires a clock for its timeouts; this process uses `LoopTimer`s.
 class NoClock final : public caf::actor_clock {
  public:
   void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value, std::uint64_t) override {}
@@ -30,13 +30,13 @@ class NoClock final : public caf::actor_clock {
   void cancel_all() override {}
 };
 
-/// A CAF scheduler whose one worker is a `Loop`. (tidy: foreign-file scheduler)
+/// A CAF scheduler with a `Loop` as its one worker. (tidy: foreign-file scheduler)
 class LoopScheduler final : public caf::scheduler::abstract_coordinator {
  public:
   LoopScheduler(caf::actor_system& system, Loop& loop) : abstract_coordinator(system), loop_(loop), unit_(system, *this) {}
 
   void start() override {
-    // Not the base's: it would spawn a printer actor on a thread of its own.
+    // Replaces the base's, which would spawn a printer actor on a thread of its own.
     loop_.set_worker([this] { return run_one(); });
   }
   void stop() override {
@@ -75,7 +75,7 @@ class LoopScheduler final : public caf::scheduler::abstract_coordinator {
    private:
     LoopScheduler& scheduler_;
   };
-  /// Then the others, and the sockets, have their turn.
+  /// After so many messages sockets and timers have their turn.
   static constexpr std::size_t kMessagesInARow = 50;
 
   Loop& loop_;
@@ -89,8 +89,8 @@ class LoopScheduler final : public caf::scheduler::abstract_coordinator {
 struct ActorHost::State {
   explicit State(Loop& event_loop) : loop(event_loop), config(configure(event_loop)), system(*config) {}
 
-  // CAF waits for the last actor before it stops its scheduler; on this thread that would be for ever. The last one may
-  // end on another thread, which does not wake this one.
+  // CAF waits for the last actor before it stops its scheduler; on this thread that would be for ever. The last actor
+  // may end on another thread, which does not wake this one.
   ~State() {
     while (system.registry().running() > 0)
       if (!loop.turn()) loop.io().run_one_for(kLookEvery);

@@ -1,4 +1,4 @@
-// CAF on our loop: the actor system of a process.
+// CAF on the loop: the actor system of a process.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class ActorHost {
   std::unique_ptr<State> state_;
 };
 
-/// Tells an actor to exit and gives up the handle.
+/// Tells an actor to exit and releases the handle.
 void end_actor(caf::actor& actor);
 
 }  // namespace penstock

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Cuts the part before `separator` off `text`; all of it if there is none.
+/// Removes the part before `separator` from `text` and returns it; all of it if there is no separator.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -44,7 +44,7 @@ bool lists(std::string_view names, std::string_view wanted) {
 }
 
 struct Mount {
-  std::string_view root;  ///< Which group its top is.
+  std::string_view root;  ///< The group at the top of the mount.
   std::string_view point;
 };
 

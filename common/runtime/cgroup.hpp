@@ -1,4 +1,4 @@
-// The control groups that this process is in, and what they allow it. Versions 1 and 2.
+// The control groups of this process, and their limits. Versions 1 and 2.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-/// Where the files of our group for one controller are.
+/// Directory with the files of our group for one controller.
 struct CgroupDirectory {
   int version = 2;
   std::string mount;  ///< Of the hierarchy; `path` lies below it or is it.
@@ -20,10 +20,10 @@ struct CgroupDirectory {
 /// Finds the directory for `controller` (`cpu`, `memory`) in the texts of /proc/self/cgroup and /proc/self/mountinfo.
 std::optional<CgroupDirectory> find_cgroup(std::string_view controller, std::string_view own_groups,
                                            std::string_view mounts);
-/// The same for this process. `root` is put before every path that is read; tests have a tree of their own.
+/// The same for this process. `root` is put before every path that is read, so that tests can use a tree of their own.
 std::optional<CgroupDirectory> find_cgroup(std::string_view controller, const std::string& root = {});
 
-// What the files say; nothing: no limit, or no such text.
+// The limit in the text of a file; nothing: no limit, or no such text.
 std::optional<MilliCpu> parse_cpu_max(std::string_view text);  ///< Version 2: `200000 100000`.
 std::optional<MilliCpu> parse_cpu_quota(std::string_view quota, std::string_view period);  ///< Version 1, microseconds.
 std::optional<Bytes> parse_memory_limit(std::string_view text);                            ///< A number, or `max`.
@@ -40,7 +40,7 @@ CgroupLimits read_cgroup_limits(const std::string& root = {});
 
 /// The text of a small file; empty if it cannot be read.
 std::string read_small_file(const std::string& path);
-/// False if it cannot be written whole at once.
+/// False if the text cannot be written in one call.
 bool write_small_file(const std::string& path, std::string_view text);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Where shells get the time that they hand to cores.
+// The source of the time that shells hand to cores.
 #pragma once
 
 #include <time.h>
@@ -7,14 +7,14 @@
 
 namespace penstock {
 
-/// The monotonic time of this host. It never jumps with the wall clock. About 20 ns.
+/// The monotonic time of this host, which never jumps with the wall clock. Cost: about 20 ns.
 inline Instant monotonic_now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return instant_at(std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec});
 }
 
-/// The wall clock, in milliseconds since 1970. It jumps: for telling people when, never for deciding anything.
+/// The wall clock, in milliseconds since 1970. The clock jumps: use it only to show times to people, never to decide.
 inline std::int64_t unix_now_ms() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);

@@ -1,6 +1,6 @@
 #include "common/runtime/config_file.hpp"
 
-// By `penstock_toml_source` of CMake a mistake is a value, neither an exception nor an assertion.
+// With `penstock_toml_source` of CMake a mistake is a value, neither an exception nor an assertion.
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string print_value(const char* unit, const Field& value) {
   }
 }
 
-/// What must fit together.
+/// Checks settings that depend on each other.
 Result<void> check_together(const FileConfig& config, const std::string& subject) {
   if (config.link.heartbeat >= config.link.silence_max)
     return Error{ErrorCode::InvalidArgument, subject, "link.heartbeat must be shorter than link.silence_max", ""};
@@ -56,13 +56,13 @@ Result<void> check_together(const FileConfig& config, const std::string& subject
   return error;
 }
 
-/// What a part knows of another one.
+/// Fills the settings that one part takes over from another.
 void put_together(FileConfig& config) {
   config.worker.cut_off_after = config.link.silence_max;
   config.supervisor.worker_lost_after = config.link.silence_max + config.link.reconnect_grace;
 }
 
-/// Reads one file. Errors carry the place of what is wrong.
+/// Reads one file. Errors carry the place of the mistake.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -115,7 +115,7 @@ class Reader {
   template <class Config>
   Result<void> read_settings(const toml::table& table, Config& config) const {
     for (const auto& entry : table) {
-      const toml::key& key = entry.first;  // Not a structured binding: Clang 14 lets no lambda capture one.
+      const toml::key& key = entry.first;  // Not a structured binding: Clang 14 does not allow a lambda to capture one.
       const toml::node& node = entry.second;
       NearestName nearest{key.str()};
       bool known = std::is_same_v<Config, PolicyConfig> && is_policy_part(key.str());
@@ -216,7 +216,7 @@ class Reader {
               std::string{"use "} + wanted);
   }
 
-  // The tables that have no `visit_settings`: each key is tried against what there is.
+  // The tables without `visit_settings`: the key is compared with each known one.
   struct Wanted {
     const toml::key& key;
     const toml::node& node;
@@ -385,7 +385,7 @@ Result<void> change_one(FileConfig& config, std::string_view setting) {
   const Error malformed{ErrorCode::InvalidArgument, std::string{setting}, "is no setting", "write table.name=value"};
   if (equals == std::string_view::npos || dot >= equals || dot == 0 || dot + 1 == equals) return malformed;
   const std::string_view value = setting.substr(equals + 1);
-  // Numbers and the like stand as they are; a shell leaves no quotes around "5ms".
+  // Numbers and the like are used as they are; a shell leaves no quotes around "5ms".
   const bool number = value.find_first_not_of("-_0123456789") == std::string_view::npos;
   const bool literal =
       !value.empty() && (number || value == "true" || value == "false" || value.front() == '"' || value.front() == '[');

@@ -28,7 +28,8 @@ std::string print_table(const char* name, const char* about, Config config) {
     const std::string_view unit = setting.unit;
     const bool shown = unit != "duration" && unit != "bytes";
     text += std::string{"# "} + setting.meaning + ".";
-    if constexpr (!std::is_enum_v<std::remove_cvref_t<decltype(value)>>)  // Whose meaning names its words.
+    // The meaning of an enumeration names its words.
+    if constexpr (!std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
       text += " " + (shown ? std::string{unit} + ", " : std::string{}) + "from " + text_of(setting.unit, minimum) +
               " to " + text_of(setting.unit, maximum) + ".";
     text += std::string{"\n"} + setting.name + " = " + text_of(setting.unit, value) + "\n";
@@ -37,7 +38,7 @@ std::string print_table(const char* name, const char* about, Config config) {
 }
 
 std::string print_host(const TopologyOptions& host, const std::vector<std::string>& labels) {
-  std::string text = "\n# What a worker offers of its host, where it shall not be as found.\n[host]\n";
+  std::string text = "\n# Resources that a worker offers, where they differ from those that it finds.\n[host]\n";
   text += "# Slots of all CPU bands together. 0: one for each processor, within the control group's quota.\n";
   text += "slots = " + std::to_string(host.slots) + "\n";
   text += "# Memory of all bands together. 0: all, within the control group's limit, a tenth kept back.\n";
@@ -49,7 +50,7 @@ std::string print_host(const TopologyOptions& host, const std::vector<std::strin
   text += "# NVIDIA's management library. Empty: PENSTOCK_NVML_LIBRARY, else the host's.\n";
   text += "nvml_library = " + quote_toml(host.nvml_library) + "\n";
   text += "# Labels of the worker, to which jobs and projects may limit themselves; at most " +
-          std::to_string(kLabelsMax) + ". `worker --label` is instead of them.\n";
+          std::to_string(kLabelsMax) + ". `worker --label` replaces them.\n";
   text += "labels = [";
   for (std::size_t i = 0; i < labels.size(); ++i) text += (i > 0 ? ", " : "") + quote_toml(labels[i]);
   return text + "]\n";
@@ -88,7 +89,7 @@ constexpr const char* kPolicyAbout =
     "# preempt_min_runtime, reclaim_min_runtime, training_labels, interactive_labels.\n"
     "# [policy.pool.factors]: weights wait, fair_share, qos, queue, size, user; wait_max, size_favor, "
     "fair_share_factor, lambda.\n"
-    "# [policy.usage]: cpu, gpu, memory, billing: what the use of accounts is counted in.\n"
+    "# [policy.usage]: cpu, gpu, memory, billing: weights of resources in the use of accounts.\n"
     "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, waiting_jobs_max,\n"
     "# slots_max, gpu_slots_max.\n"
     "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, and limits of each user.\n"
@@ -118,7 +119,7 @@ std::string print_limits(const JobLimits& limits) {
          print_amount("gpu_slots_max", limits.gpu_slots_max, kUnbounded);
 }
 
-/// Behind its pool, whose table it is a part of.
+/// Printed after its pool, because it is a part of the pool's table.
 std::string print_factors(const FactorConfig& factors) {
   const FactorConfig own;
   if (factors == own) return {};
@@ -255,9 +256,9 @@ std::string print_config(const FileConfig& config) {
   text += "# Durations are \"10s\" or \"20ms\", bytes are \"512MiB\" or whole numbers.\n";
   text += print_table("link", "The reliable link between two processes.", config.link);
   text += print_table("wire", "Bytes from the network.", config.wire);
-  text += print_table("graph", "What a graph may be at most.", config.supervisor.graph);
+  text += print_table("graph", "Limits of a graph.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
-  text += print_table("policy", "Who may hold how many slots.", config.supervisor.policy);
+  text += print_table("policy", "The division of slots between jobs.", config.supervisor.policy);
   text += print_policy_lists(config.supervisor.policy);
   text += print_table("worker", "Decisions of a worker.", config.worker);
   text += print_host(config.topology, config.labels);

@@ -70,7 +70,7 @@ std::string to_string(const HostPort& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-/// Shared with the handlers of operations that are under way, which may outlive the `Connection`.
+/// Shared with the handlers of pending operations, which may outlive the `Connection`.
 struct Connection::State : std::enable_shared_from_this<State> {
   State(Loop& event_loop, tcp::socket connected, const WireConfig& wire)
       : loop(event_loop), socket(std::move(connected)), config(wire), timer(loop.io()) {
@@ -104,7 +104,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::string address;
   OnFrame on_frame;
   OnClosed on_closed;
-  bool started = false;       ///< There is a read under way, or a frame being handled.
+  bool started = false;  ///< A read is under way, or a frame is being handled.
   bool closed = false;
   bool closing = false;       ///< Closes when everything is sent.
   std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);
@@ -191,8 +191,8 @@ void Connection::State::read() {
                          });
 }
 
-// Who has had his share waits for the loop's next turn, and nothing is read meanwhile: actors and the others come in
-// between (fault F20).
+// A connection that has used its share waits for the loop's next turn and reads nothing meanwhile, so that actors and
+// further connections get their turn (fault F20).
 void Connection::State::take_what_came() {
   if (closed) return;
   if (parse_some()) {
@@ -205,13 +205,13 @@ void Connection::State::take_what_came() {
   read();
 }
 
-/// True if there may be more, but not in this turn.
+/// True if the buffer may hold more frames, but not for this turn.
 bool Connection::State::parse_some() {
   if (std::exchange(turn, loop.turns()) != loop.turns()) taken = 0;
   while (!closed && taken < config.turn_bytes_max) {
     const std::size_t before = begin;
     if (!parse_one()) return false;
-    // What a small frame costs is not its bytes.
+    // A small frame costs more than its bytes.
     taken += std::max(begin - before, kSmallFrameBytes);
   }
   return !closed;
@@ -226,7 +226,7 @@ void Connection::State::tidy_buffer() {
     end -= begin;
     begin = 0;
   }
-  // Grown by doubling, as bytes really come: what a header only claims takes no memory.
+  // Grown by doubling, as bytes arrive: a size that a header only claims takes no memory.
   if (end == capacity()) buffer.resize(std::min(frame_bytes, capacity() * 2) / sizeof(std::uint64_t) + 1);
   watch_frame();
 }
@@ -250,7 +250,7 @@ bool Connection::State::parse_one() {
   }
   const std::span<const std::byte> payload{bytes() + begin + kFrameHeaderBytes, header->payload_bytes};
   begin += whole;
-  if (std::exchange(frame_begun, false)) timer.cancel();  // What follows has a time of its own.
+  if (std::exchange(frame_begun, false)) timer.cancel();  // The next frame has a time limit of its own.
   if (const Result<void> checked = check_payload(header_bytes, *header, payload); !checked) {
     Error error = checked.error();
     error.subject = address;
@@ -275,7 +275,7 @@ void Connection::State::watch_frame() {
   if (!begun) return;
   timer.expires_after(config.frame_timeout);
   timer.async_wait([self = shared_from_this()](const error_code& error) {
-    // It may have come for a frame that was completed meanwhile.
+    // The timer may have expired for a frame that was completed meanwhile.
     if (!error && self->frame_begun && self->timer.expiry() <= asio::steady_timer::clock_type::now())
       self->fail({ErrorCode::MalformedFrame, self->address, "sent half a frame and then nothing", {}});
   });
@@ -312,7 +312,7 @@ void Connection::State::fail(Error error) {
   tell_closed(std::move(error));
 }
 
-// Said from a turn of its own: whoever called us may be in the middle of something.
+// From a turn of its own: the caller may be in the middle of something.
 void Connection::State::tell_closed(Error error) {
   asio::post(socket.get_executor(), [self = shared_from_this(), error = std::move(error)] {
     if (self->on_closed) std::exchange(self->on_closed, nullptr)(error);
@@ -378,7 +378,8 @@ void Listener::State::accept() {
   acceptor.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
     if (self->closed) return;
     if (error) {
-      // Fault F33: without descriptors, accepting fails at once and again; look in a while, serve the others meanwhile.
+      // Fault F33: without descriptors, accepting fails at once and again; the listener waits a while and serves its
+      // connections meanwhile.
       self->retry.expires_after(std::chrono::milliseconds{50});
       self->retry.async_wait([self](const error_code& cancelled) {
         if (!cancelled && !self->closed) self->accept();

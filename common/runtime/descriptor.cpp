@@ -31,7 +31,7 @@ struct DescriptorWatch::State {
   State(Loop& loop, int fd) : stream(loop.io(), fd) {}
 
   void wait(std::shared_ptr<State> self, Stream::wait_type what, std::function<void()> work) {
-    // The wait may end after the watch is gone; it holds what it looks at.
+    // The wait may end after the watch is destroyed; the handler holds the state that it uses.
     stream.async_wait(what, [self = std::move(self), work = std::move(work)](const boost::system::error_code& error) {
       if (!error && self->wanted) work();
     });
@@ -46,7 +46,7 @@ DescriptorWatch::DescriptorWatch(Loop& loop, const Descriptor& descriptor)
 
 DescriptorWatch::~DescriptorWatch() {
   state_->wanted = false;
-  // The descriptor stays its owner's; what waits is told that nobody waits any more.
+  // The owner keeps the descriptor; pending waits are cancelled.
   state_->stream.release();
 }
 

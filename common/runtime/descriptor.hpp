@@ -1,4 +1,4 @@
-// File descriptors: who owns one, and how the loop waits for one.
+// File descriptors: their ownership, and waiting for them in a loop.
 #pragma once
 
 #include <functional>
@@ -43,8 +43,8 @@ Result<Pipe> open_pipe();
 /// Later reads and writes return instead of waiting.
 void set_non_blocking(const Descriptor& descriptor);
 
-/// Waits on a loop until something can be done with a descriptor. For the loop's own thread. Destroying it ends the
-/// wait; the descriptor must outlive it.
+/// Waits on a loop until a descriptor is ready. For the loop's own thread. Destroying it ends the wait; the descriptor
+/// must outlive it.
 class DescriptorWatch {
  public:
   DescriptorWatch(Loop& loop, const Descriptor& descriptor);

@@ -12,8 +12,7 @@
 namespace penstock {
 namespace {
 
-// The part of nvml.h that is needed, as NVIDIA documents it; its names and layouts are stable since 2013. (tidy:
-// foreign)
+// The needed part of nvml.h, as NVIDIA documents it; its names and layouts are stable since 2013. (tidy: foreign)
 using Device = struct NvmlDeviceOpaque*;
 struct NvmlMemory {
   unsigned long long total;
@@ -164,7 +163,7 @@ Result<std::vector<FoundGpu>> find_gpus(const GpuSearch& search) {
   if (const Result<void> opened = library.open(search.library.empty() ? "libnvidia-ml.so.1" : search.library);
       !opened) {
     if (!search.library.empty()) return opened.error();
-    // Most hosts have none, which is no news; a library whose driver is silent is.
+    // A missing library is normal on most hosts; a library without an answering driver is logged.
     if (opened.error().message.find("cannot be loaded") == std::string::npos)
       log_error(LogLevel::Warn, "no gpus", opened.error());
     return std::vector<FoundGpu>{};

@@ -13,7 +13,7 @@
 namespace penstock {
 
 struct FoundGpu {
-  std::uint32_t index = 0;  ///< As the library counts them.
+  std::uint32_t index = 0;  ///< As the library counts GPUs.
   std::string uuid;
   std::string name;
   std::string pci_address;  ///< `0000:65:00.0`
@@ -23,19 +23,19 @@ struct FoundGpu {
 };
 
 struct GpuSearch {
-  /// Empty: the host's `libnvidia-ml.so.1`, and no GPUs if there is none. Named: it must load.
+  /// Empty: the host's `libnvidia-ml.so.1`, or no GPUs if there is none. Not empty: this library must load.
   std::string library;
-  /// Which of them may be used, as in CUDA_VISIBLE_DEVICES: indices or the beginnings of UUIDs, up to the first that
-  /// does not exist. Nothing: all.
+  /// GPUs that may be used, as in CUDA_VISIBLE_DEVICES: indices or the beginnings of UUIDs, up to the first that does
+  /// not exist. Nothing: all.
   std::optional<std::string> visible;
   std::string root;  ///< Put before /sys; tests have a tree of their own.
 };
 
-/// Errors: Unsupported, for a named library that cannot be used. A host whose driver does not answer has no GPUs; a log
-/// line says so. The library is loaded for the duration of the call only.
+/// Errors: Unsupported, for a named library that cannot be used. A host with a driver that does not answer has no GPUs;
+/// a log line says so. The library is loaded for the duration of the call only.
 Result<std::vector<FoundGpu>> find_gpus(const GpuSearch& search);
 
-/// Those of `gpus` that a text as in CUDA_VISIBLE_DEVICES leaves, in its order.
+/// The selection from `gpus` by a text as in CUDA_VISIBLE_DEVICES, in the order of the text.
 std::vector<FoundGpu> visible_gpus(const std::vector<FoundGpu>& gpus, std::string_view visible);
 /// `00000000:65:00.0` and `0000:65:00.0` in the one form that sysfs uses.
 std::string pci_address_of(std::string_view text);

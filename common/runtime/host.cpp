@@ -53,7 +53,7 @@ ProcessUsage process_usage() {
 
 namespace {
 
-/// What counts towards a limit of this process by now.
+/// Memory of this process that counts towards the limit `resource` now.
 std::int64_t taken_of(int resource) {
   // proc(5): pages of size, resident, shared, text, lib, data.
   std::ifstream file{"/proc/self/statm"};
@@ -86,7 +86,8 @@ void set_up_allocator() {
 
 void step_back() {
   constexpr int kNice = 10;
-  // Of a thread, not of the process, whatever POSIX says: setpriority(2), "Linux". It cannot fail when it is raised.
+  // The value belongs to the thread, not to the process, despite POSIX: setpriority(2), "Linux". Raising it cannot
+  // fail.
   static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice));  // tidy: foreign
 }
 

@@ -11,12 +11,12 @@
 namespace penstock {
 
 std::string host_name();
-/// The account that this process runs as; its number if it has no name.
+/// The account that runs this process; its number if it has no name.
 std::string user_name();
 std::uint64_t process_id();
-/// A number that no other process, past or future, has: for incarnations.
+/// An incarnation: a number that no other process, past or future, has.
 Incarnation random_incarnation();
-/// For a job that is about to be accepted.
+/// An identity for a job that is about to be accepted.
 JobIdentity random_identity();
 /// CPU time of this process so far, in microseconds, and its peak resident memory in bytes.
 struct ProcessUsage {
@@ -28,18 +28,19 @@ ProcessUsage process_usage();
 struct MemoryBounds {
   Bytes host;                    ///< All that the host has.
   std::optional<Bytes> group;    ///< The limit of its control group; none: no limit.
-  std::optional<Bytes> process;  ///< What the limits of its address space and of its data leave beside what it has by now.
+  /// The rest of the limits of its address space and of its data, beside what it uses now.
+  std::optional<Bytes> process;
 };
 MemoryBounds read_memory_bounds();
-/// A block of this size or more has pages of its own, which go back to the system when it is freed. In the heap the pages
-/// would stay while a later block is in use. By default glibc raises this size up to 32 MiB with each such block that is
+/// A block of this size or more has pages of its own, which go back to the system when it is freed. Pages of the heap
+/// stay while a later block is in use. By default glibc raises this size up to 32 MiB with each such block that is
 /// freed, so that a process kept 100 MiB of a graph that it had forgotten.
 constexpr Bytes kOwnPagesFrom{1 << 20};
-/// Sets up the allocator of a process that lives for long: `kOwnPagesFrom`, and under a limit of the address space one
-/// heap for all threads, each of which would reserve 64 MiB for its own. To be called before the first thread.
+/// Sets up the allocator of a long-lived process: `kOwnPagesFrom`, and under a limit of the address space one heap for
+/// all threads, because each thread would reserve 64 MiB for its own. To be called before the first thread.
 void set_up_allocator();
-/// Lets the calling thread stand behind the others of this host for as long as it lives: it gets a processor that is free
-/// as before, and about a tenth of one that others want.
+/// Lowers the priority of the calling thread for as long as it lives: it gets a free processor as before, and about a
+/// tenth of a processor that other threads want.
 void step_back();
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Where the kernel gives large pages to those who ask (transparent huge pages set to `madvise`), this asks.
+// Asks for large pages where the kernel gives them on request (transparent huge pages set to `madvise`).
 #include <sys/mman.h>
 
 #include "common/base/large_array.hpp"
@@ -6,7 +6,7 @@
 namespace penstock {
 
 void prefer_large_pages(void* begin, std::size_t bytes) {
-  // A kernel without them says no, and all is as before.
+  // A kernel without large pages refuses, and nothing changes.
   static_cast<void>(::madvise(begin, bytes, MADV_HUGEPAGE));
 }
 

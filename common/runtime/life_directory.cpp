@@ -77,7 +77,7 @@ Result<void> LifeDirectory::make() {
   return {};
 }
 
-// False if somebody took what was not locked yet for an orphan, and removes it.
+// False if another process took the directory for an orphan before it was locked, and removes it.
 Result<bool> LifeDirectory::lock() {
   lock_ = open_directory(path_);
   const bool locked = lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
@@ -98,7 +98,7 @@ void LifeDirectory::remove_orphans() const {
     struct stat status {};
     if (!orphan || ::fstat(orphan.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
     if (::flock(orphan.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    std::error_code ignored;  // What cannot be removed stays.
+    std::error_code ignored;  // A directory that cannot be removed stays.
     std::filesystem::remove_all(path, ignored);
   }
 }

@@ -23,7 +23,7 @@ struct Address {
   socklen_t size = 0;
 };
 
-// A first byte of 0 makes it abstract; all that follow are a part of the name, so their number counts.
+// A first byte of 0 makes the name abstract; all bytes after it are part of the name, so their number counts.
 Address address_of(std::uint64_t name) {
   Address address;
   address.content.sun_family = AF_UNIX;
@@ -41,7 +41,7 @@ Error failed(ErrorCode code, const char* what) {
   return {code, "local socket", std::string{what} + ": " + std::strerror(errno), {}};
 }
 
-// Who has called `connect`, or `listen`, on the other side; the kernel says so.
+// Whether `user` has called `connect`, or `listen`, on the other side; the kernel says so.
 bool is_of(const Descriptor& socket, std::uint32_t user) {
   ucred other{};
   socklen_t size = sizeof other;
@@ -74,7 +74,7 @@ Result<Descriptor> accept_local(const Descriptor& listener, std::uint32_t user) 
     Descriptor socket{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (socket && is_of(socket, user)) return socket;
     if (socket || errno == EINTR || errno == ECONNABORTED) continue;
-    return failed(errno == EAGAIN ? ErrorCode::WrongState : ErrorCode::ResourceExhausted, "nobody is accepted");
+    return failed(errno == EAGAIN ? ErrorCode::WrongState : ErrorCode::ResourceExhausted, "no process can be accepted");
   }
 }
 

@@ -30,7 +30,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
 /// is held for a map look-up. Logging is never on the path of a subtask.
 class Repetitions {
  public:
-  /// How many were left out before this one, or -1 if this one is to be left out.
+  /// The number of lines that were left out before this one, or -1 if this one is to be left out.
   int admit(const std::string& line) {
     const std::lock_guard lock{mutex_};
     const Instant now = monotonic_now();
@@ -75,7 +75,7 @@ void log_line(LogLevel level, std::string_view event, std::string_view fields) {
   if (logger == nullptr || !logger->should_log(level_of(level))) return;
   std::string line{event};
   if (!fields.empty()) line.append(" ").append(fields);
-  // Names come from peers: they shall not begin a line that looks like ours, nor command a terminal.
+  // Names come from peers: they must not begin a line that looks like ours, nor control a terminal.
   for (char& c : line)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   const int left_out = repetitions.admit(line);

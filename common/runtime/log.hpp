@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// `error`: someone must act; `warn`: degraded, goes on; `info`: at most one line for each job or worker event;
-/// `debug`: for each batch; nothing for each subtask.
+/// `error`: an operator must act; `warn`: degraded, continues; `info`: at most one line for each job or worker event;
+/// `debug`: for each batch; no line for each subtask.
 enum class LogLevel { Debug, Info, Warn, Error, Off };
 
 /// Sends log lines to standard error, from `level` upwards. Called once by `main`.

@@ -16,7 +16,7 @@ namespace penstock {
 namespace asio = boost::asio;
 namespace {
 
-constexpr Duration kWorkInARow = std::chrono::milliseconds{1};  ///< Then sockets and timers have their turn.
+constexpr Duration kWorkInARow = std::chrono::milliseconds{1};  ///< After so long sockets and timers have their turn.
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void Loop::run() {
 bool Loop::turn() {
   ++state_->turns;
   bool worked = false;
-  // A thousand programs to be started are seconds of work; heartbeats do not wait for them (fault F02).
+  // Starting a thousand programs is seconds of work; heartbeats do not wait for it (fault F02).
   const Instant enough = monotonic_now() + kWorkInARow;
   while (state_->worker && state_->worker()) {
     worked = true;
@@ -94,9 +94,9 @@ void LoopTimer::arm(Instant at, std::function<void()> work) {
   if (at == state.at) return;
   state.at = at;
   const std::uint64_t generation = ++state.generation;
-  // Asio's clock is the same line of time as ours: CLOCK_MONOTONIC.
+  // Asio's clock is the same as ours: CLOCK_MONOTONIC.
   state.timer.expires_at(std::chrono::steady_clock::time_point{at.time_since_epoch()});  // tidy: foreign
-  // The handler may be called after the timer is gone; it holds what it looks at.
+  // The handler may be called after the timer is destroyed; it holds the state that it uses.
   state.timer.async_wait([held = state_, generation, work = std::move(work)](const boost::system::error_code& error) {
     if (error || generation != held->generation) return;
     held->at = kNever;

@@ -15,8 +15,8 @@ namespace penstock {
 
 /// One thread that waits for everything: sockets and timers (Boost.Asio) and runnable CAF actors.
 ///
-/// After work it looks for more for `spin` before it sleeps: waking a sleeping thread costs some 30 us, looking costs
-/// one. An idle loop sleeps in the kernel and uses nothing. All members are for the loop's own thread except `post` and
+/// After work it spins for `spin` before it sleeps: waking a sleeping thread costs some 30 us, spinning costs one. An
+/// idle loop sleeps in the kernel and uses no processor. All members are for the loop's own thread except `post` and
 /// `stop`.
 class Loop {
  public:
@@ -27,20 +27,20 @@ class Loop {
 
   /// Runs on the calling thread until `stop`.
   void run();
-  /// One turn, without waiting; true if there was something to do. For whoever ends what lives on a loop that has stopped.
+  /// One turn, without waiting; true if there was something to do. For cleaning up after a loop that has stopped.
   bool turn();
   /// From any thread: makes `run` return after the present turn.
   void stop();
-  /// From any thread: has `work` done on the loop's thread.
+  /// From any thread: runs `work` on the loop's thread.
   void post(std::function<void()> work);
   bool in_loop_thread() const;
-  /// Has `work` done when the actors have had their turn next. Sockets are read until none is ready: what one of them
-  /// would go on with for long belongs here.
+  /// Runs `work` after the next turn of the actors. Sockets are read until none is ready: a handler with long work
+  /// posts its rest here.
   void next_turn(std::function<void()> work);
   /// Turns begun so far.
   std::uint64_t turns() const;
 
-  /// Called in each turn until it returns false; it does one piece of work. One hook, for the actor scheduler.
+  /// Called in each turn until it returns false; each call does one piece of work. One hook, for the actor scheduler.
   void set_worker(std::function<bool()> worker);
 
   /// For the folder's own sockets and those of `worker/transfer`.

@@ -1,4 +1,4 @@
-// What actors say to each other: batches, never one message for a subtask.
+// Messages between actors: batches, never one message for a subtask.
 #pragma once
 
 #include <caf/allowed_unsafe_message_type.hpp>
@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-/// Between the supervisor's actor and whoever stands for a worker: the gateway, or the worker itself when embedded.
-/// A worker is named by its incarnation, which nobody else has.
+/// Between the supervisor's actor and the actor in front of a worker: the gateway, or the worker itself when embedded.
+/// A worker is named by its incarnation, which is unique.
 struct ToWorkerMail {
   Incarnation worker;
   std::shared_ptr<const std::vector<ToWorker>> messages;
@@ -26,12 +26,12 @@ struct WorkerLostMail {
   Incarnation worker;
   std::string reason;
 };
-/// Nothing is heard of this worker for a while, or it is heard again.
+/// No sign of this worker has come for a while, or it is heard again.
 struct WorkerSuspectedMail {
   Incarnation worker;
   bool suspected = false;
 };
-/// The supervisor is done with this worker; close its link.
+/// The supervisor no longer needs this worker; close its link.
 struct DismissWorkerMail {
   Incarnation worker;
 };

@@ -15,7 +15,7 @@ namespace penstock {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-/// What a reader insists on: without these two its memory could vanish or change while it looks.
+/// Seals that a reader requires: without these two its memory could vanish or change during a read.
 constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_WRITE;
 
 Error exhausted(std::uint64_t size) {
@@ -23,8 +23,8 @@ Error exhausted(std::uint64_t size) {
           "free memory, or raise the limit of open files"};
 }
 
-// The same pages, never copied as long as nothing is written. A shared mapping of what is sealed is refused by kernels
-// before 6.7, and could never be written. No memory is set aside for pages that may be written one day.
+// Maps the same pages, which are never copied as long as nothing is written. Kernels before 6.7 refuse a shared mapping
+// of a sealed file, and it could never be written. MAP_NORESERVE sets no memory aside for later writes.
 void* map_sealed(const Descriptor& descriptor, std::uint64_t size) {
   return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, descriptor.get(), 0);
 }
@@ -81,7 +81,7 @@ Result<MemorySegment> MemorySegment::map(Descriptor descriptor, std::uint64_t si
   return MemorySegment{std::move(descriptor), static_cast<std::byte*>(data), size};
 }
 
-// The kernel refuses the write seal while a writable mapping exists, so the mapping is made anew.
+// The kernel refuses the write seal while a writable mapping exists, so the segment is mapped again.
 Result<void> MemorySegment::seal() {
   unmap();
   if (::fcntl(descriptor_.get(), F_ADD_SEALS, kSeals) != 0)

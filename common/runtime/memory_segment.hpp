@@ -1,4 +1,4 @@
-// Memory that is handed from process to process without a copy.
+// Memory that one process hands to another without a copy.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace penstock {
 
-/// One block of shared memory (memfd): written by whoever made it, sealed, then sent as a descriptor and only read.
-/// Moved, never copied. Invariant: what `bytes` shows is changed by nobody else, and cannot become shorter, once it is
-/// sealed.
+/// One block of shared memory (memfd): its maker writes and seals it, then sends it as a descriptor, and from then on
+/// it is only read. Moved, never copied. Invariant: once it is sealed, no other process can change or shorten what
+/// `bytes` shows.
 class MemorySegment {
  public:
   MemorySegment() = default;
@@ -22,14 +22,14 @@ class MemorySegment {
 
   /// Writable memory of that size. Error: ResourceExhausted.
   static Result<MemorySegment> make(std::uint64_t size);
-  /// Maps what another process has made and sealed, read-only. Errors: InvalidArgument (not sealed, or shorter than
-  /// `size`), ResourceExhausted.
+  /// Maps a segment that another process has made and sealed, read-only. Errors: InvalidArgument (not sealed, or
+  /// shorter than `size`), ResourceExhausted.
   static Result<MemorySegment> map(Descriptor descriptor, std::uint64_t size);
 
-  /// Nobody can write to it or shorten it from now on. Error: Internal.
+  /// Seals the segment: from now on no process can write to it or shorten it. Error: Internal.
   Result<void> seal();
-  /// It may be written here from now on, once it is mapped or sealed: a page that is written is copied first, and
-  /// nobody else sees it. The bytes stay where they are. Error: ResourceExhausted; it is as before then.
+  /// Makes a mapped or sealed segment writable for this process only: a written page becomes a private copy. The bytes
+  /// do not move. Error: ResourceExhausted; then nothing has changed.
   Result<void> write_privately();
   std::byte* data() { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }

@@ -35,14 +35,14 @@ void PeerLink::attach(std::unique_ptr<Connection> connection, bool resumed, std:
   connection_ = std::move(connection);
   connection_->start(
       [this](const FrameHeader& frame, std::span<const std::byte> payload) {
-        if (frame.kind == FrameKind::Introduction) return;  // Not any more.
+        if (frame.kind == FrameKind::Introduction) return;  // Introductions are over.
         handle(link_event::FrameArrived{frame.link}, payload);
       },
       [this](const Error& error) { drop_connection(error); });
   handle(link_event::Attached{resumed, peer_received_through}, {});
 }
 
-// The owner may destroy the link when it is told.
+// The owner may destroy the link in the handler.
 void PeerLink::drop_connection(const Error& why) {
   const OnDetached told = on_detached_;
   detach();
@@ -137,7 +137,7 @@ PeerLink::Link PeerLink::carry_out(const link_action::DeclareLost& loss, Payload
 void PeerLink::arm() {
   const std::optional<Instant> deadline = core_.next_deadline();
   if (!deadline) return timer_.cancel();
-  // An earlier timer stays: it finds nothing to do and looks again. Heartbeats move the deadline with every frame.
+  // An earlier timer stays: it finds nothing to do and is armed again. Heartbeats move the deadline with every frame.
   if (timer_.armed_for() <= *deadline) return;
   timer_.arm(*deadline, [this] {
     const std::optional<Instant> due = core_.next_deadline();

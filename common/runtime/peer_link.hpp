@@ -1,4 +1,4 @@
-// A reliable link to one life of one peer, over whatever connection there is at the time.
+// A reliable link to one incarnation of one peer, over successive connections.
 #pragma once
 
 #include <deque>
@@ -13,16 +13,16 @@
 
 namespace penstock {
 
-/// The shell of a `LinkCore`: keeps the frames that are not acknowledged, the connection and the timer. Lives on the
-/// loop's thread; decides nothing.
+/// The shell of a `LinkCore`: keeps the unacknowledged frames, the connection and the timer. Lives on the loop's
+/// thread; decides nothing.
 class PeerLink {
  public:
   using OnMessages = std::function<void(std::span<const std::byte>)>;
-  /// The peer is lost; said once. The link may be destroyed inside.
+  /// The peer is lost; called once. The link may be destroyed inside.
   using OnLost = std::function<void(const std::string& reason)>;
   /// The connection broke; the link waits for another.
   using OnDetached = std::function<void(const Error&)>;
-  /// True: nothing is heard of the peer for a while. False: it is heard again.
+  /// True: the peer has not been heard for a while. False: it is heard again.
   using OnSuspicion = std::function<void(bool)>;
 
   PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer,
@@ -31,14 +31,14 @@ class PeerLink {
 
   void set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached on_detached);
   void set_on_suspicion(OnSuspicion on_suspicion) { on_suspicion_ = std::move(on_suspicion); }
-  /// Told when the peer has acknowledged frames. Must not destroy the link.
+  /// Called when the peer has acknowledged frames. Must not destroy the link.
   void set_on_acknowledged(std::function<void()> on_acknowledged) { on_acknowledged_ = std::move(on_acknowledged); }
-  /// Told when the peer is known to have heard what was sent at that time. Must not destroy the link.
+  /// Called when the peer is known to have received all that was sent before `sent`. Must not destroy the link.
   void set_on_heard(std::function<void(Instant sent)> on_heard) { on_heard_ = std::move(on_heard); }
-  /// Takes over a connection whose introduction is done. An older one is dropped.
+  /// Takes over a connection after its introduction. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
-  /// For whoever handles messages: see `Connection::weigh`.
+  /// For the code that handles messages: see `Connection::weigh`.
   void weigh(std::size_t bytes) {
     if (connection_ != nullptr) connection_->weigh(bytes);
   }
@@ -87,7 +87,7 @@ class PeerLink {
   LoopTimer timer_;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t bytes_received_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< Handlers may destroy the link; this tells.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< Handlers may destroy the link; then this is false.
 };
 
 }  // namespace penstock

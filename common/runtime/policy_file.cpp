@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> kOverQuota{
     {{"none", 0}, {"low", 1000}, {"medium", 2000}, {"high", 3000}}};
 
-/// Reads the fields of one table, each once; the first mistake stays.
+/// Reads the fields of one table, each once; keeps the first mistake.
 class Fields {
  public:
   Fields(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
@@ -113,7 +113,7 @@ class Fields {
     return node->as_table();
   }
   const std::string& path() const { return path_; }
-  /// How much is whose beyond all guarantees, in words for weights.
+  /// The weight for slots beyond all guarantees, as a word.
   void over_quota(const char* name, std::int64_t& weight) {
     const toml::node* node = take(name);
     if (node == nullptr) return;
@@ -126,7 +126,7 @@ class Fields {
       complain(*node, std::string{name} + " is none of its words",
                "use one of \"none\", \"low\", \"medium\", \"high\"");
   }
-  /// Two settings that say the same thing.
+  /// Refuses two settings with the same meaning.
   void not_beside(const char* name, const char* other) {
     const toml::node* node = error_.has_value() ? nullptr : table_.get(other);
     if (node != nullptr) complain(*node, std::string{name} + " and " + other + " are both there", "say one of them");
@@ -191,7 +191,7 @@ void read_limits(Fields& fields, JobLimits& limits) {
 Result<void> read_qos(Fields fields, PolicyConfig& config) {
   QosConfig level;
   fields.text("name", level.name);
-  // What is not said of a level that is there by itself stays as it is.
+  // Fields that the file leaves out of a built-in level keep their values.
   if (const QosConfig* own = find_qos(PolicyConfig{}, level.name); own != nullptr && !level.name.empty()) level = *own;
   fields.thousandths("factor", level.factor);
   fields.texts("users", level.users);

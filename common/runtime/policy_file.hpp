@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-/// Whether that key of `[policy]` is a list of tables: pool, department, project, account, qos, queue or user; or the
+/// Whether that key of `[policy]` is a list of tables (pool, department, project, account, qos, queue or user) or the
 /// table `usage`.
 bool is_policy_part(std::string_view key);
 /// Reads such a part; `path` begins the subjects of errors, which are those of `parse_config`.

@@ -23,7 +23,7 @@
 namespace penstock {
 namespace {
 
-/// `posix_spawn` with its two descriptions, which must be destroyed. It starts a program without copying our page
+/// `posix_spawn` with its two descriptions, which must be destroyed. The call starts a program without copying our page
 /// tables (CLONE_VFORK), which makes it several times faster than fork for a large worker.
 class Spawn {
  public:
@@ -58,7 +58,8 @@ class Spawn {
     stream(start.input, STDIN_FILENO);
     stream(start.output, STDOUT_FILENO);
     stream(start.error, STDERR_FILENO);
-    // Sockets of libraries are not always closed by exec; a child that outlives us must not hold our ports.
+    // Libraries do not always mark their sockets to be closed by exec; a child that outlives us must not hold our
+    // ports.
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     if (!start.directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, start.directory.c_str());
     std::vector<char*> arguments;
@@ -83,7 +84,7 @@ bool is_executable_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// A failed start has one number for several steps; a second look tells which step it was.
+// A failed start has one number for several steps; this looks again to find the step.
 Error start_error(const ProcessStart& start, int number) {
   const std::string why = std::strerror(number);
   if (number == EAGAIN || number == ENOMEM || number == EMFILE || number == ENFILE)
@@ -114,7 +115,7 @@ Result<Process> Process::start(const ProcessStart& start) {
   Descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, id, 0))};
   if (!end) {
     const int number = errno;
-    // Nobody could be told of its end.
+    // Its end could not be reported.
     ::kill(-id, SIGKILL);
     ::waitpid(id, nullptr, 0);
     return start_error(start, number);
@@ -129,7 +130,7 @@ bool Process::try_reap(ProcessEnd& end) const {
   rusage usage{};
   const pid_t reaped = ::wait4(id_, &status, WNOHANG, &usage);
   if (reaped == 0 || (reaped < 0 && errno == EINTR)) return false;
-  if (reaped < 0) return true;  // Somebody else has reaped it: nothing is known but that it has ended.
+  if (reaped < 0) return true;  // Another part of the process has reaped it: only its end is known.
   end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   // Before it became a program of its own it was a thread of ours, and the kernel counts our memory for it.
@@ -202,7 +203,7 @@ Result<std::string> find_program(const std::string& name, const std::string& sea
   }
   for (std::size_t begin = 0; !name.empty() && begin <= search_path.size();) {
     const std::size_t end = std::min(search_path.find(':', begin), search_path.size());
-    // An empty part would mean the directory that the worker happens to be in; nobody means that.
+    // An empty part would mean the present directory of the worker, which is never intended.
     if (end > begin)
       if (std::string path = search_path.substr(begin, end - begin) + "/" + name; is_executable_file(path)) return path;
     begin = end + 1;
@@ -212,7 +213,7 @@ Result<std::string> find_program(const std::string& name, const std::string& sea
 
 void survive_broken_pipes() {
   struct sigaction action {};
-  // A program that has chosen something else for this signal keeps it.
+  // A program that has chosen another action for this signal keeps it.
   if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
 }
 

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// As it stands in memory; schema/runner.capnp.
+// The layout in memory, as in schema/runner.capnp.
 struct Header {
   std::uint32_t magic = 0x52534e50;  // "PNSR"
   std::uint32_t bytes = 0;
@@ -77,7 +77,7 @@ Result<void> RunnerChannel::send(std::span<const std::uint64_t> words, std::span
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return gone();
     left -= static_cast<std::size_t>(sent);
-    head.msg_control = nullptr;  // They went with the first byte.
+    head.msg_control = nullptr;  // The descriptors went with the first byte.
     head.msg_controllen = 0;
     auto skip = static_cast<std::size_t>(sent);
     for (iovec& part : parts) {
@@ -105,12 +105,12 @@ Result<std::optional<RunnerChannel::Message>> RunnerChannel::take_message() {
   Header header;
   if (end_ - begin_ < sizeof header) return std::optional<Message>{};
   std::memcpy(&header, bytes + begin_, sizeof header);
-  if (header.magic != Header{}.magic || header.reserved != 0) return malformed("what it says is no message");
+  if (header.magic != Header{}.magic || header.reserved != 0) return malformed("the bytes are no message");
   if (header.bytes % 8 != 0 || header.descriptors > kDescriptorsMax) return malformed("the header is damaged");
   if (header.bytes > message_bytes_max_) return malformed("a message is longer than `worker.runner_message_bytes_max`");
   const std::size_t whole = sizeof header + header.bytes;
   if (end_ - begin_ < whole) {
-    // Room for all of it, from the front; the read that follows fills it.
+    // Moves the data to the front to make room; the read that follows fills it.
     std::memmove(buffer_.data(), bytes + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

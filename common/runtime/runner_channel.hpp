@@ -12,18 +12,18 @@
 
 namespace penstock {
 
-/// Both ends of a stream socket; closed in programs that we start. Error: ResourceExhausted.
+/// The two ends of a stream socket, closed in programs that we start. Error: ResourceExhausted.
 struct SocketPair {
   Descriptor ours;
   Descriptor theirs;
 };
 Result<SocketPair> open_socket_pair();
 
-/// One end of the conversation of schema/runner.capnp: frames in order, each with its descriptors. For one thread. It
-/// believes nothing: a frame that is not ours or too long is an error, and the conversation is over.
+/// One end of the conversation of schema/runner.capnp: frames in order, each with its descriptors. For one thread.
+/// Nothing is trusted: a malformed or too long frame is an error, and ends the conversation.
 class RunnerChannel {
  public:
-  /// More segments than these cannot travel with one message (the kernel's SCM_MAX_FD).
+  /// The most segments that can travel with one message (the kernel's SCM_MAX_FD).
   static constexpr std::size_t kDescriptorsMax = 250;
 
   RunnerChannel(Descriptor socket, std::uint32_t message_bytes_max);
@@ -34,13 +34,13 @@ class RunnerChannel {
   };
   enum class Wait { No, Yes };
 
-  /// Waits until all of it is in the socket. Errors: Disconnected; LimitExceeded when it is too long for a frame.
+  /// Waits until the socket has taken all of it. Errors: Disconnected; LimitExceeded when it is too long for a frame.
   Result<void> send(std::span<const std::uint64_t> words, std::span<const int> descriptors = {});
-  /// The next message; none, if it is not there yet and is not waited for, or a signal came while it was waited for.
-  /// Errors: Disconnected (the other side is gone), MalformedFrame.
+  /// The next message; none, if it is not there yet and `wait` is No, or if a signal interrupted the wait. Errors:
+  /// Disconnected (the other side is gone), MalformedFrame.
   Result<std::optional<Message>> receive(Wait wait);
   const Descriptor& descriptor() const { return socket_; }
-  /// Whether anything was read that belongs to no message so far: the beginning of the next one, or its segments.
+  /// Whether bytes or segments have been read beyond the last message: the beginning of the next one.
   bool has_read_ahead() const { return begin_ != end_ || !descriptors_.empty(); }
 
  private:

@@ -1,4 +1,4 @@
-// Signals of people and service managers as events.
+// Signals of users and service managers as events.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,21 @@
 
 namespace penstock {
 
-/// Some signals. They are blocked in the thread that makes this, and in every thread that it starts later: make it
-/// before the first thread. One of each kind for a process.
+/// A set of signals, blocked in the thread that makes this object and in every thread that it starts later: make it
+/// before the first thread. At most one object of each kind for a process.
 class Signals {
  public:
   explicit Signals(std::initializer_list<int> signals);
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// True if one has come since the last call. Does not wait.
+  /// True if a signal has come since the last call. Does not wait.
   bool take();
-  /// Calls `on_signal` on the loop's thread for each, until what is returned is destroyed; that must be before this.
+  /// Calls `on_signal` on the loop's thread for each signal, until the returned watch is destroyed, which must be
+  /// before this object.
   class Watch;
   std::shared_ptr<Watch> watch(Loop& loop, std::function<void()> on_signal);
-  /// From now on they have their usual effect again, in this thread; also those that have come.
+  /// Restores the usual effect of the signals in this thread, also for those that have come.
   void unblock();
 
  private:

@@ -36,7 +36,7 @@ class Machine {
   bool valid_;
 };
 
-/// Those to which we are bound already, by `taskset` or a cpuset; hwloc knows only the latter.
+/// Whether this process may run on the processor by `taskset` or a cpuset; hwloc knows only the latter.
 bool may_run_on(const cpu_set_t* bound, int processor) {
   return bound == nullptr || processor >= CPU_SETSIZE || CPU_ISSET(static_cast<std::size_t>(processor), bound);
 }
@@ -69,7 +69,7 @@ std::vector<std::int64_t> processor_counts(const std::vector<FoundNode>& nodes) 
   return counts;
 }
 
-/// The nodes as if there were `count` of them, of equal size.
+/// The nodes redivided into `count` of equal size.
 std::vector<FoundNode> regroup(const std::vector<FoundNode>& nodes, std::uint32_t count) {
   std::vector<std::pair<int, std::uint32_t>> processors;
   Bytes memory;
@@ -86,14 +86,14 @@ std::vector<FoundNode> regroup(const std::vector<FoundNode>& nodes, std::uint32_
     groups[i].number = i;
     groups[i].memory = Bytes{memories[i]};
     for (std::int64_t taken = 0; taken < sizes[i]; ++taken) groups[i].processors.push_back(processors[next++].first);
-    // More bands than processors: they share.
+    // With more bands than processors, bands share one.
     if (groups[i].processors.empty() && !processors.empty())
       groups[i].processors.push_back(processors[i % processors.size()].first);
   }
   return groups;
 }
 
-/// Index in `nodes` of the node that a GPU is nearest to; the first if that is not known.
+/// Index in `nodes` of the node nearest to a GPU; the first if that is not known.
 std::size_t node_of(const FoundGpu& gpu, const std::vector<FoundNode>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (gpu.numa_node >= 0 && nodes[i].number == static_cast<std::uint32_t>(gpu.numa_node)) return i;
@@ -102,7 +102,7 @@ std::size_t node_of(const FoundGpu& gpu, const std::vector<FoundNode>& nodes) {
 
 void set_memory(BandDescription& band, Bytes share, bool as_told) {
   band.memory_hard_limit = share;
-  // A worker, its host and the page cache live beside what subtasks asked for.
+  // A worker, its host and the page cache need memory beside the subtasks.
   band.capacity.memory = as_told ? share : Bytes{share.value() / 10 * 9};
 }
 
@@ -182,7 +182,7 @@ Result<std::vector<FoundNode>> find_nodes(const std::string& imagined) {
       if (may_run_on(real ? &bound : nullptr, processor)) found.processors.push_back(processor);
     nodes.push_back(std::move(found));
   }
-  if (nodes.size() == 1 && nodes[0].memory.is_zero())  // Some virtual machines do not say.
+  if (nodes.size() == 1 && nodes[0].memory.is_zero())  // In some virtual machines hwloc finds no size.
     nodes[0].memory = Bytes{std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)};
   return nodes;
 }

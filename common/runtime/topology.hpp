@@ -1,4 +1,4 @@
-// What this host offers: NUMA nodes, processors, memory, GPUs; and the bands that a worker makes of it.
+// NUMA nodes, processors, memory and GPUs of this host, and the bands that a worker makes of them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct FoundBand {
   friend bool operator==(const FoundBand&, const FoundBand&) = default;
 };
 
-/// What a `[[band]]` of the configuration says. With the name of a band that was found it changes that band; with
-/// another name it is a band more, which must have slots and memory. What is not said stays as found.
+/// A `[[band]]` of the configuration. The name of a band that was found changes that band; another name adds a band,
+/// which must have slots and memory. Values that are left out stay as found.
 struct BandOverride {
   std::string name;
   std::optional<std::uint32_t> slots;
@@ -30,50 +30,50 @@ struct BandOverride {
   std::optional<std::uint32_t> numa_node;
   std::optional<std::vector<int>> processors;
   std::vector<NamedAmount> named;  ///< Resources that only a name describes; sorted.
-  bool disabled = false;           ///< There shall be no such band.
+  bool disabled = false;           ///< Removes this band.
   friend bool operator==(const BandOverride&, const BandOverride&) = default;
 };
 
-/// How bands are made. 0, empty, nothing: as found.
+/// Options for making bands. 0, empty, nothing: as found.
 struct TopologyOptions {
   std::uint32_t slots = 0;      ///< Of all CPU bands together; bands that would get none are left out.
   Bytes memory;                 ///< Of all bands together, as soft and as hard limit.
-  std::uint32_t cpu_bands = 0;  ///< So many, of equal shares of the processors, whatever the NUMA nodes.
+  std::uint32_t cpu_bands = 0;  ///< Number of bands with equal shares of the processors, whatever the NUMA nodes.
   bool gpus = true;
   std::string nvml_library;  ///< Empty: PENSTOCK_NVML_LIBRARY, else the host's.
   std::vector<BandOverride> bands;
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
 
-/// One NUMA node as far as this process may use it.
+/// The part of one NUMA node that this process may use.
 struct FoundNode {
-  std::uint32_t number = 0;  ///< As the kernel counts them.
+  std::uint32_t number = 0;  ///< As the kernel counts nodes.
   Bytes memory;
   std::vector<int> processors;
   friend bool operator==(const FoundNode&, const FoundNode&) = default;
 };
 
-/// All that is known of the host.
+/// The description of a host from which bands are made.
 struct FoundHost {
   std::vector<FoundNode> nodes;
   CgroupLimits limits;
   std::vector<FoundGpu> gpus;
 };
 
-/// Looks at this host (hwloc, control groups, NVML) and makes bands of it. Takes some 10 ms. Errors: InvalidArgument
-/// for options that contradict each other or the host; Unsupported for a named library that cannot be used.
+/// Examines this host (hwloc, control groups, NVML) and makes its bands. Takes some 10 ms. Errors: InvalidArgument for
+/// options that contradict each other or the host; Unsupported for a named library that cannot be used.
 Result<std::vector<FoundBand>> find_bands(const TopologyOptions& options);
 
-/// The nodes of this host; or of an imagined one, in hwloc's notation (`numa:2 core:4 pu:2`), for tests.
+/// The nodes of this host; or of a simulated one, in hwloc's notation (`numa:2 core:4 pu:2`), for tests.
 Result<std::vector<FoundNode>> find_nodes(const std::string& imagined = {});
 
-/// The division itself: a pure function.
+/// Divides a host into bands: a pure function.
 ///
-/// - One band `numa-N` for each node with processors, one slot for each processor, no more than the CPU quota rounded
-/// up.
+/// - One band `numa-N` for each node with processors, one slot for each processor, but no more than the CPU quota
+///   rounded up.
 /// - One band `gpu-N` for each GPU: one slot, on the processors of the nearest node.
-/// - A node's memory (of the tightest limit its share) is for its CPU band; with GPUs near it they get half of it among
-///   them. Nine tenths are the capacity; up to all of it a request may have when it runs alone.
+/// - A node's memory (its share of the tightest limit) belongs to its CPU band; GPUs near the node get half of it among
+///   them. Nine tenths are the capacity; a request that runs alone may have all of it.
 Result<std::vector<FoundBand>> make_bands(const FoundHost& host, const TopologyOptions& options);
 
 }  // namespace penstock

@@ -36,10 +36,10 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   Duration retry;
   std::size_t next_supervisor = 0;
   std::unique_ptr<Connector> connector;
-  std::unique_ptr<Connection> connection;   ///< Until it is introduced; then the link has it.
+  std::unique_ptr<Connection> connection;  ///< Until it is introduced; then the link owns it.
   std::unique_ptr<PeerLink> link;
   Incarnation supervisor;
-  std::uint64_t state = 0;                  ///< What the supervisor keeps on disk, and in which of its lives.
+  std::uint64_t state = 0;  ///< The state that the supervisor keeps on disk; next: its branch, and its term.
   std::uint64_t branch = 0;
   std::uint64_t life = 0;
   std::deque<FramePayloadPtr> waiting;
@@ -48,7 +48,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
 
 Uplink::Uplink(Loop& loop, const UplinkOptions& options, UplinkHandlers handlers)
     : state_(std::make_shared<State>(loop, options, std::move(handlers))) {
-  // Not before the owner has stored us.
+  // After the owner has stored this object.
   loop.post([weak = std::weak_ptr<State>{state_}] {
     if (const auto alive = weak.lock()) alive->connect();
   });
@@ -84,7 +84,7 @@ std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 
 
 void Uplink::State::connect() {
   if (ended) return;
-  // Read each time: a supervisor that was moved writes its new address there.
+  // Read for each attempt: a supervisor that was moved writes its new address there.
   const Result<HostPort> address = look_up(options.supervisors[next_supervisor++ % options.supervisors.size()]);
   if (!address) return try_again(address.error());
   connector = std::make_unique<Connector>(loop, options.wire, *address, options.connect_timeout,
@@ -125,10 +125,11 @@ void Uplink::State::introduced(const FrameHeader& header, std::span<const std::b
   const Result<Introduction> introduction =
       header.kind == FrameKind::Introduction ? decode_introduction(payload)
                                              : Error{ErrorCode::MalformedFrame, "", "the supervisor's first frame is no introduction", {}};
-  // At once: what follows the welcome in the same read belongs to the link.
+  // At once: messages after the welcome in the same read belong to the link.
   if (introduction)
     if (const auto* message = std::get_if<Welcome>(&*introduction)) return welcome(*message);
-  // From a turn of its own: the connection's handler is on the stack, and the owner may destroy us when told of the end.
+  // From a turn of its own: the connection's handler is on the stack, and the owner may destroy us when told of the
+  // end.
   loop.post([weak = weak_from_this(), introduction] {
     const auto alive = weak.lock();
     if (alive == nullptr || alive->ended || alive->connection == nullptr) return;
@@ -140,7 +141,7 @@ void Uplink::State::introduced(const FrameHeader& header, std::span<const std::b
   });
 }
 
-// Whoever has our name may be about to be found dead: our own earlier life on a host that lost its power.
+// The holder of our name may be about to be found dead: our own earlier incarnation on a host that lost its power.
 void Uplink::State::refused(const Error& why) {
   if (why.code != ErrorCode::NameTaken) return end(why);
   connection.reset();
@@ -167,8 +168,8 @@ void Uplink::State::welcome(const Welcome& message) {
   if (renewed) std::function<void()>{handlers.on_renewed}();
 }
 
-/// Whether this is a later life of what we were linked to. An earlier one, or one of another branch, does not know what
-/// was begun since, and may have other jobs under the same numbers.
+/// Whether this is a later term of the supervisor that we were linked to. An earlier term, or another branch, does not
+/// know what was begun since, and may have other jobs under the same numbers.
 bool Uplink::State::goes_on(const Welcome& message) const {
   return handlers.on_renewed && message.state != 0 && message.state == state && message.branch == branch &&
          message.life > life;
@@ -180,7 +181,7 @@ void Uplink::State::make_link(const Welcome& message) {
   branch = message.branch;
   life = message.life;
   LinkConfig config = options.link;
-  // The supervisor knows how long it stands our silence; but it does not get a processor of ours to say so.
+  // The supervisor's limit for our silence sets the interval; but however short it is, it must not cost us a processor.
   constexpr Duration kHeartbeatMin = std::chrono::milliseconds{10};
   if (message.heartbeat > Duration{0})
     config.heartbeat = std::min(config.heartbeat, std::max(message.heartbeat, kHeartbeatMin));
@@ -206,7 +207,7 @@ void Uplink::State::try_again(const Error& why) {
   if (ended) return;
   if (link == nullptr && monotonic_now() - started >= options.give_up_after) return end(why);
   if (handlers.on_trouble) handlers.on_trouble(why);
-  // Fault F32: a herd of workers that lost the same supervisor comes back spread out.
+  // Fault F32: many workers that lost the same supervisor must come back spread out.
   const Duration delay = retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(retry.count())))};
   retry = std::min(retry * 2, options.retry_max);
   timer.arm(monotonic_now() + delay, [this] { connect(); });

@@ -31,7 +31,7 @@ void append_text(std::string& bytes, std::string_view text) {
   bytes += text;
 }
 
-/// Reads what the functions above have appended; `fine` falls when there is too little.
+/// Reads the results of the functions above; `fine` becomes false when bytes are missing.
 struct Reader {
   std::string_view rest;
   bool fine = true;
@@ -100,7 +100,7 @@ std::optional<Slot> decode(std::string_view bytes) {
     slot.anchor.doubled[std::move(key)] = body.text();
   }
   slot.anchor.batch = body.text();
-  if (!body.rest.empty() && body.number() != 0) {  // An older version ends before.
+  if (!body.rest.empty() && body.number() != 0) {  // An older version ends before this field.
     SalvageLoss& untold = slot.anchor.untold.emplace();
     untold.gaps = body.number();
     untold.commits_lost = body.number();
@@ -126,9 +126,9 @@ std::optional<Slot> newest_slot(const std::string& directory, bool& exists) {
 Error error_of_system(const std::string& directory, int code) {
   if (code == ENOSPC || code == EDQUOT)
     return {ErrorCode::StorageFull, directory, "the disk is full",
-            "make room; what waits is written as soon as there is some"};
+            "make room; waiting commits are written as soon as there is some"};
   return {ErrorCode::Internal, directory, "its anchor cannot be written: " + std::generic_category().message(code),
-          "nothing more is accepted; mend the disk, and start again: what was promised is there"};
+          "nothing more is accepted; repair the disk, and start again: all promised commits are there"};
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ Result<std::unique_ptr<AnchorFile>> AnchorFile::open(const std::string& director
   const std::optional<Slot> before = newest_slot(directory, exists);
   const std::string path = directory + kName;
   if (!exists) {
-    // Whole from the beginning: the blocks of the file are never again a matter of the file system.
+    // Written whole from the beginning, so that later writes never need new blocks of the file system.
     const std::string fresh = path + ".new";
     std::string bytes = encode(anchor, 1);
     bytes.resize(2 * kSlotBytes, '\0');

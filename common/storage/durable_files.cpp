@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In the fresh directory, behind all else: it is complete. Its content says how the one that it replaces is kept.
+/// Written last into the fresh directory: it is complete. The content names how to keep the directory that it replaces.
 constexpr const char* kComplete = "/REPLACES";
 
 Error error_of(const std::string& path, const std::error_code& code) {
@@ -73,7 +73,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// Behind the exchange: the old content has the fresh one's name.
+/// After the exchange: the old content has the name of the fresh one.
 Result<std::string> put_aside(const std::string& directory, const std::string& kept_as) {
   const std::string kept = free_name(directory, kept_as);
   PENSTOCK_TRY(rename_path(fresh_beside(directory), kept));
@@ -130,7 +130,8 @@ Result<std::string> replace_directory(const std::string& directory, const std::s
     return put_aside(directory, kept_as);
   }
   if (errno != EINVAL && errno != ENOSYS) return last_error(fresh);
-  // A file system that cannot exchange. Between the two steps nothing has the name; `finish_replacement` does the second.
+  // The file system cannot exchange. Between the two steps no directory has the name; `finish_replacement` does the
+  // second.
   std::string kept = free_name(directory, kept_as);
   PENSTOCK_TRY(rename_path(directory, kept));
   PENSTOCK_TRY(rename_path(fresh, directory));
@@ -146,7 +147,7 @@ Result<void> finish_replacement(const std::string& directory) {
       PENSTOCK_TRY(rename_path(fresh, directory));
       fs::remove(directory + kComplete, code);
     } else if (fs::exists(directory + ".salvaged", code)) {
-      // Up to 0.1.0 a salvage was two renames; it came to the first when this one was complete.
+      // Up to 0.1.0 a salvage was two renames; the first came when this directory was complete.
       return rename_path(directory + ".salvaged", directory);
     }
     return {};
@@ -160,7 +161,7 @@ Result<void> finish_replacement(const std::string& directory) {
     if (!kept) return kept.error();
     return {};
   }
-  fs::remove_all(fresh, code);  // It was not complete, or nobody was told that it was.
+  fs::remove_all(fresh, code);  // The directory was not complete, or its completion was not reported.
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Files and directories that are on the disk when a call returns, and change places in one step.
+// Files and directories that are on the disk when a call returns, and are exchanged in one step.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,29 @@ namespace penstock {
 /// Syncs a file or a directory. Errors: StorageFull, Internal.
 Result<void> sync_path(const std::string& path);
 
-/// How to put another file beside the first under another name.
+/// How a copy of a file is made.
 enum class Share : std::uint8_t {
   Nothing,  ///< Every byte is copied.
-  Tables,   ///< Sorted files, which nobody ever writes to again, are hard links where the file system has them.
+  Tables,   ///< Sorted files, which are never written again, are hard links where the file system has them.
 };
-/// Copies the files of a directory, without its subdirectories, into `to`, which is made; synced. Files that are locks and
-/// names of holders stay away. In the order of names backwards: lists of files and anchors, whose names are letters, before
-/// what they tell of, so that of a directory in use the copy never lacks what they had told. Errors: StorageFull, Internal, NotFound: a file was removed meanwhile.
+/// Copies the files of a directory, without its subdirectories, into `to`, which is made; synced. Locks and names of
+/// holders are left out. Files are copied in descending order of names, so that lists of files and anchors, with names
+/// of letters, come before the files that they list: a copy of a directory in use never lacks a file that its list
+/// names. Errors: StorageFull, Internal, NotFound: a file was removed meanwhile.
 Result<void> copy_directory(const std::string& from, const std::string& to, Share share);
 
-/// Where the next content of `directory` is put together.
+/// The directory in which the next content of `directory` is put together.
 std::string fresh_beside(const std::string& directory);
-/// Puts what is in `fresh_beside(directory)`, which is complete, in the place of `directory`; what was there is kept beside
-/// it under a name with `kept_as`, which is returned (empty: nothing was there). One step: a kill at any instant leaves the
-/// old content or the new one in the place. The next user calls `finish_replacement`.
+/// Puts the complete content of `fresh_beside(directory)` in the place of `directory`; the old content is kept beside
+/// it under a name with `kept_as`, which is returned (empty: there was none). One step: a kill at any instant leaves
+/// the old content or the new one in the place. The next user calls `finish_replacement`.
 Result<std::string> replace_directory(const std::string& directory, const std::string& kept_as);
-/// Clears away what a kill during a replacement has left, before anything else is done with `directory`. REQUIRES: nobody
-/// else uses it. Errors: StorageFull, Internal.
+/// Clears away the remains of a replacement that was killed, before anything else is done with `directory`. REQUIRES:
+/// no other user. Errors: StorageFull, Internal.
 Result<void> finish_replacement(const std::string& directory);
 
-/// Gives each file that somebody who still lives may write to another inode, and takes their locks away. What they write
-/// from then on reaches files without a name. Errors: StorageFull, Internal.
+/// Gives each file that a former holder may still write to a new inode, and removes the holder's locks. Its writes from
+/// then on reach files without a name. Errors: StorageFull, Internal.
 Result<void> orphan_open_files(const std::string& directory);
 
 }  // namespace penstock

@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// What is committed without sync is there until `crash`, and then it is not, as after a power cut. Outlives the
-/// storage's users: the next life of a simulated process opens the same object.
+/// A commit without sync is there until `crash` and then lost, as after a power cut. The object outlives the storage's
+/// users: the next incarnation of a simulated process opens the same object.
 class FaultStorage : public Storage {
  public:
   Result<std::optional<std::string>> get(std::string_view key) override;
@@ -16,11 +16,11 @@ class FaultStorage : public Storage {
   Result<void> commit(const StorageBatch& batch, Sync sync) override;
   Result<void> close() override { return {}; }
 
-  /// The process or its host dies: what was not synced is gone.
+  /// The process or its host dies: unsynced commits are lost.
   void crash();
-  /// Every call fails with this from now on, and changes nothing; none: all is well again.
+  /// Every call fails with this error from now on, and changes nothing; none: calls succeed again.
   void fail_with(std::optional<Error> error) { error_ = std::move(error); }
-  /// What would be there after a crash; for tests that damage it. REQUIRES: `crash` is called after a change.
+  /// The content after a crash; for tests that damage it. REQUIRES: `crash` is called after a change.
   MemoryStorage& durable() { return durable_; }
   std::uint64_t syncs() const { return syncs_; }
 

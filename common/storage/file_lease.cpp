@@ -24,7 +24,7 @@ std::string path_of(const std::string& directory, std::uint64_t number) {
   return directory + "/" + std::string{kPrefix} + std::to_string(number);
 }
 
-/// Of all leases that are there, ascending.
+/// The numbers of all present leases, ascending.
 std::vector<std::uint64_t> numbers_in(const std::string& directory) {
   std::vector<std::uint64_t> numbers;
   std::error_code code;
@@ -63,7 +63,7 @@ struct flock whole_file() {
 /// Whether the process that made the lease still lives.
 bool is_locked(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) return errno != ENOENT;  // Of one that we may not open we do not know that its holder is gone.
+  if (file < 0) return errno != ENOENT;  // The holder of a lease that we may not open counts as alive.
   struct flock lock = whole_file();
   const bool known = ::fcntl(file, F_OFD_GETLK, &lock) == 0;
   ::close(file);
@@ -72,7 +72,7 @@ bool is_locked(const std::string& path) {
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-/// Whether the holder has not been heard for as long as the watch is patient.
+/// Whether the holder has been silent for the patience of the watch.
 bool is_silent(LeaseWatch& watch, const std::string& content, Instant now) {
   if (content == watch.content)
     watch.silent += std::min(now - watch.looked, watch.patience / 4);
@@ -96,7 +96,7 @@ Result<std::unique_ptr<FileLease>> FileLease::claim(const std::string& directory
   const std::vector<std::uint64_t> before = numbers_in(directory);
   const std::uint64_t newest = before.empty() ? 0 : before.back();
   const std::string path_before = path_of(directory, newest);
-  // The content carries the number, so that two holders in a row never look the same.
+  // The content contains the number, so that two holders in a row never look the same.
   if (newest > 0 && is_locked(path_before) &&
       (watch == nullptr || !is_silent(*watch, path_before + content_of(path_before), now)))
     return held_by(directory, newest);
@@ -116,7 +116,7 @@ Result<std::unique_ptr<FileLease>> FileLease::claim(const std::string& directory
   }
   if (const Result<void> renewed = lease->renew(); !renewed) return renewed.error();
   ::fsync(file);
-  // One who was slow between looking and making may have made a number that others have passed.
+  // This process may have been slow between looking and making, and made a number that others have passed.
   if (const std::vector<std::uint64_t> after = numbers_in(directory); !after.empty() && after.back() > newest + 1) {
     ::unlink(path.c_str());
     return held_by(directory, after.back());
@@ -129,7 +129,7 @@ FileLease::FileLease(std::string directory, std::string owner, std::uint64_t num
 
 FileLease::~FileLease() { ::close(file_); }
 
-// Ascending: whoever has one of them finds the next number until its own is gone.
+// In ascending order: an earlier holder finds the next number until its own is gone.
 void FileLease::settle() {
   for (const std::uint64_t number : numbers_in(directory_))
     if (number < number_) ::unlink(path_of(directory_, number).c_str());
@@ -152,7 +152,7 @@ Result<void> FileLease::renew() {
   PENSTOCK_TRY(check());
   const std::lock_guard lock{mutex_};
   const std::string content = owner_ + "\n" + std::to_string(++renewals_) + "\n";
-  // Opened and closed each time: that is when a network file system shows it to others.
+  // Opened and closed each time, because a network file system shows changes to others only then.
   const int file = ::open(path_of(directory_, number_).c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return {};
   static_cast<void>(::pwrite(file, content.data(), content.size(), 0) < 0);

@@ -11,42 +11,43 @@
 
 namespace penstock {
 
-/// What one who waits for a lease has seen of its holder. No clock of another host is looked at: a holder is silent when
-/// its lease has not changed for `patience` of our own monotonic time. Of the time between two looks a quarter of the
-/// patience counts at most: who has slept with the holder does not overtake it on waking.
+/// The observations of a process that waits for a lease. Clocks of other hosts are not used: a holder is silent when
+/// its lease has not changed for `patience` of our own monotonic time. Of the time between two looks at most a quarter
+/// of the patience counts, so a process that was suspended together with the holder does not overtake it on waking.
 struct LeaseWatch {
   Duration patience{};
-  std::string content{};  ///< What was seen last.
+  std::string content{};  ///< Content at the last look.
   Instant looked{};
-  Duration silent{};  ///< Since the content has changed.
+  Duration silent{};  ///< Time since the content has changed.
 };
 
-/// A lease is a file `lease-N`. Whoever makes the one with the next number, which only one can, has the state from then on,
-/// whatever the holder before thinks of it: that one finds the next number, or misses its own, and ends. A holder locks its
-/// file, so one that has died is known at once; it writes to it now and then, so one that hangs is known after a while.
+/// A lease is a file `lease-N`. The process that makes the file with the next number, which only one can, has the state
+/// from then on, even if the former holder still runs: that holder finds the next number, or misses its own, and ends.
+/// A holder locks its file, so a dead holder is known at once; it writes to the file periodically, so a hanging holder
+/// is known after a while.
 ///
-/// `is_held`, `check` and `renew` may be called by any thread.
+/// Any thread may call `is_held`, `check` and `renew`.
 class FileLease {
  public:
   /// Errors: StorageLocked (names the holder), InvalidArgument (the directory cannot be written to). With a watch, the
-  /// lease of a holder that was silent for its patience is taken over; without, only that of one that has died.
+  /// lease of a holder that was silent for its patience is taken over; without, only that of a dead holder.
   static Result<std::unique_ptr<FileLease>> claim(const std::string& directory, const std::string& owner,
                                                   LeaseWatch* watch, Instant now);
-  /// Lets go of it. The file stays: its number is not given again.
+  /// Releases the lease. The file stays, so that its number is not used again.
   ~FileLease();
   FileLease(const FileLease&) = delete;
   FileLease& operator=(const FileLease&) = delete;
 
   std::uint64_t number() const { return number_; }
-  /// Somebody who had the state before us may still live, and has its files open.
+  /// A former holder of the state may still live, and have its files open.
   bool is_contested() const { return contested_; }
   /// Earlier holders cannot reach the state any more: their leases are removed.
   void settle();
 
   bool is_held() const;
-  /// Error: StorageLocked, names who holds it now.
+  /// Error: StorageLocked, names the present holder.
   Result<void> check() const;
-  /// Shows whoever watches that we live. Errors: those of `check`; a disk that does not take it is none.
+  /// Shows watching processes that we live. Errors: those of `check`; a failing disk is none.
   Result<void> renew();
 
  private:
@@ -57,7 +58,7 @@ class FileLease {
   const std::uint64_t number_;
   const int file_;  ///< Has the lock.
   bool contested_ = false;
-  std::mutex mutex_;  ///< Of the next member.
+  std::mutex mutex_;  ///< Guards the next member.
   std::uint64_t renewals_ = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-/// A map in memory. Nothing of it survives, so syncing is free. Never fails.
+/// A map in memory. Nothing survives, so syncing is free. Never fails.
 class MemoryStorage : public Storage {
  public:
   Result<std::optional<std::string>> get(std::string_view key) override;
@@ -15,7 +15,7 @@ class MemoryStorage : public Storage {
   Result<void> commit(const StorageBatch& batch, Sync sync) override;
   Result<void> close() override { return {}; }
 
-  /// For tests that damage what is stored.
+  /// For tests that damage the stored entries.
   std::map<std::string, std::string, std::less<>>& entries() { return entries_; }
 
  private:

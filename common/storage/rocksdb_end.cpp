@@ -15,7 +15,7 @@ const char* const kWayOut =
     "start once with `--salvage` to keep what is there and list what is lost, or put back a backup with "
     "`penstock state restore`";
 
-/// Of what the batch changes, on top of all before.
+/// The hash of a batch and of the chain before.
 std::uint64_t chain_of(std::uint64_t before, const rocksdb::WriteBatch& changes) {
   const std::string& bytes = changes.Data();
   return XXH3_64bits_withSeed(bytes.data() + kBatchHeaderBytes, bytes.size() - kBatchHeaderBytes, before);
@@ -58,7 +58,7 @@ Result<void> ProvenEnd::compare(const std::string& directory, const std::optiona
                                 const AnchorFile::Found& found) {
   const CommitNumber last = end.value_or(CommitNumber{});
   if (!found.anchor.has_value()) {
-    if (!end.has_value() && !found.exists) return {};  // Nobody has numbered anything yet.
+    if (!end.has_value() && !found.exists) return {};  // No commit has been numbered yet.
     return Error{ErrorCode::StorageDamaged, directory,
                  std::string{found.exists ? "its anchor is damaged" : "has lost its anchor"} +
                      ": whether commit " + std::to_string(last.number) + ", where it ends, was the last is not known",
@@ -128,7 +128,7 @@ rocksdb::Status ProvenEnd::write(rocksdb::DB& database, rocksdb::WriteBatch& cha
     if (doubled == anchor.doubled.end()) continue;
     doubled->second = change.value;
     if (change.kind != StorageBatch::Kind::Put) continue;
-    anchor.rewritten = false;  // Whoever begins to use it writes these.
+    anchor.rewritten = false;  // The first user after a rewrite writes these.
     anchor.untold.reset();
   }
   const bool at_once = sync == Sync::Yes && !has_unsynced_ &&
@@ -137,8 +137,8 @@ rocksdb::Status ProvenEnd::write(rocksdb::DB& database, rocksdb::WriteBatch& cha
   const rocksdb::Status status = database.Write(writing, &changes);
   if (at_once) second = file_->finish_write();
   if (!status.ok()) {
-    // It may be written again, and be another one then. A disk that does not take this either has the commit, which was
-    // then refused and is there nevertheless: as with a log whose sync has failed.
+    // The caller may write the commit again, perhaps with other content. If the disk refuses this call, too, the commit
+    // was refused and is there nevertheless, as after a failed sync of a log.
     if (at_once) static_cast<void>(file_->take_back(anchor_).has_value());
     return status;
   }

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLengthFile = "/MANIFEST.LENGTH";
 
-/// The file that is in force; empty: there is none.
+/// The list in force; empty: none.
 std::string list_in_force(const std::string& directory) {
   std::ifstream file{directory + "/CURRENT"};
   std::string name;
@@ -25,7 +25,7 @@ std::string list_in_force(const std::string& directory) {
   return name;
 }
 
-/// What is seen of it may not be on the disk yet.
+/// Content that can be read may not be on the disk yet.
 bool sync(const std::string& place) {
   const int file = ::open(place.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -39,7 +39,7 @@ bool sync(const std::string& place) {
 Result<void> ListLength::check(const std::string& directory) {
   const std::string name = list_in_force(directory);
   std::ifstream list{directory + "/" + name, std::ios::binary};
-  if (name.empty() || !list) return {};  // A list that is not there is noticed by whoever opens it.
+  if (name.empty() || !list) return {};  // Opening reports a missing list.
   std::stringstream text;
   text << list.rdbuf();
   const std::string content = text.str();

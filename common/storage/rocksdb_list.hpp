@@ -1,4 +1,4 @@
-// How long RocksDB's list of files was when it was seen last.
+// Records the length of RocksDB's list of files.
 #pragma once
 
 #include <rocksdb/listener.h>
@@ -10,22 +10,23 @@
 
 namespace penstock {
 
-/// A list of files (MANIFEST) that was changed, or cut within an entry, RocksDB notices by itself. One that was cut between
-/// two entries is a shorter list and as good as any: at the next start the sorted files that it does not name any more, and
-/// whose logs are gone, would be deleted without a word (fault F13). So a file beside it, `MANIFEST.LENGTH`, tells how long
-/// it was; it is written anew behind each file that was listed, and at the end. It may be behind the list by what was
-/// listed in the instant of a kill, and is never ahead of it.
+/// RocksDB notices a list of files (MANIFEST) that was changed, or cut within an entry. A list cut between two entries
+/// is shorter but valid: the next start would silently delete sorted files that it does not name any more and that no
+/// log covers (fault F13). So a file beside it, `MANIFEST.LENGTH`, records its length; the file is written after each
+/// change of the list, and at the end. The record may lack the entries of the instant of a kill, and is never ahead of
+/// the list.
 ///
-/// Callbacks come from threads of the database.
+/// Threads of the database make the calls.
 class ListLength final : public rocksdb::EventListener {
  public:
   explicit ListLength(std::string directory) : directory_(std::move(directory)) {}
 
-  /// Before the database is opened. Error: StorageDamaged, if the list in force is shorter than it was, or cannot be read up
-  /// to there: RocksDB takes zeros for the end of a page. No news, or news of another list, are none.
+  /// Called before the database is opened. Error: StorageDamaged, if the list in force is shorter than recorded, or
+  /// unreadable up to that length: RocksDB takes zeros for the end of a page. No record, or one of another list, is no
+  /// error.
   static Result<void> check(const std::string& directory);
 
-  /// Writes down how long it is now. A disk that does not take it has the older news.
+  /// Records the present length. If the disk refuses, the older record stays.
   void note();
 
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { note(); }
@@ -33,7 +34,7 @@ class ListLength final : public rocksdb::EventListener {
 
  private:
   const std::string directory_;
-  std::mutex mutex_;  ///< Of the file: one writes it at a time.
+  std::mutex mutex_;  ///< Of the file: one thread writes at a time.
 };
 
 }  // namespace penstock

@@ -48,21 +48,21 @@ bool take_text(std::string_view bytes, std::size_t& at, std::string_view& text) 
 
 // ---- blocks of sorted files
 
-constexpr std::size_t kBlockTrailerBytes = 5;  // How it is compressed, and the checksum.
+constexpr std::size_t kBlockTrailerBytes = 5;  // Kind of compression and checksum.
 constexpr std::uint8_t kPlain = 0;
 constexpr std::uint8_t kLz4 = 4;
-constexpr std::size_t kSequenceBytes = 8;  // With the kind, behind each key.
+constexpr std::size_t kSequenceBytes = 8;  // With the kind, at the end of each key.
 constexpr std::size_t kKeyBytesMax = 4096;
 constexpr std::uint32_t kRawBytesMax = 1U << 30U;
 
-/// What the walk over the entries of a block has found.
+/// The result of a walk over the entries of a block.
 struct Entries {
   std::size_t count = 0;
-  std::size_t end = 0;  ///< Where the list of restarts begins.
+  std::size_t end = 0;  ///< Offset of the list of restarts.
 };
 
-/// Walks over the entries at the beginning of `content`, up to the list of restarts: it begins with the offset 0, which
-/// cannot begin an entry. None: these are no entries of a data block, or of one of erased ranges.
+/// Walks over the entries at the beginning of `content`, up to the list of restarts, which begins with the offset 0: no
+/// entry can begin with that. None: the bytes are no entries of a data block or of a block of erased ranges.
 template <class Visit>
 std::optional<Entries> walk_entries(std::string_view content, const Visit& visit) {
   Entries found;
@@ -102,9 +102,9 @@ bool is_checksum(std::string_view stored, std::uint8_t compression, std::uint32_
   return (sum ^ (compression * kForLastByte)) == said;
 }
 
-/// Something that has the shape of a block.
+/// Bytes with the shape of a block.
 struct Block {
-  std::size_t bytes = 0;  ///< With its trailer; 0: it has not.
+  std::size_t bytes = 0;  ///< With its trailer; 0: no block.
   bool intact = false;
   std::string_view content;
 };
@@ -140,14 +140,14 @@ bool take_length(std::string_view bytes, std::size_t& at, std::size_t& length) {
   return true;
 }
 
-/// Where a block of LZ4 ends that begins at `at` and unpacks to `raw_bytes`; 0: there is none.
+/// End of a block of LZ4 that begins at `at` and unpacks to `raw_bytes`; 0: there is none.
 std::size_t end_of_lz4(std::string_view bytes, std::size_t at, std::size_t raw_bytes) {
   std::size_t made = 0;
   while (at < bytes.size()) {
     const std::uint8_t token = byte_at(bytes, at++);
     std::size_t literals = token >> 4U;
     if (!take_length(bytes, at, literals) || literals > bytes.size() - at || literals > raw_bytes - made) return 0;
-    // The first entry of a block shares nothing with one before it: most places that are none end here.
+    // The first entry of a block shares nothing with one before it: most false candidates fail here.
     if (made == 0 && (literals == 0 || byte_at(bytes, at) != 0)) return 0;
     at += literals;
     made += literals;
@@ -198,12 +198,12 @@ std::uint32_t crc32c(std::string_view bytes) {
   return sum.checksum();
 }
 
-/// How a part of a batch lies in a page.
+/// The position of a part of a batch in a page.
 enum class Part : std::uint8_t { None, Full, First, Middle, Last };
 
 struct LogPart {
   Part part = Part::None;
-  std::size_t bytes = 0;  ///< With its header; said also of one that is damaged.
+  std::size_t bytes = 0;  ///< With its header; set also for a damaged part.
   bool intact = false;
   std::string_view content;
 };
@@ -220,7 +220,7 @@ LogPart part_at(std::string_view page) {
           page.substr(header, length)};
 }
 
-/// False: it says what our version does not know.
+/// False: the batch has content that this version does not know.
 bool read_batch(std::string_view batch, LogRead& read, const PieceVisit& visit) {
   if (batch.size() < kBatchHeaderBytes) return false;
   std::uint64_t sequence = number_at<std::uint64_t>(batch, 0);
@@ -252,7 +252,7 @@ class LogReader {
 
   void take(const LogPart& part) {
     const bool begins = part.part == Part::Full || part.part == Part::First;
-    // One that does not go on, or was not begun, is cut: its other part was in a page that is gone.
+    // A part without its other half is cut: the other half was in a lost page.
     if (torn_ || (begins == open_ && !skipping_)) ++read_.gaps;
     torn_ = false;
     if (begins) batch_.clear();
@@ -263,7 +263,7 @@ class LogReader {
     batch_.append(part.content);
     if (!open_ && !read_batch(batch_, read_, visit_)) ++read_.gaps;
   }
-  /// Something here cannot be read.
+  /// A place that cannot be read.
   void miss() {
     torn_ = true;
     open_ = false;
@@ -277,9 +277,9 @@ class LogReader {
   const PieceVisit& visit_;
   LogRead read_;
   std::string batch_;
-  bool open_ = false;      ///< Another part of it is to come.
-  bool skipping_ = false;  ///< Through the rest of a batch whose beginning is not there.
-  bool torn_ = false;      ///< Since the last part something could not be read, which has not been counted.
+  bool open_ = false;      ///< Another part of the batch is to come.
+  bool skipping_ = false;  ///< Through the rest of a batch without its beginning.
+  bool torn_ = false;      ///< An unreadable place since the last part, not counted yet.
 };
 
 }  // namespace
@@ -294,7 +294,7 @@ std::uint64_t read_table_pieces(std::string_view file, const PieceVisit& visit) 
       at += block.bytes;
       continue;
     }
-    // What is damaged keeps its length mostly. Bytes of a user that look like a block are not looked at then.
+    // A damaged block mostly keeps its length. Then a user's bytes inside it that look like a block are passed over.
     if (block.bytes > 0 && at + block.bytes < file.size() && block_at(file.substr(at + block.bytes), unpacked).intact)
       at += block.bytes;
     else
@@ -305,13 +305,13 @@ std::uint64_t read_table_pieces(std::string_view file, const PieceVisit& visit) 
 
 namespace {
 
-/// Calls `take` for each part that is intact, with where it ends, and `miss` where there is none.
+/// Calls `take` for each intact part, with the offset of its end, and `miss` where there is none.
 template <class Take, class Miss>
 void walk_log(std::string_view file, const Take& take, const Miss& miss) {
   for (std::size_t at = 0; at < file.size();) {
     const std::string_view page = file.substr(at, kPageBytes - at % kPageBytes);
     if (page.size() < kHeaderBytes) {
-      // No header fits into the end of a page. Elsewhere the file was cut in the middle of one.
+      // No header fits into the end of a page. Elsewhere the file was cut in the middle of a header.
       if (at % kPageBytes + page.size() < kPageBytes) miss();
       at += page.size();
       continue;

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kReadBytes = std::size_t{1} << 20U;
 constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
 
-/// Their numbers begin with zeros: in the order of names they are in the order in which they were begun.
+/// The files by name, which is their order of creation: the numbers in their names have leading zeros.
 std::vector<fs::path> files_with(const fs::path& directory, const std::string& extension) {
   std::vector<fs::path> found;
   std::error_code code;
@@ -34,7 +34,7 @@ std::vector<fs::path> files_with(const fs::path& directory, const std::string& e
   return found;
 }
 
-/// The whole file; what the disk does not give is zeros, as if somebody had written over it.
+/// Reads the whole file; unreadable parts are zeros, as if they had been overwritten.
 void read_file(const fs::path& path, std::string& bytes) {
   std::error_code code;
   const std::uintmax_t size = fs::file_size(path, code);
@@ -47,14 +47,14 @@ void read_file(const fs::path& path, std::string& bytes) {
   }
 }
 
-/// What the lists of a directory say, when they can be read and every file that they name is there.
+/// The lists of a directory, if they can be read and every file that they name is there.
 struct Listed {
   std::set<std::string> tables;
-  std::uint64_t sequence = 0;  ///< Of the last change that is in them.
+  std::uint64_t sequence = 0;  ///< Of the last change in them.
 };
 
-/// The database itself is asked, in a folder of links beside the directory: opened in its place it would replay the
-/// logs and remove files.
+/// Asks the database itself, in a folder of links beside the directory: opened in its place it would replay the logs
+/// and remove files.
 std::optional<Listed> read_lists(const std::string& directory, rocksdb::Options options) {
   const fs::path place = directory + ".listed";
   std::error_code code;
@@ -85,7 +85,7 @@ std::optional<Listed> read_lists(const std::string& directory, rocksdb::Options 
   return listed;
 }
 
-/// Whether the oldest log goes on where the lists end. If not, a log is lost, or the end of the lists.
+/// Whether the oldest log continues where the lists end. If not, a log is lost, or the end of the lists.
 bool is_whole(const Listed& listed, const std::vector<fs::path>& logs) {
   if (logs.empty()) return true;
   std::string bytes;
@@ -93,11 +93,11 @@ bool is_whole(const Listed& listed, const std::vector<fs::path>& logs) {
   return read_log_pieces(bytes, [](const Piece&) {}).first_sequence <= listed.sequence + 1;
 }
 
-/// Puts together what the pieces say.
+/// Merges the pieces.
 class Remains {
  public:
   Remains(rocksdb::DB& target, SalvageOutcome& outcome) : target_(target), outcome_(outcome) {
-    // All of it is flushed at the end, or nobody hears of it.
+    // All of it is flushed at the end, or the salvage fails.
     writing_.disableWAL = true;
   }
 
@@ -115,7 +115,7 @@ class Remains {
       erase(piece.key);
     known->second = {piece.sequence, is_value};
   }
-  /// What was erased by ranges is taken out when all is known.
+  /// Removes the keys of erased ranges after all pieces are known.
   rocksdb::Status finish() {
     for (const Range& range : ranges_)
       for (auto at = newest_.lower_bound(range.first); at != newest_.end() && at->first < range.end; ++at)
@@ -162,7 +162,7 @@ class Remains {
   std::vector<Range> ranges_;
 };
 
-/// What the file itself says of how much is in it; none if its end cannot be read.
+/// The number of entries that the file records for itself; none if its end cannot be read.
 std::optional<std::uint64_t> entries_of(const fs::path& table, const rocksdb::Options& options) {
   rocksdb::SstFileReader reader{options};
   if (!reader.Open(table.string()).ok()) return std::nullopt;
@@ -183,7 +183,7 @@ rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Option
   std::string bytes;
   for (const fs::path& table : files_with(directory, ".sst")) {
     if (listed && !listed->tables.contains(table.filename())) {
-      // What is merged goes into a file of a higher number.
+      // A merge writes into files of higher numbers, so this file is an old one.
       if (!listed->tables.empty() && table.filename() < *listed->tables.rbegin()) continue;
       ++outcome.gaps;
     }
@@ -195,7 +195,7 @@ rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Option
   for (const fs::path& log : logs) {
     read_file(log, bytes);
     const LogRead read = read_log_pieces(bytes, take);
-    // One that is not the newest was ended in good order, and the next goes on where it ended.
+    // A log that is not the newest was ended in order, and the next one continues where it ended.
     outcome.gaps += read.gaps + (read.torn && log != logs.back() ? 1 : 0) + (read.first_sequence > expected ? 1 : 0);
     expected = std::max(expected == UINT64_MAX ? 0 : expected, read.last_sequence + 1);
     if (!remains.status().ok()) return remains.status();

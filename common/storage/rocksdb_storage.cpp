@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An empty view may point nowhere, which RocksDB hands to memcmp.
+// An empty view may have a null pointer, which RocksDB would pass to memcmp.
 rocksdb::Slice slice(std::string_view text) { return {text.empty() ? "" : text.data(), text.size()}; }
 std::string_view view(const rocksdb::Slice& text) { return {text.data(), text.size()}; }
 std::string owner_file(const std::string& directory) { return directory + "/OWNER"; }
@@ -41,7 +41,7 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
   const std::string words = status.ToString();
   if (status.IsNoSpace() || contains(words, "No space left"))
     return {ErrorCode::StorageFull, directory, "the disk is full",
-            "make room; what waits is written as soon as there is some"};
+            "make room; waiting commits are written as soon as there is some"};
   if (status.IsIOError() && (contains(words, "While lock file") || contains(words, "lock hold")))
     return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
             "end that one first, or give this one a directory of its own with `--state`"};
@@ -52,16 +52,16 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
             "mend that, or name another directory with `--state`"};
   if (status.IsIOError())
     return {ErrorCode::Internal, directory, words,
-            "nothing more is accepted; mend the disk, and start again: what was promised is there"};
+            "nothing more is accepted; repair the disk, and start again: all promised commits are there"};
   return {ErrorCode::Internal, directory, words, {}};
 }
 
-/// The name under which the files are reached.
+/// The path by which the files are accessed.
 const std::string& access_of(const RocksdbOptions& options) {
   return options.reached_by.empty() ? options.directory : options.reached_by;
 }
 
-/// Left to itself the database looks every five seconds whether there is room for a whole write buffer.
+/// By default the database checks every five seconds whether there is room for a whole write buffer.
 class WithoutOwnRecovery final : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* automatic) override {
@@ -69,15 +69,15 @@ class WithoutOwnRecovery final : public rocksdb::EventListener {
   }
 };
 
-/// Fault F11: RocksDB's own text log would stand on the disk of the data, and the line after one that the full disk has
-/// refused ends the process (Debian's RocksDB asserts). What it has to say of errors is in their statuses.
+/// Fault F11: RocksDB's own text log would be on the disk of the data, and the line after one that the full disk has
+/// refused ends the process (Debian's RocksDB asserts). Statuses carry the errors as well.
 class WithoutText final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
-/// When it cannot be opened, what is missing or makes no sense is damage, too.
+/// An error of opening: a missing file or a senseless one is damage, too.
 Error error_of_opening(const rocksdb::Status& status, const std::string& directory) {
   Error error = error_of(status, directory);
   const std::string words = status.ToString();
@@ -86,7 +86,7 @@ Error error_of_opening(const rocksdb::Status& status, const std::string& directo
   return {ErrorCode::StorageDamaged, directory, words, "start once with `--salvage` to keep what is intact"};
 }
 
-/// RocksDB takes a directory without this file for one that is to be made, whatever else is in it.
+/// RocksDB initialises a directory without this file as a new one, whatever else is in it.
 bool has_lost_its_root(const std::string& directory) {
   std::error_code code;
   if (fs::exists(directory + "/CURRENT", code)) return false;
@@ -177,14 +177,14 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.compression = rocksdb::kLZ4Compression;
   const std::size_t young = std::min(wanted.young_bytes, wanted.memory_bytes);
   const int young_in_memory = static_cast<int>(wanted.memory_bytes / young);
-  // Two of them, so that one at a time waits to be written: those that wait together would share a file.
+  // Two of them, so that at most one waits to be written: several that wait would share a file.
   options.write_buffer_size = young;
   options.max_write_buffer_number = 2;
-  // What waits to be merged, and when it holds writers up, is a matter of bytes, however many files they are.
+  // The triggers of merging and of slowing writers stand for bytes, whatever the number of files.
   options.level0_file_num_compaction_trigger *= young_in_memory;
   options.level0_slowdown_writes_trigger *= young_in_memory;
   options.level0_stop_writes_trigger *= young_in_memory;
-  // What is merged has the proportions of what is written: with the default, those of RocksDB.
+  // Levels have the proportions of the write buffer: with the default, those of RocksDB.
   options.target_file_size_base = wanted.memory_bytes;
   options.max_bytes_for_level_base = wanted.memory_bytes * 4;
   options.max_total_wal_size = wanted.memory_bytes * 4;
@@ -194,7 +194,7 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   rocksdb::BlockBasedTableOptions table;
-  // What `rocksdb_pieces.hpp` can read, whatever a later version of RocksDB prefers.
+  // The format that `rocksdb_pieces.hpp` reads, whatever a later version of RocksDB prefers.
   table.checksum = rocksdb::kXXH3;
   table.format_version = 5;
   table.block_restart_interval = 16;
@@ -204,20 +204,21 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   if (wanted.apart_bytes > 0 && wanted.apart_in_files > 0)
     options.sst_partitioner_factory = std::make_shared<FilesApartFactory>(wanted);
   options.listeners.push_back(std::make_shared<WithoutOwnRecovery>());
-  // A torn last record was promised to nobody; damage anywhere else was. Every log may have a torn end then: the list
-  // of files tells how long those were that are not the newest, and that they were there at all.
+  // A torn last record was not promised; a damaged record elsewhere was. Every log may have a torn end in this mode:
+  // the list of files records the presence and the length of all but the newest.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.track_and_verify_wals_in_manifest = true;
   return options;
 }
 
-/// Goes with its holder, or with the process.
+/// Unlocks when its holder is destroyed, or the process ends.
 struct Unlock {
   void operator()(rocksdb::FileLock* lock) const { static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock).ok()); }
 };
 using DirectoryLock = std::unique_ptr<rocksdb::FileLock, Unlock>;
 
-/// The database's own lock goes whenever it is closed; this one lasts while it is opened anew, too (fault F08).
+/// The database's own lock goes whenever it is closed; this one also lasts while the database is opened again (fault
+/// F08).
 constexpr const char* kHoldersLock = "/OWNER.LOCK";
 constexpr const char* kDatabaseLock = "/LOCK";
 
@@ -267,7 +268,7 @@ class OpenRocksdb final : public Storage {
 
   Result<void> commit(const StorageBatch& batch, Sync sync) override {
     if (database_ == nullptr && !troubled_) return closed();
-    // Fault F12: what is behind a write that failed is not known, and RocksDB aborts when its log is written to again.
+    // Fault F12: the content after a failed write is unknown, and RocksDB aborts at the next write to its log.
     if (broken_) return last_error_;
     if (troubled_) PENSTOCK_TRY(recover());
     rocksdb::WriteBatch changes;
@@ -284,7 +285,7 @@ class OpenRocksdb final : public Storage {
     const rocksdb::Status status = write(changes, batch, sync, anchored);
     troubled_ = !status.ok();
     if (status.ok() && anchored) return {};
-    // Without its anchor a commit is not promised. What is tried again has the same effect and another number.
+    // Without its anchor a commit is not promised. Trying again has the same effect under another number.
     last_error_ = status.ok() ? anchored.error() : error_of(status, directory_);
     if (status.ok()) return last_error_;
     broken_ = status.IsIOError() && last_error_.code != ErrorCode::StorageFull;
@@ -299,7 +300,7 @@ class OpenRocksdb final : public Storage {
     }
     const rocksdb::Status status = database_->Close();
     database_.reset();
-    list_length_->note();  // A database that is being closed does not tell what it has just listed.
+    list_length_->note();  // The notification of the last change may be missing when a database closes.
     end_.reset();
     std::error_code ignored;
     fs::remove(owner_file(access_), ignored);
@@ -319,9 +320,9 @@ class OpenRocksdb final : public Storage {
     const std::string end = end_of_prefix(prefix).value_or(std::string(1024, '\xff'));
     return changes.DeleteRange(database_->DefaultColumnFamily(), slice(prefix), slice(end));
   }
-  /// After an error the database refuses to write until it is told that the cause may be gone. Fault F11: one that
-  /// found the disk full in the middle of a record cannot be told (it asserts that nobody uses that file again); it is
-  /// opened anew, which reads back what is whole. Not before there is room for that.
+  /// After an error the database refuses to write until it is told that the cause may be gone. Fault F11: a database
+  /// that found the disk full in the middle of a record cannot be told (it asserts that the file is not used again); it
+  /// is opened again, which reads the whole records back, but not before there is room for that.
   Result<void> recover() {
     if (database_ != nullptr && last_error_.code != ErrorCode::StorageFull) {
       if (!database_->Resume().ok()) return last_error_;
@@ -345,14 +346,14 @@ class OpenRocksdb final : public Storage {
   static constexpr std::uintmax_t kRoomToReopen = std::uintmax_t{4} << 20U;
 
   const std::string directory_;
-  const std::string access_;  ///< The same under the name that may be taken away.
+  const std::string access_;  ///< The same by the path that may be taken away.
   const rocksdb::Options options_;
   const std::shared_ptr<ListLength> list_length_;
   DirectoryLock lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::unique_ptr<ProvenEnd> end_;  ///< Null: its end cannot be proved.
   bool troubled_ = false;  ///< The last commit has failed.
-  bool broken_ = false;    ///< For a reason that does not go away: read-only until the next start.
+  bool broken_ = false;    ///< A permanent fault: read-only until the next start.
   Error last_error_;
 };
 
@@ -361,7 +362,7 @@ Error file_error(const std::string& path, const std::error_code& code) {
   return {full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, path, code.message(), {}};
 }
 
-/// Takes over what only the anchor of the damaged directory knows, and makes one for the fresh directory.
+/// Takes over entries that only the anchor of the damaged directory has, and makes an anchor for the fresh directory.
 Result<void> prove_end(rocksdb::DB& fresh, const std::string& damaged, const std::string& directory,
                        SalvageOutcome& outcome) {
   const AnchorFile::Found found = AnchorFile::read(damaged);
@@ -398,7 +399,7 @@ Result<void> prove_end(rocksdb::DB& fresh, const std::string& damaged, const std
 
 Result<void> copy_into_fresh(const RocksdbOptions& damaged, const RocksdbOptions& fresh, SalvageOutcome& outcome) {
   rocksdb::Options options = options_of(fresh);
-  options.disable_auto_compactions = true;  // Whoever opens it next has the time.
+  options.disable_auto_compactions = true;  // The next user has the time for it.
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(options, fresh.directory, &opened);
   if (!status.ok()) return error_of(status, fresh.directory);
@@ -411,8 +412,8 @@ Result<void> copy_into_fresh(const RocksdbOptions& damaged, const RocksdbOptions
   return {};
 }
 
-/// Opening a directory cuts a torn end off: what is behind a damaged place would be gone before a salvage could read it.
-/// So what cannot be read of the logs is compared with what was promised first.
+/// Opening a directory cuts a torn end off, and with it all that follows a damaged place, before a salvage could read
+/// it. So the unreadable parts of the logs are first compared with the promised commits.
 Result<void> check_logs(const RocksdbOptions& options, StorageFindings& findings) {
   const LogsRead logs = read_logs(access_of(options));
   if (logs.gaps > 0)
@@ -422,8 +423,8 @@ Result<void> check_logs(const RocksdbOptions& options, StorageFindings& findings
   findings.torn = logs.torn;
   if (!logs.torn || !options.provable) return {};
   const AnchorFile::Found anchor = AnchorFile::read(access_of(options));
-  // RocksDB passes over a commit that is too short, and refuses one of the right length with other bytes: a page that the
-  // power cut kept from the disk. All that was promised is before it, so both are cut off.
+  // RocksDB skips a commit that is too short, and refuses one of the right length with other bytes: a page that did not
+  // reach the disk before a power cut. All promised commits are before it, so both are cut off.
   if (logs.last.has_value() && ProvenEnd::compare(options.directory, logs.last, anchor))
     return cut_torn_log(access_of(options));
   rocksdb::Options reading = options_of(options);
@@ -435,7 +436,7 @@ Result<void> check_logs(const RocksdbOptions& options, StorageFindings& findings
   return ProvenEnd::compare(options.directory, end_of(*database), anchor);
 }
 
-/// The directory is locked.
+/// REQUIRES: the directory is locked.
 Result<std::unique_ptr<Storage>> open_locked(const RocksdbOptions& options, DirectoryLock lock,
                                              StorageFindings& findings) {
   const std::string& access = access_of(options);
@@ -461,7 +462,7 @@ Result<std::unique_ptr<Storage>> open_locked(const RocksdbOptions& options, Dire
   }
   auto storage = std::make_unique<OpenRocksdb>(std::move(lock), std::move(database), options,
                                                std::move(database_options), list_length, std::move(end));
-  // For whoever comes second.
+  // For the message to a second opener.
   std::ofstream{owner_file(access), std::ios::trunc} << options.owner << '\n';
   return std::unique_ptr<Storage>{std::move(storage)};
 }
@@ -473,7 +474,7 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
   PENSTOCK_TRY(finish_replacement(options.directory));
   fs::create_directories(options.directory, code);
   if (code) return file_error(options.directory, code);
-  // Before anything is looked at: another one may just be making it.
+  // Locked before anything is examined: another process may be making the directory.
   Result<DirectoryLock> lock = lock_directory(options, kHoldersLock);
   if (!lock) return lock.error();
   StorageFindings found;
@@ -488,7 +489,7 @@ Result<SalvageOutcome> RocksdbStorage::salvage(const RocksdbOptions& options) {
   std::error_code code;
   PENSTOCK_TRY(finish_replacement(options.directory));
   if (!fs::exists(options.directory, code)) return outcome;
-  // Whoever holds a lock goes on writing; yesterday's supervisors hold the database's only.
+  // The holder of a lock continues to write; older supervisors hold the database's lock only.
   const Result<DirectoryLock> lock = lock_directory(options, kHoldersLock);
   if (!lock) return lock.error();
   const Result<DirectoryLock> database_lock = lock_directory(options, kDatabaseLock);

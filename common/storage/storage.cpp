@@ -9,7 +9,7 @@ std::optional<std::string> end_of_prefix(std::string_view prefix) {
       end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
       return end;
     }
-    end.pop_back();  // 0xff has no successor: the byte before it counts on.
+    end.pop_back();  // 0xff has no successor, so the byte before it is incremented.
   }
   return std::nullopt;
 }

@@ -16,7 +16,7 @@ struct StorageBatch {
   enum class Kind : std::uint8_t {
     Put,
     Erase,        ///< One key; it need not be there.
-    ErasePrefix,  ///< All keys that begin so.
+    ErasePrefix,  ///< All keys with this prefix.
   };
   struct Change {
     Kind kind = Kind::Put;
@@ -32,7 +32,7 @@ struct StorageBatch {
   std::vector<Change> changes;
 };
 
-/// Whether a commit is on the disk when it returns, or merely on its way there.
+/// Whether a commit is on the disk when the call returns, or may follow later.
 enum class Sync : std::uint8_t { No, Yes };
 
 /// Called for each entry, in the order of keys compared as bytes; false ends the scan.
@@ -40,19 +40,19 @@ using ScanVisit = std::function<bool(std::string_view key, std::string_view valu
 
 /// An ordered map from bytes to bytes that survives the process.
 ///
-/// Always true: a batch is there whole or not at all, also after a crash. What a `Sync::Yes` commit has returned from
-/// is there after a crash, and so is everything that was committed before it. A commit that failed has changed nothing.
-/// Owned by one thread at a time.
-/// Errors of all members: StorageFull, StorageDamaged (a checksum failed; what was read is not handed out), WrongState
-/// (closed before), and Internal with the system's words for what has no code of its own.
+/// Invariant: a batch is there whole or not at all, also after a crash. When a `Sync::Yes` commit has returned success,
+/// it survives a crash, and so does everything that was committed before it. A failed commit has changed nothing. Owned
+/// by one thread at a time.
+/// Errors of all members: StorageFull, StorageDamaged (a checksum failed; the bytes are not returned), WrongState
+/// (closed before), and Internal with the system's words for errors without a code of their own.
 class Storage {
  public:
   virtual ~Storage() = default;
   virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
-  /// All entries whose keys begin with `prefix`; an empty one means everything.
+  /// All entries with keys that begin with `prefix`; an empty prefix means everything.
   virtual Result<void> scan(std::string_view prefix, const ScanVisit& visit) = 0;
   virtual Result<void> commit(const StorageBatch& batch, Sync sync) = 0;
-  /// Writes out what is not on the disk yet and lets go of it. A second call changes nothing.
+  /// Writes all that is not on the disk yet, and closes. A second call changes nothing.
   virtual Result<void> close() = 0;
 };
 

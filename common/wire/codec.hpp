@@ -1,4 +1,4 @@
-// Messages to bytes and back. The only code that knows both `schema/` and `common/protocol`.
+// Translates messages to bytes and back. The only code that knows both `schema/` and `common/protocol`.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace penstock {
 
 using Introduction = std::variant<Hello, Welcome, Refusal>;
 
-/// Encodes a batch of messages as the payload of one frame. Never fails: what our own structs say can be said.
+/// Encodes a batch of messages as the payload of one frame. Never fails: every value of our structs can be encoded.
 FramePayloadPtr encode(const Introduction& introduction);
 FramePayloadPtr encode(std::span<const ToWorker> messages);
 FramePayloadPtr encode(std::span<const FromWorker> messages);
@@ -25,8 +25,8 @@ FramePayloadPtr encode(std::span<const ToClient> messages);
 /// The same for the journal and for tests: one graph or job alone.
 std::vector<std::uint64_t> encode_graph(const Graph& graph);
 
-/// Decode what a peer sent. Every count, offset and enumerator is checked; the work and memory are bounded by the size
-/// of the bytes. Messages that a newer peer of the same major version may send are left out. Error: MalformedFrame.
+/// Decodes the bytes of a peer. Every count, offset and enumerator is checked; the size of the bytes bounds work and
+/// memory. Messages that only a newer peer of the same major version may send are left out. Error: MalformedFrame.
 /// REQUIRES: the bytes are 8-byte aligned.
 Result<Introduction> decode_introduction(std::span<const std::byte> bytes);
 Result<std::vector<ToWorker>> decode_to_worker(std::span<const std::byte> bytes);
@@ -35,7 +35,7 @@ Result<std::vector<FromClient>> decode_from_client(std::span<const std::byte> by
 Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes);
 Result<Graph> decode_graph(std::span<const std::byte> bytes);
 
-/// About how many bytes a message takes on the wire; to cut batches into frames. Cheap, a little too high.
+/// Approximate bytes of a message on the wire, for cutting batches into frames. Cheap, a little too high.
 std::size_t wire_size(const ToWorker& message);
 std::size_t wire_size(const FromWorker& message);
 std::size_t wire_size(const FromClient& message);

@@ -1,4 +1,4 @@
-// What clients and supervisors say to each other.
+// Codec of the messages between clients and supervisors.
 #include "common/wire/codec_parts.hpp"
 
 namespace penstock {

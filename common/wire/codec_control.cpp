@@ -1,4 +1,4 @@
-// What supervisors and workers say to each other.
+// Codec of the messages between supervisors and workers.
 #include <algorithm>
 
 #include "common/wire/codec_parts.hpp"
@@ -317,7 +317,7 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
       return;
     }
   }
-  // A member that a newer supervisor knows and we do not: left out, as the schema allows.
+  // Members that only a newer supervisor knows are left out, as the schema allows.
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How subtasks have ended: what clients are told and what the journal keeps.
+// Codec of the ends of subtasks, for clients and for the journal.
 #include "common/wire/codec_parts.hpp"
 
 namespace penstock::wire {

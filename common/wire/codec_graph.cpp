@@ -1,4 +1,4 @@
-// Graphs, templates and job specifications.
+// Codec of graphs, templates and job specifications.
 #include "common/wire/codec_parts.hpp"
 
 namespace penstock::wire {
@@ -40,7 +40,7 @@ void write_error(const Error& error, schema::Error::Builder out) {
 }
 
 Error read_error(schema::Error::Reader in) {
-  // Codes of a newer peer are kept as they are; they print as `Unknown`.
+  // Codes of a newer peer are kept unchanged; they print as `Unknown`.
   return {static_cast<ErrorCode>(in.getCode()), text(in.getSubject()), text(in.getMessage()), text(in.getRemedy())};
 }
 
@@ -162,7 +162,7 @@ Graph read_graph(schema::Graph::Reader in) {
   Graph graph;
   const std::uint32_t count = in.getSubtaskCount();
   for (const auto entry : in.getTemplates()) graph.templates.push_back(read_template(entry));
-  // A chunk that leaves columns out costs its sender nothing; the count bounds what it costs us.
+  // A chunk without columns costs its sender nothing; the count bounds its cost here.
   constexpr std::uint32_t kChunkSubtasksMax = 16U << 20U;
   if (count > kChunkSubtasksMax) refuse("subtaskCount");
   if (in.hasTemplateOf())

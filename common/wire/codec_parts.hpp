@@ -15,7 +15,7 @@
 
 namespace penstock::wire {
 
-/// A number of a message that is no legal value; thrown as KJ does and caught with it by `parse`.
+/// An illegal number in a message; thrown like KJ's exceptions and caught with them by `parse`.
 [[noreturn]] void refuse(const char* what);
 
 inline std::string text(capnp::Text::Reader reader) { return {reader.begin(), reader.size()}; }
@@ -51,7 +51,7 @@ inline Attempt attempt_of(std::uint16_t low, std::uint64_t rest) {
   if ((rest >> 48U) != 0) refuse("attempt");
   return Attempt{(rest << 16U) | low};
 }
-/// `attemptRests` of the elements' attempts: as few as tell them.
+/// `attemptRests` of the elements' attempts: a list as short as possible.
 template <class Attempts, class Init>
 void write_rests(const Attempts& attempts, Init init) {
   if (attempts.empty()) return;
@@ -62,7 +62,7 @@ void write_rests(const Attempts& attempts, Init init) {
   auto list = init(all_the_same ? 1U : static_cast<unsigned>(attempts.size()));
   for (unsigned i = 0; i < list.size(); ++i) list.set(i, rest_of(attempts[i].attempt));
 }
-/// Adds them to attempts that have their low parts.
+/// Adds the rests to attempts that have their low parts.
 template <class Attempts>
 void read_rests(capnp::List<std::uint64_t>::Reader list, Attempts& attempts) {
   if (list.size() == 0) return;
@@ -106,7 +106,7 @@ std::vector<SubtaskFailure> read_failures(capnp::List<schema::SubtaskFailure>::R
 void write_outputs(const std::vector<OutputLocation>& outputs, capnp::List<schema::OutputLocation>::Builder list);
 std::vector<OutputLocation> read_outputs(capnp::List<schema::OutputLocation>::Reader list);
 
-/// Bytes that the parts take on the wire, about.
+/// Approximate bytes of the parts on the wire.
 std::size_t size_of(const Template& content);
 std::size_t size_of(const Graph& graph);
 
@@ -128,11 +128,11 @@ FramePayloadPtr build(std::size_t expected_bytes, Fill fill) {
   return std::make_shared<const FramePayload>(build_words<Root>(expected_bytes, fill));
 }
 
-/// Parses bytes and hands the root to `read`; whatever KJ objects to becomes a `MalformedFrame`.
+/// Parses bytes and passes the root to `read`; every objection of KJ becomes a `MalformedFrame`.
 template <class Root, class Value, class Read>
 Result<Value> parse(std::span<const std::byte> bytes, Read read) {
   capnp::ReaderOptions options;
-  // Each word may be visited once, and a little: what is read twice or refers to itself runs into the limit.
+  // Allows each word to be visited once, with a margin: repeated or circular references exceed the limit.
   options.traversalLimitInWords = bytes.size() / 8 + 1024;
   options.nestingLimit = 48;
   std::string complaint;

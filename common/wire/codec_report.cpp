@@ -1,4 +1,4 @@
-// What workers say, and introductions.
+// Codec of the messages of workers, and of introductions.
 #include "common/base/error_code_of.hpp"
 #include "common/wire/codec_parts.hpp"
 
@@ -345,7 +345,7 @@ WorkerCounters read_counters(schema::WorkerCounters::Reader in) {
   counters.stale = in.getStale();
   counters.forward_hits = in.getForwardHits();
   const auto misses = in.getForwardMisses();
-  // A later version may know more reasons.
+  // A later version may have more reasons.
   for (unsigned i = 0; i < misses.size() && i < WorkerCounters::kForwardResults; ++i)
     counters.forward_misses[i] = misses[i];
   counters.fetches = in.getFetches();

@@ -1,4 +1,4 @@
-// What workers and runners say.
+// Codec of the messages between workers and runners.
 #include "common/wire/codec_runner.hpp"
 
 #include <xxhash.h>

@@ -24,8 +24,8 @@ enum class FrameKind : std::uint8_t {
 inline constexpr std::size_t kFrameHeaderBytes = 48;
 using FrameHeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 
-/// The encoded message of a frame, ready to be sent any number of times with different headers. Immutable, shared
-/// between the link that keeps it for resending and the socket that writes it.
+/// The encoded message of a frame, ready to be sent any number of times with different headers. Immutable, shared by
+/// the link that keeps it for resending and the socket that writes it.
 class FramePayload {
  public:
   FramePayload() : FramePayload(std::vector<std::uint64_t>{}) {}
@@ -52,8 +52,8 @@ FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const Fram
 /// Checks magic, format, kind and length; the checksum needs the payload. Errors: MalformedFrame, LimitExceeded.
 Result<FrameHeader> read_header(const FrameHeaderBytes& bytes, const WireConfig& config);
 
-/// Checks that header and payload are what was sent. Error: MalformedFrame.
-/// REQUIRES: `payload` has `header.payload_bytes` bytes.
+/// Checks header and payload against the checksum. Error: MalformedFrame. REQUIRES: `payload` has
+/// `header.payload_bytes` bytes.
 Result<void> check_payload(const FrameHeaderBytes& header_bytes, const FrameHeader& header,
                            std::span<const std::byte> payload);
 

@@ -1,4 +1,4 @@
-// What the engine and its operators say to each other.
+// The messages between the engine and its operators.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ constexpr std::uint64_t kA = 1;
 constexpr std::uint64_t kB = 2;
 constexpr std::uint64_t kProbe = 3;
 constexpr std::uint64_t kProbes = 3;
-/// Rounding of floats makes 1e-6 or so; a single number of 8192 x 8192 that is wrong by 1 makes more than 1e-4.
+/// Rounding of floats causes about 1e-6; one number of 8192 x 8192 that is wrong by 1 causes more than 1e-4.
 constexpr double kErrorMax = 1e-5;
 
 struct Options {
@@ -103,7 +103,7 @@ std::vector<BlockHandle> add_matrix_product(GraphBuilder& graph, const Blocks& b
 
 using Vector = std::vector<double>;
 
-/// The product of a defined matrix and a vector, straight from the definition.
+/// The product of a defined matrix and a vector, computed from the definition.
 Vector times(std::uint64_t matrix, const Vector& x) {
   Vector y(x.size());
   tbb::parallel_for(std::size_t{0}, x.size(), [&](std::size_t row) {
@@ -125,8 +125,8 @@ void add_block_times(const Datum& block, const Block& where, const Vector& x, Ve
   });
 }
 
-/// The largest difference between C * x and A * (B * x), of what their numbers are on average, for the worst of some
-/// vectors of random signs.
+/// The largest difference between C * x and A * (B * x), relative to the average of their numbers, for the worst of
+/// some vectors of random signs.
 Expected<double> error_of(const Job& job, const std::vector<BlockHandle>& product, const Blocks& blocks, bool spoil) {
   std::vector<Vector> probes(kProbes, Vector(blocks.size));
   std::vector<Vector> found(kProbes, Vector(blocks.size));
@@ -206,7 +206,7 @@ int run(const Options& options) {
   return 0;
 }
 
-// False if they make no sense.
+// False for options without sense.
 bool read_options(int argc, char** argv, Options& options) {
   options.client.operators = {EXAMPLE_MATRIX_OPERATORS};
   for (int i = 1; i < argc; ++i) {
@@ -225,7 +225,7 @@ bool read_options(int argc, char** argv, Options& options) {
       options.client.slots = static_cast<std::uint32_t>(number);
     } else if (word == "--address") {
       options.client.address = argv[i];
-      options.client.operators.clear();  // Its workers have to have them.
+      options.client.operators.clear();  // The workers of the cluster must have them.
     } else {
       return false;
     }

@@ -1,6 +1,6 @@
-// The product is made as BLAS libraries make it (Goto and van de Geijn, Anatomy of High-Performance Matrix
-// Multiplication, 2008): parts of a and b are copied into the order in which they are used, and multiplied by tiles
-// whose sums stay in registers.
+// The product is made as in BLAS libraries (Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication,
+// 2008): parts of a and b are copied into the order of their use, and multiplied in tiles. The sums of a tile stay in
+// registers.
 #include "examples/engine/matrix.hpp"
 
 #include <tbb/cache_aligned_allocator.h>
@@ -57,7 +57,7 @@ const Kernel& best_kernel() {
 const Kernel& best_kernel() { return any_processor::kKernel; }
 #endif
 
-// What one thread multiplies at a time: its copies of a and b fit into the second-level cache.
+// The part that one thread multiplies at a time: its copies of a and b fit into the second-level cache.
 constexpr std::size_t kPartRows = 480;  // A multiple of the rows of every kernel.
 constexpr std::size_t kPartColumns = 1024;
 constexpr std::size_t kPartDepth = 256;
@@ -67,7 +67,7 @@ using Floats = std::vector<float, tbb::cache_aligned_allocator<float>>;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// `rows` rows at a time, column after column; what is missing is zero.
+// `rows` rows at a time, column after column; missing rows are zero.
 void copy_left(const ConstMatrix& a, std::size_t rows, float* out) {
   for (std::size_t top = 0; top < a.rows; top += rows)
     for (std::size_t column = 0; column < a.columns; ++column)
@@ -92,7 +92,7 @@ struct Copies {
   std::size_t depth = 0;
 };
 
-// Tiles at the border are made beside c.
+// Tiles at the border are computed beside c.
 void add_tiles(const Kernel& kernel, const Copies& copies, const Matrix& c) {
   alignas(64) float border[kTileMost];
   for (std::size_t column = 0; column < c.columns; column += kernel.columns)

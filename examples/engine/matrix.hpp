@@ -26,7 +26,7 @@ struct Place {
   std::uint64_t row = 0;
   std::uint64_t column = 0;
 };
-/// Between -1 and 1, as good as random.
+/// A pseudo-random number between -1 and 1.
 float entry(const Place& place);
 
 /// The part of a defined matrix that begins at `place`. On all threads of the TBB arena that it is called in.

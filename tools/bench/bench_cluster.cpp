@@ -40,7 +40,7 @@ double cpu_seconds(int process) {
   std::ifstream stat{"/proc/" + std::to_string(process) + "/stat"};
   std::string line;
   std::getline(stat, line);
-  // The name in parentheses may hold anything; user and system time are the 12th and 13th fields after it.
+  // The name in parentheses may contain anything; user and system time are the 12th and 13th fields after it.
   std::size_t at = line.rfind(')');
   for (int field = 0; field < 12 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
   if (at == std::string::npos) return 0;
@@ -49,7 +49,7 @@ double cpu_seconds(int process) {
   return (user + std::strtod(end, nullptr)) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-/// The binary of the daemons, which stands beside that of this process. Error: ProgramNotFound.
+/// The binary of the daemons, in the directory of this process's binary. Error: ProgramNotFound.
 Result<std::string> daemon_binary() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);

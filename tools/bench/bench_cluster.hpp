@@ -1,4 +1,4 @@
-// The cluster that a benchmark runs on: processes of its own, or this process.
+// The cluster of a benchmark: processes of its own, or this process.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ struct BenchClusterOptions {
   std::uint32_t workers = 1;
   std::uint32_t slots = 2;            ///< Of each worker.
   std::vector<std::string> settings;  ///< `--set` of the daemons.
-  std::uint32_t idle_workers = 0;     ///< Connected beside them, without anything to do.
-  std::string configuration;          ///< Text of a configuration file of the supervisor; empty: it has none.
+  std::uint32_t idle_workers = 0;     ///< Connected beside them, without work.
+  std::string configuration;          ///< Text of a configuration file of the supervisor; empty: none.
   bool journal = true;  ///< The supervisor keeps its state on the disk of the temporary files; not embedded.
 };
 
-/// What a process has used since it began.
+/// The resources that a process has used since it began.
 struct ProcessCost {
   std::string name;
   double cpu_s = 0;
@@ -32,7 +32,7 @@ struct ProcessCost {
   friend bool operator==(const ProcessCost&, const ProcessCost&) = default;
 };
 
-/// A supervisor and workers that live as long as this.
+/// A supervisor and workers that live as long as this object.
 class BenchCluster {
  public:
   /// Starts them and waits until all workers have joined. Errors: ProgramNotFound, Unreachable, TimedOut.
@@ -40,9 +40,9 @@ class BenchCluster {
   ~BenchCluster();
 
   client::Session& session();
-  /// Of every process, ours first.
+  /// The costs of every process, ours first.
   std::vector<ProcessCost> costs() const;
-  /// To and from the supervisor since it began; Unsupported when embedded.
+  /// Bytes to and from the supervisor since it began; Unsupported when embedded.
   Result<WireBytes> wire_bytes() const;
 
  private:
@@ -57,7 +57,8 @@ class BenchCluster {
   std::unique_ptr<IdleWorkers> idle_;
 };
 
-/// The end of a job, or `Cancelled` when a stop signal came: then whoever started processes still ends them.
+/// Waits for the end of a job; `Cancelled` when a stop signal comes, so that the caller can end the processes that it
+/// started.
 Result<JobState> wait_unless_stopped(client::Session& session, StopSignals& stop_signals, JobId job);
 
 }  // namespace penstock::tools

@@ -30,7 +30,7 @@ Percentiles percentiles_of_seconds(const std::vector<double>& times_s) {
 
 namespace {
 
-// REQUIRES: the last news say at least `count`.
+// REQUIRES: the last news have at least `count` successes.
 double time_of(const std::vector<NewsPoint>& news, std::uint64_t count) {
   std::size_t at = 0;
   while (news[at].succeeded < count) ++at;

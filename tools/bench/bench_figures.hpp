@@ -1,4 +1,4 @@
-// What a benchmark measures, from the traces of a job and the times of a client. Pure.
+// The figures of a benchmark, from the traces of a job and the times of a client. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,29 @@ Value to_value(const Percentiles& percentiles);
 /// The same of times in seconds.
 Percentiles percentiles_of_seconds(const std::vector<double>& times_s);
 
-/// What a client had been told at some time.
+/// Progress that a client had received at some time.
 struct NewsPoint {
   double seconds = 0;
   std::uint64_t succeeded = 0;
 };
 
-/// Subtasks a second among the first and among the last few of a job, as the client hears of them.
+/// Subtasks a second among the first and among the last few of a job, by the client's news.
 struct EdgeRates {
   double first_per_s = 0;
   double last_per_s = 0;
 };
-/// Between two news subtasks end evenly. The first begin with the first news: what comes before is the start of the
-/// job. Both 0 for a job that is too short to have two ends of `edge` subtasks. News come some milliseconds apart: ends
-/// that take no longer than that say little.
+/// Between two news subtasks count as ending evenly. The first subtasks begin with the first news: the time before is
+/// the start of the job. Both 0 for a job that is too short to have two ends of `edge` subtasks. News come some
+/// milliseconds apart: rates over a shorter time say little.
 EdgeRates edge_rates(const std::vector<NewsPoint>& news, std::uint64_t edge);
 
-/// How long successors waited after their last predecessor's end.
+/// The waits of successors after their last predecessor's end.
 struct SuccessorTimes {
   std::vector<std::uint64_t> forwarded_us;           ///< The successor was on the worker already.
-  std::vector<std::uint64_t> through_supervisor_us;  ///< It was sent after that end, or that end was elsewhere.
+  /// The successor was sent after that end, or that end was on another worker.
+  std::vector<std::uint64_t> through_supervisor_us;
 };
-/// Adds those of one job. All workers of a benchmark are on one host: their clocks may be compared.
+/// Adds the times of one job. All workers of a benchmark are on one host, so their clocks may be compared.
 void add_successor_times(const Graph& graph, const std::vector<SubtaskTrace>& traces, SuccessorTimes& times);
 
 double median_of(std::vector<double> values);

@@ -30,7 +30,7 @@ Result<Graph> one_subtask(bool fits) {
   return graph;
 }
 
-/// One program that outlasts the measurement on each slot.
+/// One program on each slot that outlasts the measurement.
 Result<void> fill_slots(client::Session& session, std::uint32_t slots) {
   Result<Graph> graph = make_graph(ShapeOptions{.shape = Shape::Flat, .subtasks = slots});
   if (!graph) return graph.error();
@@ -42,7 +42,7 @@ Result<void> fill_slots(client::Session& session, std::uint32_t slots) {
   return {};
 }
 
-/// Shared by the threads that submit.
+/// Shared by the submitting threads.
 struct Submissions {
   // Invariant: a number is given once; tests/integration/tools under the thread sanitizer.
   std::atomic<std::uint32_t> begun{0};
@@ -71,8 +71,7 @@ Result<double> submit_one(client::Session& session, std::uint32_t number) {
   return seconds;
 }
 
-/// Submits the jobs whose numbers the other threads leave to it. `kLists` times among all jobs the first page is asked
-/// for.
+/// Submits jobs in turn with the other threads. `kLists` times among all jobs the first page is asked for.
 Result<void> submit_in_turn(client::Session& session, StopSignals& stop_signals, std::uint32_t jobs, Submissions& all) {
   for (std::uint32_t number = all.begun++; number < jobs; number = all.begun++) {
     if (stop_signals.take()) return Error{ErrorCode::Cancelled, "bench jobs", "was stopped by a signal", {}};

@@ -27,9 +27,10 @@ Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, c
   JobSpec spec;
   spec.name = "bench-" + std::to_string(monotonic_now().time_since_epoch().count());
   spec.trace = options.tracing == Tracing::On;
-  // A graph that is sent whole is given away; that copy is the benchmark's, not the engine's.
+  // A graph that is sent whole is given away; the copy belongs to the benchmark, not to the engine.
   Graph copy = options.submission == Submission::Whole ? graph : Graph{};
-  const auto news = std::make_shared<std::vector<NewsPoint>>();  // Owned by who writes, too: a run may be given up.
+  // The handler is an owner, too, because a run may be given up.
+  const auto news = std::make_shared<std::vector<NewsPoint>>();
   const Instant begin = monotonic_now();
   session.set_on_news([news, begin](const JobProgress& progress) {
     news->push_back({seconds(monotonic_now() - begin), progress.counts.succeeded});

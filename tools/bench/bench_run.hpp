@@ -17,7 +17,7 @@ struct BenchRunOptions {
   Tracing tracing = Tracing::Off;
 };
 
-/// One job from the call of submit to its last result.
+/// One job, from the call of submit to its last result.
 struct BenchRun {
   double accept_s = 0;
   double total_s = 0;

@@ -14,7 +14,7 @@ namespace {
 
 double seconds_since(Instant begin) { return std::chrono::duration<double>(monotonic_now() - begin).count(); }
 
-/// How many had succeeded at a time between the first and the last news.
+/// Number of succeeded subtasks at a time between the first and the last news.
 double succeeded_at(const std::vector<NewsPoint>& news, double seconds) {
   std::size_t at = 0;
   while (at + 1 < news.size() && news[at].seconds < seconds) ++at;
@@ -25,8 +25,8 @@ double succeeded_at(const std::vector<NewsPoint>& news, double seconds) {
   return before + part * (static_cast<double>(news[at].succeeded) - before);
 }
 
-/// News of several jobs. They begin before a job's number is known, so all are kept. The transport's thread writes
-/// them, and is the last owner if a run is given up.
+/// News of several jobs. The first news of a job precede the knowledge of its number, so all news are kept. The
+/// transport's thread writes them, and is the last owner if a run is given up.
 struct Heard {
   std::mutex mutex;  // Invariant: guards `news`, as tests/integration/cli under the thread sanitizer.
   std::map<JobId, std::vector<NewsPoint>> news;
@@ -101,7 +101,7 @@ Result<std::vector<Graph>> graphs_of(const SharesOptions& options) {
 /// All measured runs of one kind.
 struct RunSeries {
   std::vector<double> total_s;
-  double supervisor_cpu_s = 0;  ///< Of all of them.
+  double supervisor_cpu_s = 0;  ///< Of all runs.
   double workers_cpu_s = 0;
 
   void add(double seconds, const std::vector<ProcessCost>& before, const std::vector<ProcessCost>& after) {
@@ -227,7 +227,7 @@ Result<Value> measure_shares(const SharesOptions& options, StopSignals& stop_sig
     return std::move(run->common);
   };
   for (std::uint32_t round = 0; round <= options.repeat; ++round) {
-    const bool counts = round > 0;  // The first is to warm up.
+    const bool counts = round > 0;  // The first round warms up.
     PENSTOCK_TRY(one(**free_cluster, series.alone, counts));
     PENSTOCK_TRY(one(**policed, series.policed, counts));
     if (const Result<CommonTime> run = all(**free_cluster, series.unpoliced, counts); !run) return run.error();

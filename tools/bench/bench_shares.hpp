@@ -1,4 +1,4 @@
-// Several jobs at once under a policy: what dividing a cluster costs, and whether it is divided as configured.
+// Several jobs at once under a policy: the cost of dividing a cluster, and whether it is divided as configured.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct SharesOptions {
   std::uint32_t repeat = 3;
 };
 
-/// What one of several jobs did while all of them ran.
+/// The progress of one of several jobs while all of them ran.
 struct JobsShare {
   std::uint64_t succeeded = 0;
   double share = 0;
@@ -29,8 +29,8 @@ struct CommonTime {
 /// From the news of each job; `seconds` is 0 if they did not run at one time. Between two news subtasks end evenly.
 CommonTime common_time(const std::vector<std::vector<NewsPoint>>& news);
 
-/// Runs in turn one job, and the jobs at once, without a policy and under it. Either has its own
-/// cluster, and one run of each is not counted. Errors: InvalidArgument; those of the cluster and of the jobs.
+/// Runs in turn one job, and the jobs at once, without a policy and under it. Each kind has its own cluster, and one
+/// run of each is not counted. Errors: InvalidArgument; those of the cluster and of the jobs.
 Result<Value> measure_shares(const SharesOptions& options, StopSignals& stop_signals);
 
 }  // namespace penstock::tools

@@ -1,4 +1,4 @@
-// `penstock-lab bench`: how fast it is, end to end, as a user's run would be.
+// `penstock-lab bench`: measures speed end to end, as in a user's run.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -71,19 +71,19 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   return rows;
 }
 
-/// The first and last so many subtasks of each run.
+/// The first and last `edge` subtasks of each run.
 struct EndRates {
   std::uint64_t edge = 0;
   std::vector<double> first;
   std::vector<double> last;
 };
 
-/// What the measured runs have given.
+/// The results of the measured runs.
 struct Series {
   std::vector<double> totals;
   std::vector<double> accepts;
   std::vector<EndRates> ends;
-  std::vector<double> spawns;  ///< The bound, measured in turn with the runs.
+  std::vector<double> spawns;  ///< The lower bound, measured in turn with the runs.
   Value::List runs;
 };
 
@@ -190,7 +190,7 @@ Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
   return Value{std::move(fields)};
 }
 
-/// What a cluster without work uses.
+/// The resources that a cluster uses without work.
 Result<Value> measure_idle(const BenchClusterOptions& options, Duration duration, StopSignals& stop_signals) {
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options);
   if (!cluster) return cluster.error();
@@ -218,13 +218,11 @@ void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_option("--slots", options.slots, "Slots of each worker")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command
-      .add_option("--idle-workers", options.idle_workers, "Further workers that are connected and have nothing to do")
+  command.add_option("--idle-workers", options.idle_workers, "Further workers that are connected and idle")
       ->check(CLI::Range(0, 10'000));
-  command.add_flag(
-      "--journal,!--no-journal", options.journal,
-      "With the journal that a supervisor keeps, here on the disk of the temporary files (default); or without it, "
-      "to compare");
+  command.add_flag("--journal,!--no-journal", options.journal,
+                   "With a supervisor's journal, on the disk of the temporary files (default); or without it, "
+                   "for comparison");
   command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")
       ->type_name("SECTION.NAME=VALUE");
 }
@@ -255,8 +253,10 @@ void add_metg_command(CLI::App& command, cli::Invocation& invocation) {
 void add_idle_command(CLI::App& command, cli::Invocation& invocation) {
   auto cluster = std::make_shared<BenchClusterOptions>();
   auto seconds = std::make_shared<std::uint32_t>(10);
-  CLI::App* idle = command.add_subcommand("idle", "What supervisor and workers use while there is nothing to do");
-  idle->add_option("--seconds", *seconds, "For how long")->capture_default_str()->check(CLI::Range(1, 3600));
+  CLI::App* idle = command.add_subcommand("idle", "Measure the resources that an idle supervisor and idle workers use");
+  idle->add_option("--seconds", *seconds, "Duration of the measurement")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600));
   add_cluster_options(*idle, *cluster);
   cli::add_json_option(*idle, invocation);
   idle->callback([&invocation, cluster, seconds] {
@@ -274,17 +274,17 @@ void add_shares_command(CLI::App& command, cli::Invocation& invocation) {
   auto options = std::make_shared<SharesOptions>();
   options->shape.subtasks = 1'000'000;
   auto shape = std::make_shared<std::string>("flat");
-  CLI::App* shares = command.add_subcommand(
-      "shares",
-      "Several jobs at once under a policy: their shares, and what dividing costs beside one job of their size");
-  shares->add_option("--weights", options->weights, "Of the jobs, one for each")
+  CLI::App* shares = command.add_subcommand("shares",
+                                            "Several jobs at once under a policy: their shares, and the cost of "
+                                            "dividing compared with one job of their size");
+  shares->add_option("--weights", options->weights, "Weights of the jobs, one for each")
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(1, 1000))
       ->expected(1, 64);
   shares->add_option("--shape", *shape, "flat, chain, chains, stencil, fft, tree, alltoall, random or trivial")
       ->capture_default_str();
-  shares->add_option("--subtasks", options->shape.subtasks, "Of all jobs together")
+  shares->add_option("--subtasks", options->shape.subtasks, "Subtasks of all jobs together")
       ->capture_default_str()
       ->check(CLI::Range(1, 50'000'000));
   auto burn_ns = std::make_shared<std::uint64_t>(0);
@@ -312,9 +312,10 @@ void add_shares_command(CLI::App& command, cli::Invocation& invocation) {
 
 void add_jobs_command(CLI::App& command, cli::Invocation& invocation) {
   auto options = std::make_shared<QueuedJobsOptions>();
-  CLI::App* jobs = command.add_subcommand(
-      "jobs", "Many queued jobs of one subtask: what submit and the first page of `jobs` cost, and what each takes");
-  jobs->add_option("--jobs", options->jobs, "How many")->capture_default_str()->check(CLI::Range(200, 1'000'000));
+  CLI::App* jobs = command.add_subcommand("jobs",
+                                          "Many queued jobs of one subtask: the cost of submit and of the first page "
+                                          "of `jobs`, and the memory of each job");
+  jobs->add_option("--jobs", options->jobs, "Number of jobs")->capture_default_str()->check(CLI::Range(200, 1'000'000));
   jobs->add_option("--preset", options->preset, "The policy: one pool with this preset (default: no policy)");
   jobs->add_option("--submitters", options->submitters, "Threads that submit at once")
       ->capture_default_str()
@@ -336,8 +337,8 @@ void add_jobs_command(CLI::App& command, cli::Invocation& invocation) {
 
 void add_bench_command(CLI::App& app, cli::Invocation& invocation) {
   auto options = std::make_shared<BenchCommand>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure it: supervisor, workers and client as processes over loopback sockets");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure a cluster: supervisor, workers and client as processes over loopback sockets");
   command
       ->add_option("--shape", options->shape,
                    "flat, chain, chains, stencil, fft, tree, alltoall, random, trivial or wfformat:FILE")
@@ -349,13 +350,14 @@ void add_bench_command(CLI::App& app, cli::Invocation& invocation) {
   command->add_option("--burn", options->burn_ns, "Nanoseconds that each subtask computes")->capture_default_str();
   command->add_option("--payload", options->payload, "Bytes of payload of each subtask")->capture_default_str();
   command->add_option("--output", options->output, "Bytes that each subtask makes")->capture_default_str();
-  command->add_option("--time-scale", options->time_scale, "Of a workflow's recorded times and sizes")
+  command->add_option("--time-scale", options->time_scale, "Factor for a workflow's recorded times and sizes")
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "Measured runs, after one to warm up; the median counts")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   command->add_flag("--latency", options->latency,
-                    "As many runs more, traced: from submit to the first start, from an end to its successor's start");
+                    "Add as many traced runs, and print the times from submit to the first start and from an end to "
+                    "its successor's start");
   command->add_flag("--alternate", options->alternate,
                     "Each subtask requires another worker than the one before: every edge of a chain crosses");
   command

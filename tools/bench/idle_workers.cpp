@@ -39,7 +39,7 @@ class Links final : public IdleWorkers {
     const std::size_t number = uplinks_.size();
     UplinkHandlers handlers;
     handlers.on_linked = [this, number, name] { introduce(*uplinks_[number], name, false); };
-    // As real workers do in the next life of their supervisor; they have nothing to claim.
+    // As real workers do in the next term of their supervisor; idle workers have nothing to claim.
     handlers.on_renewed = [this, number, name] { introduce(*uplinks_[number], name, true); };
     handlers.on_messages = [](std::span<const std::byte>) {};
     handlers.on_trouble = [](const Error&) {};
@@ -64,7 +64,7 @@ class Links final : public IdleWorkers {
     uplink.send(encode(std::span<const FromWorker>{messages}));
   }
 
-  // No spinning: they stand for other hosts, whose processors are not ours.
+  // Without spinning: idle workers stand for other hosts, with processors of their own.
   Loop loop_{Duration{0}};
   std::vector<std::unique_ptr<Uplink>> uplinks_;
   std::thread thread_;

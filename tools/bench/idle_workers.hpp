@@ -1,4 +1,4 @@
-// Workers that are there and never get anything to do, for benchmarks.
+// Connected workers that never get a subtask, for benchmarks.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace penstock::tools {
 
-/// Links of their own to a supervisor, each registered as a worker of one GPU band, which graphs without GPU requests
-/// never use. Heartbeats and acknowledgements are those of real workers; all links share one thread of this process.
+/// Links to a supervisor, each registered as a worker of one GPU band, which graphs without GPU requests never use.
+/// Heartbeats and acknowledgements are those of real workers; all links share one thread of this process.
 class IdleWorkers {
  public:
-  /// Begins to link; they are there when the supervisor's list of workers says so.
+  /// Begins to connect; the supervisor's list of workers shows when they are connected.
   static std::unique_ptr<IdleWorkers> start(const HostPort& supervisor, std::uint32_t count);
   virtual ~IdleWorkers() = default;
 };

@@ -31,10 +31,10 @@ struct MetgCurve {
 /// Halves the subtasks' length until less than a quarter of the slots' time is useful. Errors: of the cluster, or
 /// InvalidArgument.
 Result<MetgCurve> measure_metg(const MetgOptions& options, StopSignals& stop_signals);
-/// Where efficiency falls through one half, between neighbouring points on a logarithmic scale; 0: nowhere. Pure.
+/// The crossing of efficiency through one half, between neighbouring points on a logarithmic scale; 0: none. Pure.
 double metg_of(const std::vector<MetgPoint>& points);
 Value to_value(const MetgCurve& curve);
-/// The curve as a picture in text.
+/// Draws the curve as text.
 std::string draw_metg(const MetgCurve& curve);
 
 }  // namespace penstock::tools

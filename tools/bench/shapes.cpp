@@ -53,7 +53,7 @@ class Edges {
       if (child < options_.subtasks) edge(static_cast<std::uint32_t>(options_.subtasks - 1 - child));
   }
 
-  // `before`: the first subtask of the row before, which is never the short one.
+  // `before`: the first subtask of the row before, which is never the short row.
   void add_row(std::uint32_t row, std::uint32_t column, std::uint32_t before) {
     switch (options_.shape) {
       case Shape::Flat:
@@ -80,7 +80,7 @@ class Edges {
   void add_nearest(std::uint32_t row, std::uint32_t column, std::uint32_t before) {
     const std::uint32_t first = column < kNearest / 2 ? 0 : column - kNearest / 2;
     for (std::uint32_t c = first; c <= std::min(column + kNearest / 2, width_ - 1); ++c) {
-      // A hash of the place rather than a stream: the edges of a subtask do not change with the size of the graph.
+      // A hash of the position instead of a stream: the edges of a subtask do not change with the size of the graph.
       const std::uint64_t place = (std::uint64_t{row} << 32U) | (std::uint64_t{column} << 3U) | (c - first);
       if ((mix_bits(mix_bits(place + 1) + options_.seed) & 1U) != 0) edge(before + c);
     }
@@ -153,7 +153,7 @@ Result<Graph> make_graph(const ShapeOptions& options) {
   Edges edges{options, graph};
   for (std::uint32_t i = 0; i < options.subtasks; ++i) edges.add(i);
   if (options.payload_bytes > 0) {
-    // The operators read their numbers from the subtask's payload if there is one, so it begins with them.
+    // The operators read their numbers from the beginning of the subtask's payload, if there is one.
     const auto bytes = std::max<std::uint32_t>(options.payload_bytes, static_cast<std::uint32_t>(payload.size()));
     std::string each = payload;
     each.resize(bytes, '\0');

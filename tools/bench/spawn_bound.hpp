@@ -1,4 +1,4 @@
-// How many programs this machine can start, with nothing of ours in between.
+// Measures how many programs this machine can start, without Penstock in between.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace penstock::tools {
 
-/// Programs a second, started with `posix_spawn` and waited for by as many threads as there are slots: what no command
-/// runner can exceed here. Error: ProgramNotFound.
+/// Programs a second, started with `posix_spawn` and waited for by as many threads as there are slots: the upper bound
+/// of every command runner here. Error: ProgramNotFound.
 Result<double> spawn_bound_per_s(const std::string& program, std::uint32_t slots, std::uint32_t count);
 
 }  // namespace penstock::tools

@@ -18,7 +18,7 @@ namespace {
 void add(int socket, WireBytes& sum) {
   tcp_info counts{};
   socklen_t size = sizeof counts;
-  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &counts, &size) != 0) return;  // No TCP, or one that listens.
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &counts, &size) != 0) return;  // No TCP socket, or a listening one.
   sum.sent += counts.tcpi_bytes_acked;                                           // tidy: foreign
   sum.received += counts.tcpi_bytes_received;
 }

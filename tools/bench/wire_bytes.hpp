@@ -1,4 +1,4 @@
-// What a process has sent and received over TCP, as the kernel counts it.
+// Bytes that a process has sent and received over TCP, as the kernel counts them.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ struct WireBytes {
   friend bool operator==(const WireBytes&, const WireBytes&) = default;
 };
 
-/// Sums over the TCP sockets that the process has open now, headers of packets left out. For children of ours: their
-/// sockets are looked at without their help, so that what is measured is what users run.
-/// Error: Unsupported, where the kernel does not let us.
+/// Sums over the TCP sockets that the process has open now, without headers of packets. For child processes: their
+/// sockets are read without their help, so that the measured program is the one of users.
+/// Error: Unsupported, where the kernel forbids it.
 Result<WireBytes> wire_bytes_of(int process);
 
 }  // namespace penstock::tools

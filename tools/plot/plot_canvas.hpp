@@ -1,4 +1,4 @@
-// What a plot is drawn on.
+// The surface that a plot is drawn on.
 #pragma once
 
 #include <string_view>
@@ -20,11 +20,11 @@ class PlotCanvas {
   virtual ~PlotCanvas() = default;
   virtual void line(double x_from, double x_to, double y, std::string_view colour) = 0;
   virtual void curve(const std::vector<std::pair<double, double>>& points, std::string_view colour) = 0;
-  /// `y` is where the letters stand on.
+  /// `y` is the base line of the letters.
   virtual void text(double x, double y, Anchor anchor, std::string_view what, std::string_view colour) = 0;
 };
 
-/// Points that are no numbers are left out.
+/// Points with coordinates that are no numbers are left out.
 void draw_plot(const Plot& plot, PlotCanvas& canvas);
 
 }  // namespace penstock::tools

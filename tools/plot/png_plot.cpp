@@ -58,7 +58,7 @@ constexpr int kLetterRows = 7;
 constexpr int kWidth = static_cast<int>(kPlotWidth);
 constexpr int kHeight = static_cast<int>(kPlotHeight);
 
-/// A picture of one byte for each pixel, which is a position in a list of colours.
+/// A picture with one byte for each pixel, an index into a list of colours.
 class PngCanvas : public PlotCanvas {
  public:
   PngCanvas() : pixels_(static_cast<std::size_t>(kWidth) * kHeight, colour_at("#ffffff")) {}

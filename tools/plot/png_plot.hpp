@@ -1,4 +1,4 @@
-// Curves as a picture that documents and mails show.
+// Curves as a picture for documents and mails.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace penstock::tools {
 
-/// A PNG of 760 by 320 pixels, the same picture as `svg_plot` makes. Letters that are not ASCII are boxes.
+/// A PNG of 760 by 320 pixels with the same picture as `svg_plot`. Letters that are not ASCII are boxes.
 std::string png_plot(const Plot& plot);
 
 }  // namespace penstock::tools

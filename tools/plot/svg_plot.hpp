@@ -1,4 +1,4 @@
-// Curves as a picture that every browser shows.
+// Curves as a picture for browsers.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Plot {
   std::string title;
   std::string x_label;
   std::string y_label;
-  double y_max = 0;  ///< 0: that of the largest point.
+  double y_max = 0;  ///< 0: the largest y of all points.
   std::vector<PlotCurve> curves;
 };
 

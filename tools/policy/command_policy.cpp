@@ -1,4 +1,4 @@
-// `penstock-lab policy`: the cluster policy on paper.
+// `penstock-lab policy`: the cluster policy without a cluster.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -20,7 +20,7 @@ struct CheckCommand {
 
 Result<int> check(const cli::Invocation& invocation, const CheckCommand& command) {
   std::vector<CaseVerdict> verdicts;
-  std::optional<Error> missing;  // Told at the end: what is there is run nevertheless.
+  std::optional<Error> missing;  // Reported at the end: the existing files are checked nevertheless.
   for (const std::string& path : command.paths) {
     Result<std::vector<CaseVerdict>> found = check_policy_cases(path);
     if (!found) {
@@ -65,15 +65,15 @@ Result<int> check(const cli::Invocation& invocation, const CheckCommand& command
 }  // namespace
 
 void add_policy_command(CLI::App& app, cli::Invocation& invocation) {
-  CLI::App* family =
-      app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases, replay traces");
+  CLI::App* family = app.add_subcommand(
+      "policy", "Try the cluster policy without a cluster: check it against reference cases, replay traces");
   family->require_subcommand(1);
   auto options = std::make_shared<CheckCommand>();
   CLI::App* command = family->add_subcommand(
       "check", "Run reference cases through the production policy; exit code 1 if any comes out differently");
   command->add_option("PATH", options->paths, "Case files, or folders of them")->required()->type_name("PATH");
   command->add_flag("--failed", options->failed_only, "Print a line only for cases that differ");
-  command->add_flag("--strict", options->strict, "Fields that the format does not have are differences, not notes");
+  command->add_flag("--strict", options->strict, "Report fields that the format lacks as differences, not as notes");
   cli::add_json_option(*command, invocation);
   command->callback(
       [&invocation, options] { invocation.chosen = [&invocation, options] { return check(invocation, *options); }; });

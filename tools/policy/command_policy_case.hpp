@@ -1,4 +1,4 @@
-// Reading reference cases, and what came out of comparing them.
+// Reading of reference cases, and the results of comparing them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace penstock::tools {
 
-/// How one case went.
+/// The result of one case.
 struct CaseVerdict {
   std::string id;
   std::string kind;
   std::vector<std::string> differences;  ///< Empty: it passed.
-  std::vector<std::string> remarks;      ///< Fields of it that nobody looks at.
+  std::vector<std::string> remarks;      ///< Fields of the case that no checker reads.
 
   bool passed() const { return differences.empty(); }
 };
 
-/// Collects what differs in one case. What a case asks that nobody understands is a difference too.
+/// Collects the differences of one case. A demand of a case that is not understood is a difference, too.
 class CaseChecker {
  public:
   CaseChecker(std::string id, std::string kind) : verdict_{std::move(id), std::move(kind), {}, {}} {}
@@ -32,25 +32,25 @@ class CaseChecker {
   /// An upper bound.
   void at_most(const std::string& what, std::int64_t bound, std::int64_t got);
   void fail(std::string difference) { verdict_.differences.push_back(std::move(difference)); }
-  /// Told, and a difference for those who are strict.
+  /// Reported, and a difference in strict mode.
   void remark(std::string what) { verdict_.remarks.push_back(std::move(what)); }
   /// Every field of `table` must be one of `known`.
   void only_fields(const cli::DocumentValue& table, const std::vector<std::string_view>& known);
 
-  /// No two of `names` are the same; `what` is the plural of what they name.
+  /// Fails if two of `names` are the same; `what` is the plural of the named things.
   void no_twins(const std::string& what, std::vector<std::string> names);
-  /// Says so unless the field of `table` is absent or one of `known`.
+  /// Fails unless the field of `table` is absent or one of `known`.
   void one_of(const cli::DocumentValue& table, const std::string& name, const std::vector<std::string_view>& known);
-  /// What the case is about must be said in it: false, and a difference, if it is not.
+  /// Requires a field that the case needs: false, and a difference, if it is missing.
   bool demand(const cli::DocumentValue& table, const std::string& name, const std::string& place = "expect");
-  /// For what is compared in another way than by `equal`, `near` and `at_most`.
+  /// For comparisons other than `equal`, `near` and `at_most`.
   void count_comparison() { ++compared_; }
 
   bool passed() const { return verdict_.passed(); }
-  /// What another one compared for the same case.
+  /// Adds the comparisons of another checker for the same case.
   void count_comparisons_of(const CaseChecker& other) { compared_ += other.compared_; }
   const std::vector<std::string>& differences() const { return verdict_.differences; }
-  /// Where nothing was compared, nothing was checked: a difference.
+  /// A case without any comparison checks nothing: a difference.
   CaseVerdict take() {
     if (compared_ == 0 && passed()) fail("nothing to compare with");
     return std::move(verdict_);
@@ -66,7 +66,7 @@ const cli::DocumentValue& field_of(const cli::DocumentValue& table, std::string_
 bool has_field(const cli::DocumentValue& table, std::string_view name);
 std::string text_of(const cli::DocumentValue& table, std::string_view name, std::string_view fallback = {});
 std::int64_t integer_of(const cli::DocumentValue& table, std::string_view name, std::int64_t fallback = 0);
-/// A number as a whole one, also where others write `4.0`. 0 if it is none.
+/// A number as a whole one, also written as `4.0`. 0 if it is none.
 std::int64_t whole_of(const cli::DocumentValue& value);
 double number_of(const cli::DocumentValue& table, std::string_view name, double fallback = 0);
 bool flag_of(const cli::DocumentValue& table, std::string_view name, bool fallback = false);
@@ -80,11 +80,11 @@ std::vector<std::string> texts_of_items(const cli::DocumentValue& list, std::str
 std::string set_text(std::vector<std::string> names);
 std::string list_text(const std::vector<std::string>& names);
 
-// What may not be told of slots. Spec: policy-determined 3 and 5.1.
-/// A weight is above 0. One of 0 is `unset` in fixtures, where that is so.
+// Checks of values that slots may not have. Spec: policy-determined 3 and 5.1.
+/// A weight is above 0. With `zero_is_unset` a weight of 0 counts as unset.
 void check_weight(const cli::DocumentValue& table, CaseChecker& checker, bool zero_is_unset = false);
 void check_priority_range(const cli::DocumentValue& table, const std::string& name, CaseChecker& checker);
-/// Amounts of `table`, which are not negative.
+/// Amounts of `table` must not be negative.
 void check_amounts(const cli::DocumentValue& table, const std::vector<std::string>& names, CaseChecker& checker);
 
 // One checker for each format.

@@ -21,7 +21,7 @@ Result<std::vector<std::string>> case_files(const std::string& path) {
   for (auto each = files::recursive_directory_iterator{path, failure}; each != files::recursive_directory_iterator{};
        each.increment(failure)) {
     if (failure) break;
-    std::error_code unknown;  // A link to nowhere is a file that cannot be read, which is told of it.
+    std::error_code unknown;  // A broken link is a file that cannot be read, and is reported as such.
     if (each->path().extension() == ".json" && !each->is_directory(unknown)) found.push_back(each->path().string());
   }
   if (failure) return Error{ErrorCode::NotFound, path, "cannot be read: " + failure.message(), {}};
@@ -32,7 +32,7 @@ Result<std::vector<std::string>> case_files(const std::string& path) {
   return found;
 }
 
-/// Runs a case whose shape is right; of another one, says what is wrong with it.
+/// Runs a case with the right shape; for another one, lists its mistakes.
 template <class Run>
 void run_case(const ShapeSubject& subject, CaseFormat format, const CaseVerdict& name, Run run,
               std::vector<CaseVerdict>& verdicts) {
@@ -47,13 +47,13 @@ void run_case(const ShapeSubject& subject, CaseFormat format, const CaseVerdict&
   std::move(shape.unknown.begin(), shape.unknown.end(), std::back_inserter(remarks));
 }
 
-/// Of an account tree each level is a table within a list, so this is more than 500 levels.
+/// In an account tree each level is a table within a list, so this is more than 500 levels.
 constexpr std::uint32_t kCaseDepthMax = 1024;
 
-/// What stands in these lists of a file are cases of their own: a mistake in one fails that one.
+/// The items of these lists of a file are cases of their own: a mistake in one fails that one.
 constexpr std::string_view kCaseLists[] = {"cases", "scenarios", "flux_cases", "queue_order_cases", "rejections"};
 
-/// Takes the cases that are misshapen out of the file, and says what is wrong with them. What stands around the cases.
+/// Removes the malformed cases from the file and records their mistakes. Returns the file without its cases.
 cli::DocumentValue take_out_misshapen(cli::DocumentValue& file, const CaseVerdict& name, const std::string& path,
                                       std::vector<CaseVerdict>& verdicts, std::vector<std::string>& unknown) {
   cli::DocumentValue around;

@@ -10,8 +10,8 @@
 namespace penstock::tools {
 
 /// The verdicts of all cases in a file, or in all `.json` files of a directory and below, in the order of their names.
-/// A file that cannot be read, has no known format or no case has a verdict too, and it has not passed. Error:
-/// NotFound, if there is no file at all.
+/// A file that cannot be read, has no known format or no case gets a failed verdict, too. Error: NotFound, if there is
+/// no file at all.
 Result<std::vector<CaseVerdict>> check_policy_cases(const std::string& path);
 
 }  // namespace penstock::tools

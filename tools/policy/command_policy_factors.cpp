@@ -18,7 +18,7 @@ namespace {
 using namespace penstock::policy;
 using Verdicts = std::vector<CaseVerdict>;
 
-/// What a case weighs with: its own weights, else those of its file, else the usual ones.
+/// The weight for a case: from its own weights, else from those of its file, else the usual one.
 double weight_of(const cli::DocumentValue& subject, const cli::DocumentValue& of_file, std::string_view name,
                  double usual) {
   return number_of(field_of(subject, "weights"), name, number_of(of_file, name, usual));
@@ -36,7 +36,7 @@ std::int64_t raw_priority_of(const cli::DocumentValue& file, const cli::Document
                        weight("bank", usual.account), weight("urgency", usual.user)});
 }
 
-/// Jobs by their priority, which the cases of the same file tell; equal ones as they came.
+/// Orders jobs by their priority from the cases of the same file; equal ones in order of arrival.
 void check_queue_order(const cli::DocumentValue& file, const cli::DocumentValue& subject, CaseChecker& checker) {
   std::vector<std::pair<std::int64_t, std::string>> jobs;
   for (const std::string& name : texts_of(field_of(subject, "submitted"))) {
@@ -130,7 +130,7 @@ void check_factor_case(const std::string& factor, const cli::DocumentValue& each
   }
 }
 
-/// Spec: policy-flux 2: a factor that is none is refused, and never sorted on.
+/// Spec: policy-flux 2: a factor outside 0 to 1 is refused, and never sorted on.
 Result<Factors> six_factors_of(const cli::DocumentValue& table) {
   for (const cli::DocumentField& each : table.fields)
     if (!(each.value.number >= 0 && each.value.number <= 1))
@@ -189,7 +189,7 @@ double job_charge(const cli::DocumentValue& job) {
   return job.items.size() == 2 ? job.items[0].number * job.items[1].number : 0;
 }
 
-/// Expected usage is told with twelve digits.
+/// Expected usage is given with twelve digits.
 void check_amount(const std::string& what, double expected, double got, CaseChecker& checker) {
   checker.near(what, expected, got, std::max(1e-6, 1e-12 * std::abs(expected)));
 }
@@ -221,7 +221,7 @@ void check_bins(const cli::DocumentValue& subject, CaseChecker& checker) {
                  next_bins(subject, field_of(correct, "bins")).total(), checker);
 }
 
-/// Raw bins: the one of the period before last has faded twice, and so on.
+/// Raw bins: the bin of the period before last has decayed twice, and so on.
 void check_raw_bins(const cli::DocumentValue& subject, double decay, CaseChecker& checker) {
   // In periods; after one of them `decay` is left.
   const double half_life = std::log(0.5) / std::log(decay);
@@ -395,7 +395,7 @@ void check_backfill_policy(const cli::DocumentValue& subject, const cli::Documen
   std::int64_t free = whole;
   std::vector<SlotsReturn> returns;
   for (const cli::DocumentValue& each : field_of(subject, "running").items) {
-    // Who is past his limit ends one step of time from now.
+    // A job beyond its limit ends one step of time from now.
     const double ends_s = number_of(each, "ends");
     const double step_s = number_of(subject, "resolution_s", kResolution_s);
     returns.push_back({at(ends_s > now_s ? ends_s : now_s + step_s), integer_of(each, "nodes")});
@@ -406,7 +406,7 @@ void check_backfill_policy(const cli::DocumentValue& subject, const cli::Documen
   std::vector<std::string> starts;
   std::vector<std::string> reservations;
   for (const cli::DocumentValue& job : field_of(subject, "queue_in_priority_order").items) {
-    // What the machine can never hold waits for nothing: it keeps nobody waiting, and no place is promised to it.
+    // A job that the machine can never hold delays no other job, and gets no reservation.
     if (integer_of(job, "nodes") > whole) continue;
     const Duration limit = has_field(job, "wall") ? Duration{scaled(number_of(job, "wall"), 1e9)} : Duration::max();
     const BackfillOutcome outcome = policy.next({integer_of(job, "nodes"), limit}, [] { return true; });

@@ -1,4 +1,4 @@
-// Reference cases of limits: submissions, ends and changes, step by step; and who may submit at all.
+// Reference cases of limits: submissions, ends and changes, step by step; and rights to submit.
 // tidy: foreign-file bank
 #include <algorithm>
 #include <initializer_list>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace penstock::policy;
 
-/// Of a case that does not say how large its machine is.
+/// The size of the machine in a case that does not give one.
 constexpr std::int64_t kHostsUnlessSaid = 1'000'000;
 
 UserLimits user_limits(const cli::DocumentValue& table, UserLimits limits) {
@@ -25,7 +25,7 @@ UserLimits user_limits(const cli::DocumentValue& table, UserLimits limits) {
   return limits;
 }
 
-/// Those that no limit of a user is called like.
+/// Limits with names that no limit of a user has.
 LevelLimits level_limits_of_size(const cli::DocumentValue& table, LevelLimits limits) {
   limits.hosts = integer_of(table, "max_nodes_per_assoc", limits.hosts);
   limits.eligible_hosts = integer_of(table, "max_sched_nodes_per_assoc", limits.eligible_hosts);
@@ -73,7 +73,7 @@ std::vector<std::string> names_of(const cli::DocumentValue& value) {
   return names;
 }
 
-/// A job of a case, with what was said of it.
+/// A job of a case, with its given fields.
 struct SubmittedJob {
   std::uint32_t number = 0;
   std::string account;
@@ -83,7 +83,7 @@ struct SubmittedJob {
   std::string service;
 };
 
-/// Who may do what in a case: each pair of account and user has limits and counters of its own, and so has each queue.
+/// The rights in a case: each pair of account and user has limits and counters of its own, and so has each queue.
 class LimitTables {
  public:
   LimitTables(const cli::DocumentValue& file, const cli::DocumentValue& subject)
@@ -100,7 +100,7 @@ class LimitTables {
     grants_.accounts = texts_of(field_of(field_of(case_, "grants"), "accounts"));
   }
 
-  /// Where the book counts them. Error: NotFound, WrongState.
+  /// Position of their counters in the book. Error: NotFound, WrongState.
   Result<std::uint32_t> user(const std::string& account, const std::string& name, LimitBook& book) {
     const std::optional<std::string> table = table_of(account, name);
     if (!table)
@@ -113,7 +113,7 @@ class LimitTables {
     return users_[key].position;
   }
 
-  /// Where the book counts those of a queue; one that nobody knows has no limits.
+  /// Position of a queue's counters in the book; an unknown queue has no limits.
   std::uint32_t level(const std::string& queue, LimitBook& book) {
     if (const auto found = levels_.find(queue); found != levels_.end()) return found->second;
     constexpr LevelLimits kUnknown{.running_jobs = kNoLimit};
@@ -149,7 +149,7 @@ class LimitTables {
     const std::string name = name_of(step, "user");
     if (!name.empty() && !account.empty()) PENSTOCK_TRY(user(account, name, book));
     bool found = false;
-    // The table is for those who come later.
+    // The table applies to users that appear later.
     if (name.empty() && account.empty() && (accounts_.empty() || has_field(case_, "assoc"))) {
       base_ = user_limits(step, base_);
       found = true;
@@ -165,7 +165,8 @@ class LimitTables {
       found = true;
       book.set_limits(each.position, each.limits = user_limits(step, each.limits));
     }
-    if (!found) return Error{ErrorCode::NotFound, account + name, "nobody has these limits", "name who is meant"};
+    if (!found)
+      return Error{ErrorCode::NotFound, account + name, "no user has these limits", "name the user or the account"};
     level_base_ = level_limits_of_size(step, level_base_);
     for (const auto& [each, position] : levels_)
       if (each.empty() || queues_.empty()) book.set_level_limits(position, level_base_);
@@ -179,7 +180,7 @@ class LimitTables {
  private:
   struct User {
     std::uint32_t position = 0;
-    std::string table;  ///< Whose limits these are, of `assocs`; empty: of `assoc`.
+    std::string table;  ///< Entry of `assocs` with these limits; empty: `assoc`.
     UserLimits limits;
   };
 
@@ -310,7 +311,8 @@ class LimitScenario {
     settle(step);
   }
 
-  /// What `job` asks for with what the step says of it; who may not ask for it is refused. Sets its level of service.
+  /// The request of `job` with the fields of the step; a request without the right to it is refused. Sets the job's
+  /// level of service.
   Result<LimitedRequest> request_of(const cli::DocumentValue& step, const std::string& wish, SubmittedJob& job,
                                     LimitedRequest request = {}) {
     PENSTOCK_TRY(tables_.check_rights(job));
@@ -321,7 +323,7 @@ class LimitScenario {
     job.service = *service;
     request.user = *user;
     request.level = tables_.level(job.queue, book_);
-    // One that names only cores counts one.
+    // A request with only cores counts one host.
     const std::int64_t hosts = integer_of(step, "nodes");
     if (has_field(step, "nodes")) request.hosts = hosts == 0 ? 1 : hosts;
     if (has_field(step, "cores")) request.cores = integer_of(step, "cores");
@@ -362,12 +364,12 @@ class LimitScenario {
     const LimitedState state = book_.state(job);
     std::string got = state == LimitedState::Running ? "run" : state == LimitedState::Eligible ? "sched" : "held";
     if (got == "held" && book_.holds(job).empty()) got = "pending";
-    // One that its owner holds is pending, whatever limits say.
+    // A job that its owner holds is pending, whatever the limits are.
     if (expected == "pending" && state == LimitedState::Held) got = "pending";
     checker_.equal(at("state of " + name_of(step, "job")), expected, got);
   }
 
-  /// Checks what came of a step that is done or refused as a whole, and what follows from it.
+  /// Checks the result of a step that is done or refused as a whole, and its consequences.
   void done(const cli::DocumentValue& step, const Result<void>& result, const std::string& word) {
     const std::string expected = text_of(step, "expect");
     if (result && !expected.empty()) checker_.count_comparison();
@@ -388,7 +390,7 @@ class LimitScenario {
     const Result<LimitedRequest> request = request_of(step, wish, changed, book_.request(job.number));
     Result<void> result = request ? book_.change(job.number, *request) : request.error();
     if (!result) {
-      // Told as the page does where a job is moved.
+      // The expected text is that of the page for a moved job.
       if (result.error().code == ErrorCode::NotFound && changed.account != job.account)
         result =
             Error{ErrorCode::NotFound, changed.account, "cannot find flux-accounting entry", "name another account"};
@@ -442,7 +444,7 @@ class LimitScenario {
   std::int64_t step_ = 0;
 };
 
-/// A job that asks for two hosts, of a user who has one job already.
+/// Submits a job for two hosts, of a user with one job already.
 Result<void> submit_to(const UserLimits& limits) {
   LimitBook book{{limits}, {{}}, {2}};
   if (const auto first = book.submit({}); !first) return first.error();
@@ -450,8 +452,8 @@ Result<void> submit_to(const UserLimits& limits) {
   return second ? Result<void>{} : Result<void>{second.error()};
 }
 
-/// What becomes of a submission in a situation that is told in words; each names one thing that is wrong with it. None:
-/// the words are not understood.
+/// The result of a submission in a situation described in words; each description has one fault. None: the words are
+/// not understood.
 std::optional<Result<void>> outcome_of(std::string when) {
   for (char& each : when) each = each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
   const auto says = [&when](std::string_view part) { return when.find(part) != std::string::npos; };
@@ -459,13 +461,13 @@ std::optional<Result<void>> outcome_of(std::string when) {
     return std::any_of(parts.begin(), parts.end(), says);
   };
   const bool deny_unknown = says_any({"deny_unknown_queues=true", "deny_unknown_queues = true"});
-  constexpr std::string_view kSetting = "deny_unknown";  // It does not say of a queue that it is unknown.
+  constexpr std::string_view kSetting = "deny_unknown";  // The setting's name must not be read as an unknown queue.
   if (const std::size_t at = when.find(kSetting); at != std::string::npos) when.erase(at, kSetting.size());
-  // Who is no member of a queue knows of one that is there.
+  // For a user that is no member of a queue, the queue itself is known.
   const bool no_such = says_any({"unknown", "not in flux", "not known", "does not exist", "no such"});
   const bool no_member =
       says_any({"does not belong", "not found", "no entry", "not a member", "not associated", "without an assoc"});
-  // `under` and its like may also say whose a limit is: over one of 5 under bank A.
+  // `under` and similar words may also name the owner of a limit: over one of 5 under bank A.
   const bool beyond = says_any({"over ", "reached", "exceed", "too many", "more than", "has max"});
   const bool within = says_any({"not over", "not reached", "not exceed"}) ||
                       (!beyond && says_any({"below", "under ", "within", "fewer", "less than"}));
@@ -473,7 +475,7 @@ std::optional<Result<void>> outcome_of(std::string when) {
   const auto ask_for = [&](const std::string& level) {
     return check_access(access, level, {"listed", "other"}, deny_unknown);
   };
-  if (says("no accounting data")) return Result<void>{};  // Kept until they arrive.
+  if (says("no accounting data")) return Result<void>{};  // Kept until the data arrive.
   if (says_any({"max active", "max_active", "active job", "active_job"}))
     return within ? std::nullopt : std::optional{submit_to({.active_jobs = 1})};
   if (says_any({"max_nodes", "max nodes", "max_cores", "max cores", "max resource", "size limit", "node limit",

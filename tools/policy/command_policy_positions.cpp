@@ -64,7 +64,7 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
 bool CasePositions::set(std::uint32_t workload, const cli::DocumentValue& value) {
   if (value.kind == cli::DocumentValue::Kind::Null) return true;
   if (value.kind == cli::DocumentValue::Kind::Integer) return set(workload, value.integer), true;
-  std::array<char, 32> text{};  // Of a double the shortest that says it has at most 24 characters.
+  std::array<char, 32> text{};  // The shortest exact text of a double has at most 24 characters.
   const char* const end = std::to_chars(text.data(), text.data() + text.size(), value.number).ptr;
   if (!value.is_text() && !value.is_number()) return false;
   const std::optional<Decimal> number =

@@ -12,7 +12,7 @@
 
 namespace penstock::tools {
 
-/// A number, exactly as it is written: 0.`digits` times ten to the power of `point`. Without digits: 0.
+/// A number, exactly as written: 0.`digits` times ten to the power of `point`. Without digits: 0.
 struct Decimal {
   bool negative = false;
   std::int64_t point = 0;
@@ -24,16 +24,15 @@ struct Decimal {
 /// As in `-1640995200000000.125` or `1e-3`; none if the text is no number.
 std::optional<Decimal> parse_decimal(std::string_view text);
 
-/// The positions of a case. Only their order decides anything there, so that is what the jobs get; who has none stands
-/// at 0.
+/// The positions of a case. Only their order matters there, so jobs get ranks; a job without a position has 0.
 class CasePositions {
  public:
-  /// `value`: a number, or a text of one; null leaves the job as it is. False: it is none of these.
+  /// `value`: a number, or a text of one; null leaves the job unchanged. False: it is none of these.
   bool set(std::uint32_t workload, const cli::DocumentValue& value);
   void set(std::uint32_t workload, std::int64_t value);
-  /// Whoever has a position gets that of its submission.
+  /// A job with a position gets that of its submission.
   void reset(std::uint32_t workload, std::int64_t submitted);
-  /// Whoever has a position gets its rank: below 0 for negative ones.
+  /// A job with a position gets its rank: below 0 for negative positions.
   void give_to(policy::Snapshot& snapshot) const;
 
  private:

@@ -63,7 +63,7 @@ class QuotaScenario {
                                  "rounds_after_match", "node_filters"});
     if (const Result<void> sound = check_snapshot(snapshot_); !sound) {
       checker_.fail(to_string(sound.error()));
-      return checker_.take();  // A pass over it is not defined.
+      return checker_.take();  // A pass over such a snapshot is not defined.
     }
     const std::string mode = text_of(runner_, "mode", "single_action");
     if (mode == "rounds")
@@ -115,13 +115,14 @@ class QuotaScenario {
     snapshot_.projects.push_back(std::move(project));
   }
 
-  /// A parent may be told of after its children.
+  /// A parent may come after its children.
   void find_parents() {
     for (std::size_t i = 0; i < parents_.size(); ++i)
       if (!parents_[i].empty()) snapshot_.projects[i].parent = project_named(parents_[i]);
   }
 
-  /// Whose parent is unknown, there or further up, has no place in any queue: his jobs wait. Spec: policy-runai 3.
+  /// Jobs of a project with an unknown parent, there or further up, have no place in any queue and wait. Spec:
+  /// policy-runai 3.
   bool is_lost(std::uint32_t project) const {
     for (std::size_t steps = 0; project != kNone && steps <= parents_.size(); ++steps) {
       if (!parents_[project].empty() && snapshot_.projects[project].parent == kNone) return true;
@@ -218,7 +219,7 @@ class QuotaScenario {
     return kNone;
   }
 
-  /// One pass, carried out on the snapshot.
+  /// Runs one pass and carries it out on the snapshot.
   void pass() {
     snapshot_.now = kNow;
     const Plan plan = PolicyEngine{{parts_}}.pass(snapshot_);
@@ -247,7 +248,7 @@ class QuotaScenario {
     for (const std::string& difference : differences()) checker_.fail(difference);
   }
 
-  /// What starts runs, what leaves has left, promises are forgotten.
+  /// Starting members run, leaving members are gone, promises are dropped.
   void let_time_pass() {
     for (Member& member : snapshot_.members) {
       if (member.state == MemberState::Starting) member.state = MemberState::Running;

@@ -14,7 +14,7 @@ namespace {
 
 using namespace penstock::policy;
 
-/// `20,000,000`, `20e9`, also with a comma behind it.
+/// A number as in `20,000,000` or `20e9`, also with a comma after it.
 std::optional<std::int64_t> amount_in(std::string word) {
   std::erase(word, ',');
   double number = 0;

@@ -1,4 +1,4 @@
-// What a case of quotas leaves unsaid of its bands, members and projects.
+// The defaults of a case of quotas for its bands, members and projects.
 // tidy: foreign-file nodes, pod
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace penstock::tools {
 
-/// What holds where a case says nothing else: as the format has it, unless the head of the file does otherwise.
+/// Values where a case gives none: those of the format, unless the head of the file changes them.
 struct QuotaDefaults {
   std::int64_t band_cpu_milli = 20'000'000;
   std::int64_t band_memory_bytes = 20'000'000'000;
@@ -18,11 +18,11 @@ struct QuotaDefaults {
 };
 
 /// `harness`: of a file's head; its `defaults` is a sentence such as "node without numbers: 110 pods, 20e9 bytes; pod:
-/// 1000 millicores". What it does not say stays.
+/// 1000 millicores". Values that the sentence leaves out stay.
 QuotaDefaults read_quota_defaults(const cli::DocumentValue& harness);
 
-/// The share that a project or department has of `resource`, one of `cpu_milli`, `memory_mb` and `gpu`: CPU and memory
-/// are guaranteed without bound and weigh 1, devices neither. `scale`: to the policy's units.
+/// The share of a project or department in `resource`, one of `cpu_milli`, `memory_mb` and `gpu`: CPU and memory are
+/// guaranteed without bound and weigh 1, devices neither. `scale`: to the policy's units.
 policy::ResourceShare read_quota_share(const cli::DocumentValue& project, const char* resource, double scale);
 
 }  // namespace penstock::tools

@@ -15,7 +15,7 @@ namespace {
 
 using namespace penstock::policy;
 
-/// What a case may name, and the settings of it that are read. What has none is a rule that every pass follows.
+/// The plugins that a case may name, with their settings. A plugin without settings is a rule that every pass follows.
 const std::map<std::string, std::vector<std::string_view>> kPlugins = {
     {"nodeplacement", {"gpu", "cpu"}},
     {"proportion", {"kValue", "relcaimerSaturationMultiplier"}},
@@ -32,7 +32,7 @@ const std::map<std::string, std::vector<std::string_view>> kPlugins = {
     {"subgrouporder", {}},
 };
 
-/// What others may run besides; none of it decides anything of what these cases have.
+/// Plugins that a case may also name; none affects these cases.
 constexpr std::string_view kIdlePlugins[] = {"podaffinity",      "kubeflow", "ray",      "nominatednode",
                                              "dynamicresources", "topology", "snapshot", "reflectjoborder"};
 
@@ -48,7 +48,7 @@ std::vector<std::string> names_in(const cli::DocumentValue& value) {
   return names;
 }
 
-/// As a number or, as others write settings, as text.
+/// A number, or a text with one.
 std::optional<double> number_in(const cli::DocumentValue& value) {
   if (value.is_number()) return value.number;
   double number = 0;
@@ -92,7 +92,7 @@ class PartsReader {
     parts_.victims_move = flag_of(runner, "consolidating_reclaim", true);
     if (has_field(runner, "stale_grace_seconds"))
       parts_.stale_grace = Duration{scaled(number_of(runner, "stale_grace_seconds"), 1e9)};
-    // `skip_similar_failed_jobs` is a mere speed-up: spec/policy-runai.md 9.
+    // `skip_similar_failed_jobs` is only an optimisation: spec/policy-runai.md 9.
   }
 
   void read_fitting(const std::string& what, const cli::DocumentValue& value, const std::string& packed,
@@ -102,7 +102,7 @@ class PartsReader {
     if (fitting != Fitting::Spread && !known) refuse(what, value, "`" + packed + "` or `spread`");
   }
 
-  /// The file says what its cases are run with; a case that has a list of its own is run with those on both.
+  /// The file names the actions of its cases; a case with a list of its own is run with those on both lists.
   void read_actions(const std::vector<std::string>& run, const cli::DocumentValue& own) {
     const bool has_own = own.kind != cli::DocumentValue::Kind::Null;
     const std::vector<std::string> chosen = has_own ? names_in(own) : run;

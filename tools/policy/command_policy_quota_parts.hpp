@@ -1,4 +1,4 @@
-// The policy that a case of quotas is run with: as the head of its file has it, changed by the case's own settings.
+// The policy of a case of quotas: that of its file's head, changed by the case's own settings.
 #pragma once
 
 #include "supervisor/policy/parts.hpp"
@@ -6,7 +6,7 @@
 
 namespace penstock::tools {
 
-/// What is not understood of `runner` or of `settings` fails the case.
+/// Unknown entries of `runner` or of `settings` fail the case.
 policy::Parts read_quota_parts(const cli::DocumentValue& runner, const cli::DocumentValue& settings,
                                CaseChecker& checker);
 

@@ -53,7 +53,7 @@ Owner owner_of(const cli::DocumentValue& source, const double (&scale)[kResource
   return owner;
 }
 
-/// The owners of a case, with their tree. An owner whose parent is unknown is a root.
+/// The owners of a case, with their tree. An owner with an unknown parent is a root.
 std::vector<Owner> owners_of(const cli::DocumentValue& subject, const double (&scale)[kResources]) {
   std::vector<Owner> owners;
   const std::vector<cli::DocumentValue>& list = field_of(subject, "queues").items;
@@ -64,7 +64,7 @@ std::vector<Owner> owners_of(const cli::DocumentValue& subject, const double (&s
   return owners;
 }
 
-/// Whether every way upwards ends. A case of which one does not is not run.
+/// Whether every path upwards ends. A case with an endless one is not run.
 bool parents_end(const std::vector<Owner>& owners) {
   for (const Owner& owner : owners) {
     std::size_t steps = 0;
@@ -97,7 +97,7 @@ void compare_order(CaseChecker& checker, const cli::DocumentValue& expect, int g
   if (checker.demand(expect, "order")) checker.equal("order", integer_of(expect, "order"), got);
 }
 
-/// Compares one fair share; an owner that the case does not have is a difference.
+/// Compares one fair share; an owner that the case lacks is a difference.
 void compare_share(const std::vector<Owner>& owners, const std::string& name, std::size_t resource,
                    const cli::DocumentValue& expected, CaseChecker& checker) {
   const std::uint32_t owner = owner_named(owners, name);
@@ -253,7 +253,7 @@ void check_strategy(const cli::DocumentValue& subject, CaseChecker& checker) {
   compare_flag(checker, field_of(subject, "expect"), "allowed", allowed);
 }
 
-/// An owner that the table describes on its own is added if the list does not have it.
+/// An owner that the table describes itself is added if the list lacks it.
 std::uint32_t named_or_added(std::vector<Owner>& owners, const cli::DocumentValue& source) {
   if (!source.is_table()) return kNone;
   const std::uint32_t known = owner_named(owners, text_of(source, "id"));

@@ -43,7 +43,7 @@ constexpr std::string_view kSlotRules[] = {
     "default_aux_pool:t", "default_compute_pool:t", "requests:l", "slots_per_pod:a", "known_devices[]:a",
     "reported_devices[]:a", "a.*:a", "b.*:a", "requests[].id:t!", "requests[].slots:i", "requests[].pool:t",
     "queue_positions.*:a",
-    // What a step or a table expects; which of these, each says itself.
+    // The expectations of steps and tables; each case has its own selection.
     "steps[].expect.*:a", "steps[].expect.to_allocate:l", "steps[].expect.to_release:l",
     "steps[].expect.to_allocate_count:i", "steps[].expect.to_release_count:i", "steps[].expect.to_allocate_by_group:o",
     "steps[].expect.to_release_by_group:o", "steps[].expect.to_allocate_by_group.*:i",
@@ -246,16 +246,16 @@ std::string_view kind_wanted(char kind) {
   }
 }
 
-/// Beyond it a number of a file is not exact, and sums of it would not fit.
+/// Larger numbers in a file are not exact, and their sums would not fit.
 constexpr double kWholeMax = 9007199254740992;  // 2^53
 constexpr double kNumberMax = 1e18;
 
 bool is_of(const cli::DocumentValue& value, char kind) {
   using Kind = cli::DocumentValue::Kind;
-  if (value.kind == Kind::Null) return true;  // As good as not said.
+  if (value.kind == Kind::Null) return true;  // Null counts as absent.
   switch (kind) {
     case 't': return value.is_text();
-    // Others write whole numbers with a fraction of 0.
+    // Case files may write whole numbers with a fraction of 0.
     case 'i':
       return value.is_number() && std::abs(value.number) <= kWholeMax && value.number == std::nearbyint(value.number);
     case 'n': return value.is_number() && std::abs(value.number) <= kNumberMax;
@@ -269,7 +269,7 @@ bool is_of(const cli::DocumentValue& value, char kind) {
   }
 }
 
-/// Walks a document beside the rules of its format.
+/// Compares a document with the rules of its format.
 class ShapeCheck {
  public:
   ShapeCheck(const ShapeSubject& subject, const RuleTable& rules) : subject_(subject), rules_(rules) {}
@@ -303,7 +303,7 @@ class ShapeCheck {
       const bool known = rules_.contains(prefix + field.name);
       if (!known && is_remark(field.name)) continue;
       if (!known && !rules_.contains(prefix + "*")) {
-        findings_.unknown.push_back(said_at(field.value, path) + "is no field of this format; nobody looks at it");
+        findings_.unknown.push_back(said_at(field.value, path) + "is no field of this format and is ignored");
         continue;
       }
       visit(field.value, path, prefix + (known ? field.name : "*"));
@@ -318,7 +318,7 @@ class ShapeCheck {
 
   void visit(const cli::DocumentValue& value, const std::string& path, const std::string& pattern) {
     const auto rule = rules_.find(pattern);
-    // What is not said of items is said of the fields of each.
+    // Without a rule for items, the rules of their fields apply to each.
     if (rule != rules_.end()) {
       if (!is_of(value, rule->second.kind)) {
         findings_.mistakes.push_back(said_at(value, path) + "must be " + std::string{kind_wanted(rule->second.kind)} +

@@ -1,4 +1,4 @@
-// Whether a file of reference cases has the fields that its format has, and each of the right kind.
+// Checks that a file of reference cases has the fields of its format, each of the right kind.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace penstock::tools {
 
-/// What stands in a case where it does not belong. All with file, line, column and the path of the field.
+/// The misplaced content of a case. All entries have file, line, column and the path of the field.
 struct ShapeFindings {
   std::vector<std::string> mistakes;  ///< Of the wrong kind, or missing: the case cannot be run.
-  std::vector<std::string> unknown;   ///< Not a field of the format: nobody looks at it.
+  std::vector<std::string> unknown;   ///< Not a field of the format: no checker reads it.
 };
 
-/// A part of a document. Remarks for human readers (`note`, `how`, `source`, what a model computed, ...) are welcome
+/// A part of a document. Remarks for human readers (`note`, `how`, `source`, results of a model, ...) are allowed
 /// anywhere.
 struct ShapeSubject {
   const cli::DocumentValue& value;
-  std::string path;  ///< Where it stands, `cases[3]`; empty for the whole file.
+  std::string path;  ///< Its path, `cases[3]`; empty for the whole file.
   std::string file;
   std::string pattern = {};  ///< `path` as the rules of the format write it, `cases[]`.
 };
@@ -27,7 +27,7 @@ struct ShapeSubject {
 enum class CaseFormat : unsigned char {
   Slots,      ///< `cluster-policy-scenario/1`.
   Quotas,     ///< One case of `kai-scenarios/1`.
-  QuotaFile,  ///< What stands around the cases of `kai-scenarios/1`.
+  QuotaFile,  ///< The rest of a file around the cases of `kai-scenarios/1`.
   Factors,    ///< A file with a `kind` of the multi-factor policy.
 };
 

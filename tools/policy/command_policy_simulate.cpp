@@ -107,7 +107,7 @@ Value report_value(const Played& played) {
                        {"samples", samples}};
 }
 
-/// What is odd about the trace, and what was made of it; nothing about a trace that is not.
+/// The oddities of the trace, and their treatment; empty without oddities.
 std::vector<std::pair<std::string, std::int64_t>> oddities(const policy::TraceOddities& odd) {
   std::vector<std::pair<std::string, std::int64_t>> all = {
       {"never deleted, so that they run to the last time that the trace names", odd.without_end},
@@ -175,7 +175,7 @@ void print_unfinished(const std::vector<Played>& all) {
 
 std::string or_nothing(std::int64_t second) { return second < 0 ? std::string{} : std::to_string(second); }
 
-/// As RFC 4180 has it: names may have anything in them.
+/// As RFC 4180 requires: names may contain anything.
 std::string csv_field(const std::string& name) {
   if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
   std::string field = "\"";
@@ -183,7 +183,7 @@ std::string csv_field(const std::string& name) {
   return field + "\"";
 }
 
-/// What became of each job; several bands, or times, stand in one field with `;` between them.
+/// The outcome of each job; several bands, or times, are in one field with `;` between them.
 std::string jobs_csv(const policy::ReplayTrace& trace, const std::vector<Played>& all) {
   std::string text = "policy,job,project,arrived_s,started_s,ended_s,bands,preempted_s,waited_s\n";
   for (const Played& played : all)
@@ -237,7 +237,7 @@ std::string png_path(const SimulateCommand& command, const Figure& figure) {
   return command.png + figure.name + ".png";
 }
 
-/// One picture of each kind that is wished for each figure, one curve for each policy.
+/// One picture of each requested kind for each figure, with one curve for each policy.
 Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& command) {
   for (const Figure& figure : figures()) {
     Plot plot{figure.title, "seconds", {}, figure.y_max, {}};
@@ -281,7 +281,7 @@ struct Contestant {
   policy::ReplayOptions options;
 };
 
-/// `of_site`: a pool of a configuration is there as well.
+/// `of_site`: a pool of a configuration takes part as well.
 Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, bool of_site) {
   std::vector<std::string> names = command.policies;
   if (names.empty() && !of_site)
@@ -296,7 +296,7 @@ Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, b
   return all;
 }
 
-/// Warnings go where messages go: the figures are for programs.
+/// Warnings are written like messages: the figures are for programs.
 Result<Contestant> chosen_pool(const cli::Invocation& invocation, const PolicyConfig& config, const std::string& pool,
                                const policy::ReplayTrace& trace) {
   Result<SitePool> site = site_pool(config, pool, trace.projects);
@@ -309,12 +309,12 @@ Result<Contestant> chosen_pool(const cli::Invocation& invocation, const PolicyCo
   return contestant;
 }
 
-/// Whether a pool of a configuration is asked for.
+/// Whether a pool of a configuration is requested.
 bool is_of_site(const cli::Invocation& invocation, const SimulateCommand& command) {
   return !invocation.config_path.empty() || !invocation.settings.empty() || !command.pool.empty();
 }
 
-/// Nothing is written over what is read, nor twice.
+/// Checks that no output file is an input, or is named twice.
 Result<void> check_files(const cli::Invocation& invocation, const SimulateCommand& command) {
   std::vector<NamedFile> files{{"--csv", command.csv}, {"--jobs", command.jobs}};
   for (const Figure& figure : figures()) {
@@ -325,7 +325,7 @@ Result<void> check_files(const cli::Invocation& invocation, const SimulateComman
   return check_distinct({{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", config}}, files);
 }
 
-/// What takes minutes does not end in a file that cannot be written: all are begun before.
+/// Opens all output files before the replay, so that a replay of minutes cannot fail at the end.
 Result<void> try_files(const SimulateCommand& command) {
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, ""));
   if (!command.jobs.empty()) PENSTOCK_TRY(write_file(command.jobs, ""));
@@ -333,7 +333,7 @@ Result<void> try_files(const SimulateCommand& command) {
   return {};
 }
 
-/// On a terminal, how far it is: replays of large traces take a minute each.
+/// On a terminal, prints the progress: replays of large traces take a minute each.
 std::function<void(std::int64_t)> progress_of(const std::string& policy, std::size_t jobs) {
   if (!cli::is_terminal(2)) return {};
   return [policy, jobs, shown = std::int64_t{-1}](std::int64_t ended) mutable {
@@ -394,7 +394,7 @@ Result<int> generate(const GenerateCommand& command) {
 void add_simulate(CLI::App& family, cli::Invocation& invocation) {
   auto options = std::make_shared<SimulateCommand>();
   CLI::App* command = family.add_subcommand(
-      "simulate", "Replay a trace of jobs through the production policy in virtual time, and say what came of it");
+      "simulate", "Replay a trace of jobs through the production policy in virtual time, and report the results");
   command->add_option("--trace", options->trace, "Jobs: our CSV, or the Alibaba GPU 2023 list of pods")->required();
   CLI::Option* nodes =
       command->add_option("--nodes", options->bands_path, "Bands: a CSV with sn,cpu_milli,memory_mib,gpu,model");
@@ -402,27 +402,27 @@ void add_simulate(CLI::App& family, cli::Invocation& invocation) {
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000))
       ->excludes(nodes);
-  command->add_option("--devices", options->devices, "Devices of each of them")
+  command->add_option("--devices", options->devices, "Devices of each band")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024))
       ->excludes(nodes);
   command->add_option("--policy", options->policies, "A preset; may be given several times (default: each in turn)");
-  command->add_option("--period", options->period_s, "Seconds between passes, at least")
+  command->add_option("--period", options->period_s, "Least number of seconds between passes")
       ->capture_default_str()
       ->check(CLI::Range(1, 86'400));
   command->add_flag("--preemption", options->preemption, "Let `priority` preempt");
-  command->add_option("--lifetime", options->lifetime_s, "How long jobs run, in seconds, if the list says no times")
+  command->add_option("--lifetime", options->lifetime_s, "Run time of jobs in seconds, if the list has no times")
       ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--csv", options->csv, "Write the figures over time to this file");
-  command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
-  command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
+  command->add_option("--jobs", options->jobs, "Write the outcome of each job to this file");
+  command->add_option("--svg", options->svg, "Write plots to files with this prefix");
   command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
   command
       ->add_option("--config", invocation.config_path,
                    "Replay under a pool of these settings; with `--pool` or `--set` the default is PENSTOCK_CONFIG, or "
-                   "penstock.toml here. Without any of the three under presets only")
+                   "penstock.toml here. Without any of the three only presets are used")
       ->type_name("FILE");
-  command->add_option("--pool", options->pool, "Under this pool of the settings; may be left out where there is one");
+  command->add_option("--pool", options->pool, "Pool of the settings; not needed if there is only one");
   cli::add_set_option(*command, invocation);
   cli::add_json_option(*command, invocation);
   command->callback([&invocation, options] {
@@ -438,13 +438,13 @@ void add_policy_simulation(CLI::App& family, cli::Invocation& invocation) {
   CLI::App* command = family.add_subcommand("generate", "Generate a trace in the Alibaba GPU 2023 format from a seed");
   command->add_option("--trace", options->trace, "File for the jobs")->required();
   command->add_option("--nodes", options->bands_path, "File for the bands")->required();
-  command->add_option("--jobs", options->shape.jobs, "How many jobs")
+  command->add_option("--jobs", options->shape.jobs, "Number of jobs")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--bands", options->shape.bands, "How many bands")
+  command->add_option("--bands", options->shape.bands, "Number of bands")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
-  command->add_option("--load", options->shape.load_percent, "Percent of the devices in use if nobody waits")
+  command->add_option("--load", options->shape.load_percent, "Percent of the devices in use if no job waits")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   command->add_option("--seed", options->shape.seed, "The same seed gives the same trace")->capture_default_str();

@@ -39,7 +39,7 @@ Result<std::uint32_t> find_wanted(const PolicyConfig& config, const std::string&
   return static_cast<std::uint32_t>(at);
 }
 
-/// A misspelt name must not become a project that is guaranteed nothing.
+/// Refuses unknown names: a misspelt name must not become a project without a guarantee.
 Result<void> check_projects(const PolicyConfig& config, const std::vector<std::string>& projects) {
   std::vector<std::string> missing;
   for (const std::string& name : projects) {
@@ -93,7 +93,7 @@ Result<policy::ReplayTrace> with_priorities_of(const PolicyConfig& config, const
   if (!config.pools[*at].ranks_priorities() || !trace.priorities_written) return trace;
   const supervisor::PriorityScale scale{config.pools[*at]};
   for (policy::ReplayJob& job : trace.jobs) {
-    // Traces have wider numbers than jobs; what is out of the scale stays so.
+    // Traces have wider numbers than jobs; a priority outside the scale stays outside.
     const std::int64_t written = std::clamp<std::int64_t>(job.priority, kPriorityFirst - 1, kPriorityLast + 1);
     const Result<std::int32_t> inside = scale.inside(static_cast<std::int32_t>(written));
     if (!inside)

@@ -1,4 +1,4 @@
-// The pool of a site's own configuration, under which a trace is replayed.
+// The pool of a site's own configuration for the replay of a trace.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace penstock::tools {
 
-/// What a replay takes of a configuration.
+/// The part of a configuration that a replay uses.
 struct SitePool {
   std::string name;
   policy::Parts parts;
@@ -18,16 +18,16 @@ struct SitePool {
   std::int64_t half_life_s = 0;
 };
 
-/// `pool`: its name; empty where there is one only. `projects`: those of the trace, which the configuration must have,
-/// unless it has none at all: then nobody's jobs have one. The use of a project's jobs is charged to the account of the
-/// same name, if there is one. Errors: InvalidArgument, NotFound, which name what is there. REQUIRES: `load_config`
-/// accepts the configuration.
+/// `pool`: its name; empty if there is only one. `projects`: those of the trace, which the configuration must have,
+/// unless it has none at all: then no job has a project. The use of a project's jobs is charged to the account of the
+/// same name, if there is one. Errors: InvalidArgument, NotFound, which list the existing names. REQUIRES:
+/// `load_config` accepts the configuration.
 Result<SitePool> site_pool(const PolicyConfig& config, const std::string& pool,
                            const std::vector<std::string>& projects);
 
-/// The trace with its priorities as all inside compares them: where jobs of `pool`, as for `site_pool`, have 1 to 99,
-/// so do those of the trace. Priorities that were made of service classes stay. Errors: as `site_pool`;
-/// InvalidArgument, which names a job whose priority is none of these.
+/// Converts the priorities of the trace to the scale of the policy: if jobs of `pool`, as for `site_pool`, have 1 to
+/// 99, so do those of the trace. Priorities that were made from service classes stay. Errors: as `site_pool`;
+/// InvalidArgument, which names a job with an invalid priority.
 Result<policy::ReplayTrace> with_priorities_of(const PolicyConfig& config, const std::string& pool,
                                                policy::ReplayTrace trace);
 

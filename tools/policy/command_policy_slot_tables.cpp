@@ -17,13 +17,13 @@ namespace {
 
 using namespace penstock::policy;
 
-/// Light places in use that are looked at; more make no difference to any case.
+/// Light places in use that are considered; more make no difference to any case.
 constexpr std::int64_t kLightUsedMax = 100'000;
 /// Spec: policy-determined 5.1.
 constexpr std::int64_t kSlotPriorityMin = 1;
 constexpr std::int64_t kSlotPriorityMax = 99;
 
-/// The bands of a placement case with what is in use on them, and the member to place.
+/// The bands of a placement case with their use, and the member to place.
 Snapshot placement_snapshot(const cli::DocumentValue& file, Member& member, CaseChecker& checker) {
   Snapshot snapshot;
   snapshot.workloads.emplace_back();
@@ -100,7 +100,7 @@ void check_targets(const cli::DocumentValue& file, CaseChecker& checker) {
     added.smallest_pending = added.demand > 0 ? integer_of(group, "slots_per_task", 1) : 0;
   }
   const bool max_min = text_of(field_of(file, "scheduler"), "variant") == "max_min";  // tidy: foreign
-  if (!checker.passed()) return;  // Of such groups no target is right.
+  if (!checker.passed()) return;  // For such groups no target is right.
   const std::int64_t capacity = integer_of(file, "capacity");
   const std::vector<std::int64_t> targets =
       max_min ? max_min_targets(groups, capacity, AfterGang::GoOn) : fair_targets(groups, capacity);
@@ -131,7 +131,7 @@ void check_age_order(const cli::DocumentValue& file, CaseChecker& checker) {
     checker.equal("order", integer_of(expect, "compare"), compare_age(age_of(a), name(a), age_of(b), name(b)));
 }
 
-/// Either end as all the same word, whichever of its names a case uses.
+/// The end of the queue as one word for all of its names.
 std::string end_of_queue(const std::string& name) {
   if (name == "INTERNAL-head" || name == "head") return "HEAD";
   if (name == "INTERNAL-tail" || name == "tail") return "TAIL";
@@ -192,7 +192,7 @@ void check_anchors(const cli::DocumentValue& file, CaseChecker& checker) {
 void check_acceptance(const cli::DocumentValue& file, const Result<void>& result, CaseChecker& checker) {
   const cli::DocumentValue& expect = field_of(file, "expect");
   checker.only_fields(expect, {"accepted", "error_contains"});
-  // `"error_contains": null` says that there is none.
+  // `"error_contains": null` means no error.
   if (expect.find("error_contains") == nullptr && !checker.demand(expect, "accepted")) return;
   checker.count_comparison();
   const std::string part = text_of(expect, "error_contains");
@@ -259,7 +259,7 @@ class LifecycleRun {
     if (op == "release_resources" || op == "signal_terminate")
       return holding_.ask_to_leave(now_, PreemptionFlag::kGraceDefault);
     if (op == "signal_kill") return holding_.kill();
-    // What a supervisor forgets and reads again: all of it is durable, so that a copy of the values goes on.
+    // All that a supervisor reads again after a restart is durable, so the copied values stay in use.
     if (op == "master_crash" || op == "restore") return;
     if (op == "expect_signal" && checker_.demand(step, "signalled", ""))
       return checker_.equal("signal to " + std::to_string(watcher), flag_of(step, "signalled") ? 1 : 0,

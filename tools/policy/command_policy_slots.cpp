@@ -45,7 +45,7 @@ class SlotScenario {
     check_priority_range(setting, "default_priority", checker_);
     checker_.no_twins("agents", texts_of_items(field_of(file_, "agents"), "id"));
     const std::string type = text_of(setting, "type", "fair_share");
-    // A case that no variant is named for says by a tag that it is not the page's.
+    // A case without a named variant has a tag if it is not the page's.
     const bool max_min = has_field(setting, "variant")
                              ? text_of(setting, "variant") == "max_min"
                              : !flag_of(field_of(file_, "tags"), "same_under_proportional", true);
@@ -103,7 +103,7 @@ class SlotScenario {
     return among(file_) || std::any_of(steps.begin(), steps.end(), among);
   }
 
-  /// Of a step: where its job is; nothing, and a difference, if there is none.
+  /// The job of a step; null, and a difference, if there is none.
   Workload* job_of(const cli::DocumentValue& step) {
     const std::string job = text_of(step, "job");
     if (is_told_of(job)) return &snapshot_.workloads[workload_named(job)];
@@ -119,7 +119,7 @@ class SlotScenario {
       check_amounts(group, {"max_slots"}, checker_);
       check_priority_range(group, "priority", checker_);
       Workload& workload = snapshot_.workloads[workload_named(text_of(group, "id"))];
-      // A weight of 0 is what the fixtures leave unset: the default.
+      // A weight of 0 in the fixtures means the default.
       if (number_of(group, "weight") > 0) workload.weight = scaled(number_of(group, "weight"), 1000);
       workload.slots_max = integer_of(group, "max_slots", kUnlimited);
       workload.priority = -integer_of(group, "priority", kPriorityDefault);
@@ -142,7 +142,7 @@ class SlotScenario {
     member.single_band = flag_of(task, "single_agent");
     member.label = text_of(task, "label");
     for (const std::string& name : texts_of(field_of(task, "blocked_agents"))) {
-      // Of one that has left, the list may still tell.
+      // The list may still name an agent that has left.
       if (band_named(name) == kNone) checker_.remark(at("`blocked_agents`: there is no agent '" + name + "'"));
       member.blocked_bands.push_back(band_named(name));
     }
@@ -152,7 +152,7 @@ class SlotScenario {
     if (has_field(task, "running_on")) {
       member.state = MemberState::Running;
       const std::uint32_t band = band_named(text_of(task, "running_on"));
-      // A member that runs on paper only holds no places.
+      // A member without real slots holds no places.
       if (flag_of(task, "holds_slots", true)) member.places.push_back({band, member.slots});
     }
     snapshot_.members.push_back(std::move(member));
@@ -209,7 +209,7 @@ class SlotScenario {
 
   void each_member(const cli::DocumentValue& step, MemberState state) {
     const cli::DocumentValue& list = field_of(step, "tasks");
-    // Any text in place of a list means: those that the last pass released.
+    // A text in place of a list means the members that the last pass released.
     std::vector<std::string> names = list.is_list() ? texts_of(list) : released_;
     for (const std::string& name : names) {
       const std::uint32_t member = member_named(name);
@@ -237,7 +237,7 @@ class SlotScenario {
 
   void check_set(const std::string& name, const std::vector<std::string>& expected,
                  const std::vector<std::string>& got) {
-    // Where more was offered than fits, its placement may drop what finds no place beside the others.
+    // If more was offered than fits, the placement may drop members that find no place beside the others.
     const bool may_drop = name == "to_allocate" && !flag_of(field_of(file_, "tags"), "all_allocations_placeable", true);
     const auto among = [](const std::vector<std::string>& names, const std::string& one) {
       return std::find(names.begin(), names.end(), one) != names.end();
@@ -251,7 +251,7 @@ class SlotScenario {
     checker_.equal(at(name), set_text(expected), set_text(got));
   }
 
-  /// Whether there is room for it once all of the plan have started: on one band, or on several that are empty.
+  /// Whether there is room for it after all starts of the plan: on one band, or on several empty ones.
   bool finds_place(std::uint32_t position) const {
     if (position == kNone) return false;
     const Member& member = snapshot_.members[position];
@@ -292,11 +292,11 @@ class SlotScenario {
       says_any = says_any || each.value.kind != cli::DocumentValue::Kind::Null;
       const std::int64_t count = whole_of(each.value);
       if (each.value.kind == cli::DocumentValue::Kind::Null)
-        counts.erase(each.name);  // The case does not say.
+        counts.erase(each.name);  // The case does not give a number.
       else if (count != 0)
         expected.push_back(each.name + " " + std::to_string(count));
     }
-    if (!says_any && counts.empty()) return;  // Nothing would be compared with nothing.
+    if (!says_any && counts.empty()) return;  // Without numbers there is nothing to compare.
     for (const auto& [group, count] : counts) counted.push_back(group + " " + std::to_string(count));
     checker_.equal(at(name), set_text(expected), set_text(counted));
   }
@@ -376,7 +376,7 @@ class SlotScenario {
     checker_.equal(at("scheduled"), integer_of(expect, "scheduled"), scheduled);
   }
 
-  /// A list of members or of jobs, in order. With a list beside it, each has some of them only.
+  /// Compares a list of members or of jobs, in order. With a second list, each has only some of them.
   void check_order(const cli::DocumentValue& expect) {
     if (field_of(expect, "to_allocate").is_list() && field_of(expect, "to_release").is_list()) {
       checker_.only_fields(expect, {"to_allocate", "to_release"});
@@ -392,7 +392,7 @@ class SlotScenario {
     compare_order("order", texts_of(*list), true);
   }
 
-  /// `all`: nobody else is in that order.
+  /// `all`: no further member is in that order.
   void compare_order(const std::string& what, const std::vector<std::string>& expected, bool all) {
     if (expected.empty() && !all) return;
     std::vector<std::uint32_t> members;

@@ -15,7 +15,7 @@ using namespace penstock::policy;
 /// Printed values are exact to half of their last digit, the fourth.
 constexpr double kPrintedExactly = 5e-5;
 
-/// A tree of the file as a flat list, with the name under which each entry is asked for.
+/// A tree of the file as a flat list, with a name for each entry.
 struct AccountTree {
   std::vector<Account> accounts;
   std::vector<std::string> names;  ///< `account`, or `account/user`.
@@ -59,7 +59,7 @@ AccountTree tree_of(const cli::DocumentValue& root, CaseChecker& checker) {
   return tree;
 }
 
-/// Where an entry called `name` stands; a user may also be named without his account, if there is no other one.
+/// The position of the entry called `name`; a user may also be named without the account, if the name is unique.
 std::optional<std::size_t> position_of(const AccountTree& tree, const std::string& name, const std::string& what,
                                        CaseChecker& checker) {
   std::vector<std::size_t> found;
@@ -73,7 +73,7 @@ std::optional<std::size_t> position_of(const AccountTree& tree, const std::strin
   return std::nullopt;
 }
 
-/// What all checks of one file share.
+/// The common arguments of all checks of one file.
 struct TreeCase {
   const cli::DocumentValue& file;
   const AccountTree& tree;
@@ -85,7 +85,7 @@ void compare_values(const TreeCase& subject, const std::vector<double>& got, con
                     const std::string& what) {
   for (const cli::DocumentField& each : expected.fields) {
     const auto position = position_of(subject.tree, each.name, what, subject.checker);
-    // What is null is not said.
+    // A value of null is not checked.
     if (position && each.value.is_number())
       subject.checker.near(what + " of " + each.name, each.value.number, got[*position], subject.tolerance);
   }
@@ -209,7 +209,7 @@ CaseVerdict check_tree(const cli::DocumentValue& file, const std::string& id) {
   const AccountTree tree = tree_of(field_of(file, "tree"), checker);
   const double tolerance = number_of(file, "tolerance", 1e-6);
   if (field_of(file, "expected").fields.empty()) checker.fail("nothing to compare with");
-  // Of a tree that is none, no value is right.
+  // Without a valid tree no value can be checked.
   if (!checker.passed()) return checker.take();
   const TreeCase subject{file, tree, tolerance, checker};
   for (const cli::DocumentField& each : field_of(file, "expected").fields)

@@ -6,7 +6,7 @@
 namespace penstock::tools {
 namespace {
 
-/// Also by another name, a link or from another folder.
+/// Detects the same file also by another name, a link or another folder.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(a, ignored);

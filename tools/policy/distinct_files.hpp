@@ -11,10 +11,10 @@ namespace penstock::tools {
 /// A file, and the option that named it.
 struct NamedFile {
   std::string option;
-  std::string path;  ///< Empty: it is not wished.
+  std::string path;  ///< Empty: not requested.
 };
 
-/// What is written is a file of its own each, and none that is read. Devices and pipes may be named several times.
+/// Checks that every output is a file of its own, and not an input. Devices and pipes may be named several times.
 /// Error: InvalidArgument with both options.
 Result<void> check_distinct(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written);
 

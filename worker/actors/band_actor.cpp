@@ -22,7 +22,7 @@ class BandActor {
     config.on_measured = [this, owner, band = config.band](Bytes used) {
       caf::anon_send(owner, CommandMemoryMail{life_, band, used});
     };
-    // A program may end while no mail is being read: the end is sent in the name of nobody.
+    // A program may end while the actor reads no mail: its end is sent without a sender.
     runner_ = std::make_unique<CommandRunner>(*loop, *store, config, [this, owner](CommandEnd&& end) {
       auto told = std::make_shared<ForeignEnd>();
       told->ticket = end.ticket;
@@ -52,7 +52,7 @@ class BandActor {
   }
 
  private:
-  // Lanes of a life that ends still finish runs, and its core then starts the next.
+  // Lanes of an ending incarnation still finish runs, and its core may then start more commands.
   void start(const CommandStartMail& mail) {
     if (mail.life == over_) return;
     life_ = mail.life;

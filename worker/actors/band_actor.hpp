@@ -15,38 +15,41 @@
 namespace penstock::worker {
 
 struct CommandStartMail {
-  Incarnation life;  ///< Of the worker that wants it; tickets are told apart by it.
+  /// Of the worker that starts it; the owner compares it, because tickets are unique in one incarnation only.
+  Incarnation life;
   std::shared_ptr<CommandStart> start;
 };
 struct CommandStopMail {
   std::uint64_t ticket = 0;
   bool kill = false;
 };
-/// A process runner of the band is gone; what it has left outside its group has that in its environment.
+/// A process runner of the band has ended; the processes that it left outside its group carry `mark` in their
+/// environment.
 struct RunnerGoneMail {
   std::string mark;
 };
-/// That life of the worker is over: its commands end, and those that it may still send are not started.
+/// An incarnation of the worker is over: its commands are ended, and starts that it may still send are ignored.
 struct KillAllMail {
   Incarnation life;
 };
-/// To the owner.
+/// To the owner: the end of a command.
 struct CommandEndMail {
   Incarnation life;
   std::shared_ptr<ForeignEnd> end;
 };
 
-/// To the owner: what the commands of a band use now.
+/// To the owner: the present memory of a band's commands.
 struct CommandMemoryMail {
   Incarnation life;
   std::string band;
   Bytes used;
 };
 
-/// Those of all bands of a worker, for who ends them at the same time; all on the loop's thread.
+/// The command runners of all bands of a worker, so that its owner can end them at the same time; used on the loop's
+/// thread.
 using CommandRunners = std::set<CommandRunner*>;
 
-/// Its commands do not outlive it. Its runner is in `runners` while it lives.
+/// The actor's commands do not outlive it. Its runner is in `runners` while the actor lives.
 caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
                             const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
                             const caf::actor& owner);

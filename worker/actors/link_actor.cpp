@@ -60,7 +60,7 @@ class LinkActor {
 
   void send(const FromWorkerMail& mail) {
     if (mail.worker != life_ || uplink_ == nullptr || mail.messages->empty()) return;
-    // What was on its way here when the link was renewed is said again behind the introduction.
+    // Messages sent before the link was renewed are dropped: the worker repeats them after its introduction.
     if (std::holds_alternative<Register>(mail.messages->front())) expects_register_ = false;
     if (expects_register_) return;
     const std::span messages{*mail.messages};

@@ -1,4 +1,4 @@
-// The actor that stands for the supervisor in a worker's own process.
+// The actor that represents the supervisor in a worker's own process.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -10,23 +10,23 @@
 
 namespace penstock::worker {
 
-/// To the link: a new life of the worker needs a link of its own. The supervisor's actor, when embedded, ignores it.
+/// To the link: a new incarnation of the worker needs a link of its own. An embedded supervisor's actor ignores it.
 struct NewLifeMail {
   Incarnation life;
 };
-/// From the link: the link of that life is over.
+/// From the link: the link of that incarnation is over.
 struct LinkEndedMail {
   Incarnation life;
   Error why;
 };
 
-/// From the link: the supervisor of that life has died, and its next life has been linked. Until a `Register` comes,
-/// nothing that is sent reaches it.
+/// From the link: the supervisor has died, and its next term has been linked for that incarnation of the worker. Until
+/// a `Register` is sent, it receives no other message.
 struct LinkRenewedMail {
   Incarnation life;
 };
 
-/// From the link: the supervisor has heard what that life has sent at that time.
+/// From the link: the supervisor has received all that the incarnation had sent before that time.
 struct SupervisorHeardMail {
   Incarnation life;
   Instant sent;
@@ -34,11 +34,11 @@ struct SupervisorHeardMail {
 
 struct LinkActorOptions {
   UplinkOptions uplink;
-  std::function<void(const Error&)> on_fatal;  ///< There is no way on; called on the loop's thread.
+  std::function<void(const Error&)> on_fatal;  ///< The worker cannot go on; called on the loop's thread.
 };
 
-/// Carries `FromWorkerMail` to the supervisor as frames, and brings frames back as `ToWorkerMail` to whoever has sent
-/// `NewLifeMail` last.
+/// Carries `FromWorkerMail` to the supervisor as frames, and brings frames back as `ToWorkerMail` to the sender of the
+/// latest `NewLifeMail`.
 caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options);
 
 }  // namespace penstock::worker

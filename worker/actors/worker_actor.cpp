@@ -26,9 +26,9 @@ Packing packing_of(Compression compression) {
   return compression == Compression::On ? Packing::Always : Packing::WherePays;
 }
 
-/// Owns one life of the worker after the other, and routes between it, the supervisor, commands and data.
+/// Owns one incarnation of the worker after the other, and routes between it, the supervisor, commands and data.
 class WorkerActor {
-  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< What runners use, what others map.
+  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< Memory of runners and mappings.
 
  public:
   explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
@@ -49,7 +49,7 @@ class WorkerActor {
     add_devices();
     if (Result<void> served = serve_data(); !served) {
       on_fatal(served.error());
-      return {[](const ToWorkerMail&) {}};  // Until it is told to leave.
+      return {[](const ToWorkerMail&) {}};  // Until it is asked to leave.
     }
     for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
@@ -80,7 +80,7 @@ class WorkerActor {
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
   }
 
-  // Before anybody uses the store.
+  // Called before any thread uses the store.
   void add_devices() {
     const std::string library = environment_value("PENSTOCK_CUDA_LIBRARY");
     for (const BandDescription& band : options_.bands) {
@@ -96,7 +96,7 @@ class WorkerActor {
   }
 
   Result<void> serve_data() {
-    if (embedded_) return {};  // Everybody shares the store.
+    if (embedded_) return {};  // All embedded workers share the store.
     TransferOptions transfer;
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
@@ -154,8 +154,9 @@ class WorkerActor {
                                                   1, FromWorker{std::move(description)})});
   }
 
-  // Everything that this life runs has been given to others. What cannot be killed is waited for, on another thread;
-  // only then is there a next life: slots are never used twice.
+  // The dispatched subtasks of this incarnation have been given to other workers. Its runs are killed, and those that
+  // cannot be killed are waited for on another thread. The next incarnation begins after that: a slot is never used
+  // twice.
   void end_life(Incarnation life, const std::string& why) {
     if (life != life_ || host_ == nullptr) return;
     log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");
@@ -179,13 +180,13 @@ class WorkerActor {
     leaving_ = true;
     timer_->cancel();
     measure_timer_->cancel();
-    for (CommandRunner* commands : *commands_) commands->end();  // At the same time; then each waits for its own.
+    for (CommandRunner* commands : *commands_) commands->end();  // All at the same time; then each waits for its own.
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     transfers_.reset();
     bury_and_wait();
     surroundings_->store.quiesce();
-    if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link is ours.
+    if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link belongs to this actor.
     route_ = nullptr;
     handle_ = nullptr;
     self_->quit(message.reason);
@@ -196,7 +197,7 @@ class WorkerActor {
     if (undertaker_.joinable()) undertaker_.join();
   }
 
-  // Called from any thread; everything they need is captured.
+  // Called from any thread; they capture all that they need.
   WorkerPorts make_ports() {
     WorkerPorts ports;
     Loop* loop = &surroundings_->loop;
@@ -292,7 +293,7 @@ class WorkerActor {
     });
   }
 
-  // Often enough: as with what runners use, for so long memory may hold more than it should.
+  // The interval is also the time for which memory may exceed its limit unnoticed.
   void look_at_mapped() {
     transfers_->look_at_mapped([this, life = life_](const MappedElsewhere& mapped) {
       if (life != life_ || host_ == nullptr) return;
@@ -316,10 +317,10 @@ class WorkerActor {
   std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> measure_timer_;
-  std::unique_ptr<TransferThread> transfers_;  ///< None embedded: everybody shares the store.
+  std::unique_ptr<TransferThread> transfers_;  ///< None when embedded: all workers share the store.
   std::string data_address_;
   std::map<WorkerId, std::string> peers_;
-  bool told_mapped_ = false;  ///< The present life knows of data that others have mapped.
+  bool told_mapped_ = false;  ///< The present incarnation knows of mapped data.
   Incarnation life_;
   std::unique_ptr<WorkerHost> host_;
   std::thread undertaker_;

@@ -31,25 +31,28 @@ struct WorkerOptions {
   std::vector<std::vector<int>> processors;  ///< Of each band; empty: not bound.
   HostPort data_listen{"127.0.0.1", 0};      ///< Where other workers and clients fetch data; not used when embedded.
   std::string spool;                         ///< Directory for working directories of commands.
-  bool owns_process = false;  ///< Nobody else starts programs in it: daemons that commands leave are its to end.
-  std::vector<std::string> labels;  ///< What jobs and projects may limit themselves to.
+  /// This process starts all programs here, so it may end the daemons that commands leave behind.
+  bool owns_process = false;
+  std::vector<std::string> labels;  ///< Jobs and projects may limit themselves to workers with a label.
   std::string checkpoints;    ///< Directory that all workers share.
   std::string spill;          ///< Directory for data that memory has no room for.
-  std::shared_ptr<const Template> warm_runner;  ///< Of this kind so many runners are started before they are needed.
+  /// `runners_warm` runners of this template are started before they are needed.
+  std::shared_ptr<const Template> warm_runner;
   std::uint32_t runners_warm = 0;
-  std::optional<OperatorCrash> crash;  ///< What ended the life of this process before this one.
+  std::optional<OperatorCrash> crash;  ///< The operator's crash that ended the previous incarnation of this process.
 };
 
-/// `store_bytes_max` as it is set, or 40 % of what the bands have; the rest is for those that run.
+/// `store_bytes_max` as it is set, or 40 % of the memory of the bands; the rest is left to the runs.
 Bytes store_bytes_max(const WorkerOptions& options);
-/// The store that those options ask for, in a process that may have so many files open.
+/// The options of the store, for a process that may have `open_files` files open.
 StoreOptions store_options(const WorkerOptions& options, std::size_t open_files);
 
-/// Tries the directories that the options name, and reclaims what killed workers have left; a default place for spilled
-/// data that cannot be used is only logged, for many never spill. Errors: InvalidArgument, StorageFull.
+/// Tries the directories that the options name, and reclaims what killed workers have left. A default directory for
+/// spilled data that cannot be used is only logged, because many workers never spill. Errors: InvalidArgument,
+/// StorageFull.
 Result<void> prepare_directories(const WorkerOptions& options, ObjectStore& store);
 
-/// What a worker needs of its process; all outlive the actors.
+/// The objects of its process that a worker uses; all outlive the actors.
 struct WorkerSurroundings {
   Loop& loop;
   const OperatorRegistry& operators;
@@ -60,11 +63,11 @@ struct WorkerSurroundings {
 caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
                                  const WorkerOptions& options, const caf::actor& supervisor);
 
-/// There is no way on. Called on the loop's thread.
+/// The worker cannot go on. Called on the loop's thread.
 using OnFatal = std::function<void(const Error&)>;
 
-/// A worker of its own: links to one of the supervisors, and starts another life when it is fenced. `on_fatal` is
-/// called if its data port cannot be opened, and e.g. for a supervisor of another version.
+/// A worker in a process of its own: links to one of the supervisors, and begins another incarnation when it is fenced.
+/// `on_fatal` is called if its data port cannot be opened, and e.g. for a supervisor of another version.
 caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
                         const std::vector<HostPort>& supervisors, const OnFatal& on_fatal);
 

@@ -14,18 +14,18 @@
 namespace penstock::worker {
 namespace {
 
-/// Rounds after which whoever serves the others at the door goes back to its own work: a lane to its subtask, the loop
-/// to its sockets. The loop carries on in its next turn.
+/// Combine rounds after which the combining thread goes back to its own work: a lane to its subtask, the loop to its
+/// sockets. The loop continues in its next turn.
 constexpr int kRoundsOfALane = 64;
 constexpr int kRoundsOfTheLoop = 8;
 
-/// Names a run to its runner: a record that is used again has another attempt.
+/// Identifies a run for its runner: a record that is used again has another attempt.
 std::uint64_t ticket_of(RecordIndex record, Attempt attempt) {
   return (std::uint64_t{record.value()} << 32U) | (attempt.value() & 0xffffffffU);
 }
 RecordIndex record_of(std::uint64_t ticket) { return RecordIndex{static_cast<std::uint32_t>(ticket >> 32U)}; }
 
-/// The data that a run reads, but for those that the supervisor has left out because they are empty; an empty one among
+/// The data that a run reads, without those that the supervisor has left out because they are empty; an empty one among
 /// the others has no key.
 std::vector<DataKey> inputs_of(const worker_action::StartSubtask& action) {
   std::vector<DataKey> inputs;
@@ -36,7 +36,7 @@ std::vector<DataKey> inputs_of(const worker_action::StartSubtask& action) {
   return inputs;
 }
 
-/// One for each write that permits allow at once, but no more than can work at once.
+/// One writer for each write that permits allow at once, but no more than the processors can run at once.
 std::size_t writers_of(const WorkerConfig& config, std::size_t bands) {
   return std::clamp<std::size_t>(config.store_permits * bands, 1, std::max(1U, std::thread::hardware_concurrency()));
 }
@@ -68,7 +68,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
   void receive(const ToWorker& message);
   void carry_out_all();
-  // One for each action: an action without one does not compile.
+  // One function for each action: an action without one does not compile.
   void carry_out(const worker_action::StartSubtask& action);
   void carry_out(const worker_action::StopRun& action);
   void carry_out(const worker_action::RestartRunners& order);
@@ -113,13 +113,13 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   const WorkerPorts ports;
   JobLogs logs;  ///< Guards itself.
 
-  // At the door.
+  // The combiner, under `mutex`.
   std::mutex mutex;
   bool busy = false;
   bool lane_waiting = false;
   std::vector<News> news_waiting;
 
-  // Behind the door.
+  // Used by the combining thread only.
   WorkerCore core;
   Actions<WorkerAction> actions;
   Instant now{};
@@ -141,7 +141,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   WriterThreads writers;  ///< Of outputs; they use the store.
   std::vector<std::unique_ptr<ProcessRunners>> processes;  ///< Of each band.
   std::vector<std::uint16_t> lanes_of;                     ///< Whole slots of each band.
-  std::vector<std::int64_t> runners_told;                  ///< What they were said to hold last. Of the loop.
+  std::vector<std::int64_t> runners_told;                  ///< Memory that was reported last. Of the loop's thread.
   // Last: their threads use all of the above.
   std::vector<std::unique_ptr<NativeLanes>> lanes;
 };
@@ -178,15 +178,16 @@ void WorkerHost::warm(const Template& runner, std::uint32_t count) {
 }
 
 WorkerHost::~WorkerHost() {
-  for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->begin_end();  // Those of all die meanwhile.
-  // A lane that ends may still be behind the door, where it sees those of all bands.
+  // The lanes of all bands end at the same time.
+  for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->begin_end();
+  // A lane that ends may still be combining, and then it uses the lanes of all bands.
   for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->end();
   state_->writers.end();
 }
 
 namespace {
 
-/// Puts news at the door; true if the caller has to carry them in.
+/// Submits news to the combiner; true if the caller has to run its rounds.
 template <class State, class News>
 bool put_at_door(State& state, News&& news) {
   const std::lock_guard lock{state.mutex};
@@ -223,7 +224,8 @@ void WorkerHost::run_ended(ForeignEnd end) {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
-// The store gets it when the core hears of it and not before: whatever the core drops until then is something else.
+// The store gets the datum when the core handles the event and not before: until then the core may drop the key, and
+// that means an earlier copy.
 void WorkerHost::fetched(const FetchEnd& end, std::shared_ptr<Blob> blob) {
   const auto news = [end, blob = std::move(blob)](State& state) {
     if (blob != nullptr) state.store.put(end.key, blob);
@@ -321,13 +323,13 @@ void WorkerHost::State::enter(Caller caller) {
   }
 }
 
-// Logs are no state of the core: what runners have written it never hears.
+// Logs are no state of the core: it gets no event for what runners write.
 void WorkerHost::State::receive(const ToWorker& message) {
   if (const auto* question = std::get_if<LogQuestion>(&message)) {
     messages.emplace_back(LogAnswer{question->question, logs.text(question->job)});
     return;
   }
-  // A supervisor of protocol 1.0 asks like this.
+  // A supervisor of protocol 1.0 asks for logs in this way.
   const auto* old = std::get_if<ExplainQuestion>(&message);
   if (old == nullptr || old->subtask.index.valid()) return handle(worker_event::MessageArrived{message});
   std::string log = logs.text(old->subtask.job);
@@ -335,8 +337,7 @@ void WorkerHost::State::receive(const ToWorker& message) {
   messages.emplace_back(ExplainAnswer{old->question, known, {}, std::move(log)});
 }
 
-// First of all in each round: from here to `open_offers` the lanes take nothing over, and the core knows what they
-// have.
+// First step of each round: from here to `open_offers` the lanes take no run over, and the core knows what they hold.
 void WorkerHost::State::handle_ends() {
   ends.swap(refused);
   for (const std::unique_ptr<NativeLanes>& band : lanes) band->withdraw(ends);
@@ -366,7 +367,8 @@ void WorkerHost::State::carry_out_all() {
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
 }
 
-// Lanes and commands keep no memory from run to run and are as good as new; what their runners keep goes with those.
+// Lanes and commands keep no memory from run to run and need no restart; memory that process runners keep is freed by
+// ending them.
 void WorkerHost::State::carry_out(const worker_action::RestartRunners& order) {
   const auto restarted = [order](State& state) { state.handle(worker_event::LanesRestarted{order.band, order.lanes}); };
   processes[order.band.value()]->end_idle([post = ports.post, weak = weak_from_this(), restarted] {
@@ -396,7 +398,7 @@ void WorkerHost::State::carry_out(const worker_action::StoreOutputs& order) {
   });
 }
 
-// The store answers on its own thread; the news go the way of all others.
+// The store answers on its own thread; the answer is submitted to the combiner like all other news.
 void WorkerHost::State::carry_out(const worker_action::SpillDatum& order) {
   store.spill(
       order.key,
@@ -454,7 +456,7 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   const bool native = action.program->runner == RunnerKind::Native;
   const OperatorRegistry::Found known = native ? operator_of(*action.program) : OperatorRegistry::Found{};
   const bool unknown = native && known.run == nullptr;
-  // One that is offered is refused when its turn comes.
+  // The refusal of a run on offer waits until its turn comes.
   if (unknown && action.offered) return;
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
   NativeLanes& band = *lanes[action.band.value()];
@@ -473,7 +475,7 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   if (!action.offered) band.start(action.lane, started, inputs_of(action));
 }
 
-// A small cache by address. A template may be gone and another at its place; the name tells.
+// A small cache by address. Another template may be at the address of a freed one, so the name is compared.
 OperatorRegistry::Found WorkerHost::State::operator_of(const Template& program) {
   KnownFunction& known = known_functions[(reinterpret_cast<std::uintptr_t>(&program) >> 6U) % known_functions.size()];
   if (known.program == &program && known.name == program.program) return known.found;
@@ -494,7 +496,7 @@ void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::s
 }
 
 void WorkerHost::State::carry_out(const worker_action::StopRun& action) {
-  // One of the two has it; for the other it is the ticket of nobody.
+  // One of the two has the run; the other knows no such ticket and ignores it.
   const std::uint64_t ticket = ticket_of(action.record, action.attempt);
   lanes[action.band.value()]->cancel(action.lane, ticket, action.kill);
   if (action.overdue) lanes[action.band.value()]->end_overdue(action.lane, ticket);

@@ -1,4 +1,4 @@
-// The core of a worker in the real world: whoever has news walks through its door.
+// The core of a worker in the real world, shared by all threads through a flat combiner.
 #pragma once
 
 #include <functional>
@@ -15,63 +15,64 @@
 
 namespace penstock::worker {
 
-/// A command to be started, with copies of what it needs: commands are slow enough for that. Its inputs are in the
-/// store; one that is empty has no key. If the template has no standard input, the program reads them there.
+/// A command to be started, with copies of all that it needs: a copy is cheap beside a command. Its inputs are in the
+/// store; an empty one has no key. If the template has no standard input, the program reads its inputs there.
 struct CommandStart {
   BandIndex band;
   CommandRun run;
 };
 
-/// Where the host's orders go. Called from any thread, by whoever is inside the door; must not call back into the host.
+/// Receivers of the host's orders. Called from any thread, by the combining thread; must not call back into the host.
 struct WorkerPorts {
   Incarnation life;
-  Register description;                                 ///< Said again to a supervisor that has forgotten us.
+  Register description;                                 ///< Sent again to a supervisor that has lost it.
   std::function<void(std::vector<FromWorker>&&)> send;  ///< To the supervisor, in order.
   std::function<void(CommandStart&&)> start_command;
   std::function<void(BandIndex, std::uint64_t ticket, bool kill)> stop_command;
   std::function<void(BandIndex, const std::string& mark)> runner_gone;  ///< See `ProcessRunnersConfig::on_gone`.
   std::function<void(const worker_action::FetchInput&)> fetch;
   std::function<void(const DataKey&)> cancel_fetch;
-  std::function<void(Instant)> arm;                  ///< Call `tick` at that time at the latest.
-  std::function<void(std::function<void()>)> post;   ///< Do this on the loop's thread.
-  std::function<void(const Error&)> complain;        ///< Of the supervisor, who breaks the protocol.
-  std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, would not do it.
-  std::vector<DeviceTier*> devices;                  ///< Of each band; null: it has none. They belong to the store.
+  std::function<void(Instant)> arm;                  ///< Calls `tick` at that time at the latest.
+  std::function<void(std::function<void()>)> post;   ///< Runs it on the loop's thread.
+  std::function<void(const Error&)> complain;        ///< The supervisor has broken the protocol.
+  std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, has failed.
+  std::vector<DeviceTier*> devices;                  ///< One for each band; null: no device. The store owns them.
 };
 
-/// How a run that was not native ended.
+/// The end of a run that was not native.
 struct ForeignEnd {
   std::uint64_t ticket = 0;
   Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
   std::int64_t peak_bytes = 0;        ///< Memory that it used; 0: unknown.
-  std::vector<OutputReport> outputs;  ///< In the store already, but for output 0 if that is in `unstored`.
-  std::string unstored;               ///< Bytes that go there when the core says so.
+  std::vector<OutputReport> outputs;  ///< In the store already, except output 0 if it is in `unstored`.
+  std::string unstored;               ///< Put into the store when the core orders it.
   std::unique_ptr<FailureDetail> failure;
 };
 
-/// One life of a worker's core with its native lanes and data.
+/// One incarnation of a worker's core with its native lanes and data.
 ///
-/// The core is single-threaded, and no thread is its own: news are put at the door, and the thread that finds the door
-/// free carries everybody's news in, one after the other, and the orders out. A lane that has finished a run therefore
-/// usually gets its next one from its own call, without another thread waking up; a chain of forwarded successors runs
-/// on one core at the speed of the core. See docs/decisions/0003.
-/// While nobody is inside, lanes that end a run take over the next one on offer by themselves, in the order of the
-/// core's queue; whoever goes in closes the offers first and learns what was taken over. See docs/decisions/0005.
-/// Invariant of the door: `busy` is set by the thread that goes in and cleared by it under the mutex when nothing waits
-/// any more, so news are never left behind; the core is touched only between the two. (Thread-sanitized by the
-/// integration tests.)
+/// The core is single-threaded, and no thread is reserved for it. A thread submits its news to a flat combiner; if the
+/// combiner is free, that thread runs the combine rounds: it hands all submitted news to the core, one after the other,
+/// and carries out the actions. A lane that has finished a run therefore usually gets its next one from its own call,
+/// without waking another thread; a chain of forwarded successors runs on one processor core at the speed of
+/// `WorkerCore`. See docs/decisions/0003.
+/// While no thread combines, lanes that end a run take over the next one on offer by themselves, in the order of the
+/// core's queue; the next combining thread first closes the offers and tells the core what was taken over. See
+/// docs/decisions/0005.
+/// Invariant: the combining thread sets `busy`, and clears it under the mutex when no news wait any more, so news are
+/// never left behind; the core is touched only between the two. (Thread-sanitized by the integration tests.)
 class WorkerHost {
  public:
   WorkerHost(const WorkerConfig& config, std::vector<BandDescription> bands, std::vector<std::vector<int>> processors,
              const OperatorRegistry& operators, ObjectStore& store, WorkerPorts ports);
-  /// Cancels what runs natively and waits for it.
+  /// Cancels native runs and waits for them.
   ~WorkerHost();
   WorkerHost(const WorkerHost&) = delete;
   WorkerHost& operator=(const WorkerHost&) = delete;
 
-  /// Starts so many runners, one for each lane of one CPU band after the other, before any subtask is known.
+  /// Starts `count` runners, one for each lane of one CPU band after the other, before any subtask is known.
   void warm(const Template& runner, std::uint32_t count);
 
   // News, from any thread.
@@ -83,7 +84,7 @@ class WorkerHost {
   void tick();
   void supervisor_returned();
   void supervisor_heard(Instant sent);
-  /// What the runs of process runners use now. Call it every so often, on the loop's thread.
+  /// Measures the memory of process runners. Called periodically on the loop's thread.
   void measure_runners();
 
  private:

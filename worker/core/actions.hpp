@@ -1,4 +1,4 @@
-// What a worker's core wants done.
+// The actions that a worker's core orders.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,13 @@ namespace penstock::worker {
 struct RunInput {
   SubtaskIndex producer;
   std::uint16_t output = 0;
-  bool empty = false;  ///< Its producer has made nothing. Only what is known to be so, never what is not found.
+  /// The producer has made nothing. Only for a known empty output, never for one that is not found.
+  bool empty = false;
   friend bool operator==(const RunInput&, const RunInput&) = default;
 };
 
 namespace worker_action {
-/// Run an attempt on a lane of a band. What it points to stays as it is until the run has ended.
+/// Run an attempt on a lane of a band. All pointed-to memory stays unchanged until the run has ended.
 struct StartSubtask {
   RecordIndex record;
   SubtaskId id;
@@ -36,9 +37,10 @@ struct StartSubtask {
   const Template* program = nullptr;
   std::string_view payload;
   std::span<const RunInput> inputs;
-  JobIdentity identity{};            ///< Of its job; none: the supervisor does not say it.
+  JobIdentity identity{};            ///< Of its job; none: unknown.
   std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
-  /// Not yet: a lane of the band that ends a run may take it over, in the order of these actions. It has no lane then.
+  /// Offered: a lane of the band that ends a run may take this run over, in the order of these actions. No lane is set
+  /// then.
   bool offered = false;
   bool within_job = false;  ///< The same, but only after a run of the same job.
   bool resumed = false;     ///< Go on with the run that had yielded.
@@ -50,10 +52,10 @@ struct StopRun {
   BandIndex band;
   SlotIndex lane;
   bool kill = false;
-  bool overdue = false;  ///< It is killed because it runs beyond its time limit, cost what it may.
+  bool overdue = false;  ///< The run exceeds its time limit and is killed at any cost.
 };
-/// Make the outputs of an ended run readable; answered by `OutputsStored`. A run that has ended with outputs that are
-/// not stored is followed by this or by `DiscardOutputs`, once.
+/// Make the outputs of an ended run readable; answered by `OutputsStored`. A run that has ended with unstored outputs
+/// is followed by this or by `DiscardOutputs`, once.
 struct StoreOutputs {
   RecordIndex record;
   SubtaskId id;
@@ -68,8 +70,8 @@ struct FetchInput {
   DataKey key;
   WorkerId from;
   Bytes bytes;  ///< Expected; 0: unknown.
-  std::uint64_t priority = 0;  ///< Of the first who waits for it; larger first.
-  JobIdentity identity{};      ///< Of the job whose datum it is; none: not known here.
+  std::uint64_t priority = 0;  ///< Of the first waiting attempt; larger first.
+  JobIdentity identity{};      ///< Of the datum's job; none: unknown here.
 };
 struct CancelFetch {
   DataKey key;
@@ -88,20 +90,21 @@ struct SpillDatum {
 struct CheckpointDatum {
   DataKey key;
 };
-/// From now on a datum is here that another life has put on shared storage; `RestoreInput` reads it.
+/// From now on the worker counts a datum as spilled that another incarnation has put on shared storage; `RestoreInput`
+/// reads it.
 struct AdoptCheckpoint {
   DataKey key;
   Incarnation writer;
 };
-/// Take away what these lives of workers, which are gone, have put on shared storage.
+/// Remove the data on shared storage of these incarnations of workers, which are gone.
 struct SweepCheckpoints {
   std::vector<Incarnation> writers;
 };
-/// Take away what attempts of a job have saved for later ones, under its name: there will be none.
+/// Remove the data that attempts of a job have saved for later ones under its name: there will be none.
 struct SweepAttempts {
   std::string key;
 };
-/// The disk has it: its memory is wanted for others.
+/// The disk has the datum: free its memory.
 struct ReleaseDatum {
   DataKey key;
 };
@@ -117,8 +120,8 @@ struct SendBarrierAnswer {
 struct SendExplanation {
   ExplainAnswer answer;
 };
-/// Introduce this worker again, as one that reclaims, before all that follows. What was to be sent before is void: it
-/// is said again.
+/// Introduce this worker again, as one that reclaims, before all further actions. Messages that were not sent yet are
+/// dropped; the core repeats them.
 struct Reclaim {};
 struct SendClaim {
   WorkerClaim claim;
@@ -128,13 +131,13 @@ struct RestartRunners {
   BandIndex band;
   std::vector<SlotIndex> lanes;
 };
-/// Lanes that are idle will want a process runner for this template: it may be started now. Nothing depends on it.
+/// Idle lanes will need a process runner for this template: start it now if possible. Optional.
 struct WarmRunners {
   BandIndex band;
   std::vector<SlotIndex> lanes;
-  const Template* program = nullptr;  ///< Stays as it is while the action is carried out.
+  const Template* program = nullptr;  ///< Unchanged while the action is carried out.
 };
-/// The data under this number are that job's: no other's are given out under it. No identity: the job is forgotten.
+/// The data under this number belong to that job and are given to no other one. No identity: the job is forgotten.
 struct NameJob {
   JobId job;
   JobIdentity identity;

@@ -1,4 +1,4 @@
-// WorkerCore: what the supervisor says.
+// WorkerCore: messages of the supervisor.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -37,8 +37,8 @@ JobIdentity WorkerCore::identity_of(JobId job) const {
   return slot.valid() ? jobs_[slot].identity : JobIdentity{};
 }
 
-/// Another job of that number is known here, and its data would be read as those of this one. It is about to be
-/// forgotten, or its supervisor tries elsewhere.
+/// Another job of that number is known here, and its data would be read as those of this one. Returned assignments go
+/// to other workers, or come again when the other job is forgotten.
 void WorkerCore::give_back(const AssignBatch& batch) {
   PENSTOCK_COVERAGE_MARK("a supervisor means another job of that number");
   ++counters_.stale;
@@ -53,14 +53,14 @@ void WorkerCore::give_back(const AssignBatch& batch) {
   }
 }
 
-// Also among those that wait for memory: the grants go by it. What one of low priority keeps from others may be theirs
-// now.
+// Also for attempts that wait for memory, because grants follow the priority. Something that a job of lowered priority
+// kept from others may now be theirs.
 void WorkerCore::set_job_priority(JobSlot slot, std::int32_t job_priority) {
   jobs_[slot].priority = job_priority;
   for (const auto& band : bands_) {
     band->prepare.set_job_priority(slot, job_priority);
     band->execute.set_job_priority(slot, job_priority);
-    // Most jobs are told theirs before anything of them is here.
+    // Most jobs get their priority before any of their subtasks is here.
     if (!jobs_[slot].records.valid()) continue;
     band->quota.set_job_priority([&](RecordIndex record) { return records_[record].job == slot; }, job_priority);
     band->dirty = true;
@@ -101,8 +101,8 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
   for (const TemplateDefinition& definition : batch.templates) {
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
-    if (known != nullptr && known->content == definition.content) continue;  // Said again after a reconnect.
-    // A supervisor that begins anew may number those with more memory in another order.
+    if (known != nullptr && known->content == definition.content) continue;  // Sent again after a reconnect.
+    // A restarted supervisor may number templates with more memory in another order.
     if (known != nullptr) job.replaced_templates.push_back(std::move(known));
     known = std::make_unique<WorkerTemplate>();
     known->content = definition.content;
@@ -118,7 +118,7 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
 std::uint16_t WorkerCore::shape_of(const WorkerTemplate& program) {
   const Template& content = program.content;
   if (content.runner == RunnerKind::Command || content.time_limit > Duration{0}) return 0;
-  if (content.overlap == Overlap::Never) return 0;  // A lane does not know when the supervisor was heard.
+  if (content.overlap == Overlap::Never) return 0;  // A lane does not know when the supervisor was last heard.
   return shapes_.use(program.execution);
 }
 
@@ -144,8 +144,8 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     data_[datum].location = input.place == InputPlace::Remote ? input.location : WorkerId::none();
     data_[datum].bytes = Bytes{input.bytes};
   }
-  // A full worker gives back what only waits. What can run it takes up to twice the limit: were it to give back the
-  // very producers that its cached successors wait for, nothing would ever move.
+  // A full worker returns subtasks that only wait. Runnable ones are taken up to twice the limit: returning the
+  // producers of cached successors would stop all progress.
   const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
   const bool too_late = cut_off_ && record.program->content.overlap == Overlap::Never;
   if (records_.live() > limit && !band_of(record).execute.is_closed(slot)) return_one_closed();
@@ -172,8 +172,8 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   complete_successors();
 }
 
-// Subtasks of a job that may start nothing here must not fill the worker: the job that has to end before policy opens
-// theirs would find no room (seed 821017888 of the simulator). O(n) in what is here of closed jobs.
+// Subtasks of a job that may start nothing here must not fill the worker: the job that has to end before policy
+// entitles theirs would find no room (seed 821017888 of the simulator). O(n) in the records of closed jobs.
 void WorkerCore::return_one_closed() {
   if (std::none_of(bands_.begin(), bands_.end(), [](const auto& band) { return band->execute.any_closed(); })) return;
   const auto may_go = [this](const SubtaskRecord& record) {
@@ -200,7 +200,7 @@ bool WorkerCore::is_new_attempt(JobSlot slot, const Assignment& assignment) {
   ++counters_.stale;
   if (records_[known].attempt < assignment.attempt) {
     PENSTOCK_COVERAGE_MARK("a newer attempt met a live one");
-    // Two attempts never live here at once; the newer one is given back and finds another way.
+    // Two attempts never live here at once; the newer one is returned and assigned elsewhere.
     SubtaskRecord returned;
     returned.job = slot;
     returned.subtask = assignment.subtask;
@@ -297,8 +297,8 @@ void WorkerCore::receive(const EntitlementBatch& message) {
   entitlement_version_ = message.version;
   for (const Entitlement& entitlement : message.entitlements) {
     if (!entitlement.job.valid() || entitlement.band.value() >= bands_.size()) continue;
-    // It comes before the job's first assignment, which must find the latch closed. Without a limit nothing is to be
-    // remembered.
+    // The entitlement comes before the job's first assignment, which must find the latch closed. Without a limit
+    // nothing has to be remembered.
     JobSlot slot = jobs_.find(entitlement.job);
     if (!slot.valid() && entitlement.slots != MilliSlots::max()) slot = open_job(entitlement.job);
     if (!slot.valid()) continue;
@@ -312,8 +312,8 @@ void WorkerCore::receive(const EntitlementBatch& message) {
 
 void WorkerCore::entitle(JobSlot slot, const Entitlement& entitlement) {
   Band& band = *bands_[entitlement.band.value()];
-  // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
-  // A permit is a slot, also of what takes a part of one.
+  // The permits are latched too: otherwise a job at its entitlement would hold all of them, prepared in vain.
+  // A permit is a slot, also for a subtask with a part of one.
   const MilliSlots permits = entitlement.slots == MilliSlots::max()
                                  ? entitlement.slots
                                  : kOneSlot * ((entitlement.slots.value() + 999) / 1000);
@@ -337,7 +337,7 @@ void WorkerCore::receive(const DropBatch& message) {
   if (!slot.valid()) return;
   if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);  // There is more room now.
   for (const DataRef& ref : message.data) {
-    // Who drops it has applied the report of its producer, though it may not say so before the disk has it. If the
+    // The supervisor has applied the report of the producer, though it may not say so before the disk has it. If the
     // producer has to run again, its successors must wait for that.
     successors_.forget(slot, ref.producer);
     const DatumIndex datum = data_.find(DataKey{{message.job, ref.producer}, ref.output});
@@ -365,7 +365,7 @@ void WorkerCore::receive(const ForgetJob& message) {
   if (jobs_.is_open(slot)) close_job_if_done(slot);
 }
 
-// What is here already, or on its way for others, is reported like any other copy.
+// A datum that is here already, or on its way for a subtask, is reported like any other copy.
 void WorkerCore::receive(const KeepBatch& message) {
   if (!message.job.valid()) return reject(ErrorCode::InvalidArgument, "a copy to keep", "is of no job");
   const JobSlot slot = open_job(message.job);

@@ -13,7 +13,7 @@
 
 namespace penstock::worker {
 
-/// How far the steps against too much memory in use have gone (spec worker 4).
+/// Progress of the steps against too much memory in use (spec worker 4).
 enum class ReliefStep : std::uint8_t { None, GrantsStopped, SpillRequested, RunnersRestarted };
 
 struct WorkerTemplate;
@@ -33,7 +33,7 @@ struct Band {
   // Constant after construction.
   const BandIndex index;
   const BandDescription description;
-  const ResourceVector permit;  ///< What one subtask holds of `prepare`.
+  const ResourceVector permit;  ///< The part of `prepare` that one subtask holds.
 
   // State.
   LatchedQueue prepare;  ///< Its slots are permits, its memory the bytes that prepared inputs may pin.
@@ -43,30 +43,30 @@ struct Band {
   std::uint32_t store_permits_free;
   std::deque<RecordIndex> waiting_to_store;
   std::uint32_t cached = 0;
-  RunnerKinds runner_kinds;               ///< Started, or to be started by now.
+  RunnerKinds runner_kinds;               ///< Kinds that were started, or ordered to be started.
   std::vector<RunnerWish> runner_wishes;  ///< Of the event that is being handled.
   Bytes commands_use;                     ///< As last measured.
   Bytes runners_use;
-  Bytes idle_use;  ///< Of `runners_use`, what a restart of idle runners sets free.
+  Bytes idle_use;  ///< The part of `runners_use` that a restart of idle runners frees.
   ReliefStep relief = ReliefStep::None;
   Instant relief_at = kNever;  ///< Not before this, the next step.
   bool dirty = false;          ///< Something changed since the queues were last pumped.
-  bool preparing = false;      ///< Within a pump, before the execution queue has its turn.
+  bool preparing = false;      ///< During a pump, before the execution queue has its turn.
   bool may_offer = false;      ///< A run has ended since offers were last withdrawn.
-  bool held_back = false;      ///< Slots are free, but what waits is left to the lanes that run.
+  bool held_back = false;      ///< Slots are free, but waiting items are left to the running lanes.
   Instant progress_at{};       ///< When a run last started or ended.
 };
 
-/// A gang that waits here until all its slots are held, on whatever workers.
+/// A gang that waits here until all its slots are held, on all of its workers.
 struct BarrierHere {
   JobSlot job;
   BandIndex band;
   std::uint64_t number = 0;
   MilliSlots slots;
-  Instant until{};          ///< Without word from the supervisor they are given back then.
-  Instant patient_until{};  ///< Until then it waits for what goes with the slots, and for members to be prepared.
-  bool told = false;        ///< That they are held,
-  bool over = false;        ///< or that they have been given back.
+  Instant until{};          ///< Without a message from the supervisor the slots are given back then.
+  Instant patient_until{};  ///< Until then it waits for resources beside the slots, and for members to be prepared.
+  bool told = false;        ///< Answered: all slots are held,
+  bool over = false;        ///< or: they were given back.
 };
 
 }  // namespace penstock::worker

@@ -7,7 +7,7 @@
 namespace penstock::worker {
 namespace {
 
-/// What is asked for, as far as the band has it at all. Memory is held by the members themselves.
+/// The requested amounts, limited to those of the band. The members themselves hold memory.
 ResourceVector wanted_of(const Entitlement& entitlement, const ResourceVector& capacity) {
   ResourceVector wanted;
   wanted.slots = std::clamp(entitlement.slots, MilliSlots{}, capacity.slots);
@@ -20,12 +20,12 @@ ResourceVector wanted_of(const Entitlement& entitlement, const ResourceVector& c
   return wanted;
 }
 
-/// A permit is a slot, also of what takes a part of one.
+/// A permit is a slot, also for a subtask with a part of one.
 MilliSlots permits_for(MilliSlots slots) { return kOneSlot * ((slots.value() + 999) / 1000); }
 
 }  // namespace
 
-// Decision 0016. Until it is said again without a barrier nothing of the job begins here; as many as will are prepared.
+// Decision 0016. Until a message without a barrier comes, nothing of the job begins here; its members are prepared.
 void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
   Band& band = *bands_[entitlement.band.value()];
   const ResourceVector wanted = wanted_of(entitlement, band.execute.capacity());
@@ -34,7 +34,7 @@ void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
   });
   if (found != barriers_.end() && found->number == entitlement.barrier && found->slots == wanted.slots) {
     PENSTOCK_COVERAGE_MARK("what a gang has reserved was asked for again");
-    found->told = false;  // Its time is that of the first.
+    found->told = false;  // Its time limit stays that of the first request.
     return;
   }
   const Instant until = later(later(now_, entitlement.barrier_max), config_.barrier_margin);
@@ -53,7 +53,7 @@ void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
   band.dirty = true;
 }
 
-// What was reserved is the job's, which begins on it, or everybody's.
+// The reservation goes to the job, which begins on it, or is dropped for all.
 void WorkerCore::leave_barrier(JobSlot slot, Band& band, bool opens) {
   const bool waited = std::erase_if(barriers_, [&](const BarrierHere& each) {
                         return each.job == slot && each.band == band.index;
@@ -67,7 +67,8 @@ void WorkerCore::leave_barrier(JobSlot slot, Band& band, bool opens) {
   band.dirty = true;
 }
 
-// What will not begin holds nothing that others wait for, and can be asked back. The job may have been opened since.
+// A gang that does not begin holds nothing that other subtasks wait for, and its members can be returned. The job may
+// have been opened since.
 void WorkerCore::unprepare(JobSlot slot, Band& band) {
   if (!band.execute.is_closed(slot)) return;
   band.prepare.set_entitlement(slot, MilliSlots{}, 0);
@@ -83,8 +84,9 @@ void WorkerCore::unprepare(JobSlot slot, Band& band) {
   }
 }
 
-// The slots are the gang's, and so are the permits that go with them: others that are prepared could not start before it,
-// and members that had to wait for them would begin alone. A subtask that gives up its permit waits behind the gang.
+// The slots belong to the gang, and so do the permits that go with them: other prepared subtasks could not start before
+// it, and members that wait for the permits would begin alone. A subtask that gives up its permit waits behind the
+// gang.
 void WorkerCore::demote_for_gangs(Band& band) {
   const auto lacks_permits = [&](const BarrierHere& each) {
     return each.band == band.index && !each.over && band.execute.is_reserved(each.job) &&
@@ -105,7 +107,7 @@ void WorkerCore::leave_barriers(JobSlot slot) {
   for (const auto& band : bands_) leave_barrier(slot, *band, false);
 }
 
-// Who gets no word from the supervisor for too long keeps nothing.
+// A gang without a message from the supervisor for too long gives its slots back.
 void WorkerCore::give_back_barriers_left() {
   bool any_over = false;
   for (BarrierHere& barrier : barriers_) {
@@ -123,8 +125,8 @@ void WorkerCore::give_back_barriers_left() {
   pump_all();
 }
 
-// All that no plan counts, and so nobody is told to leave for it, is waited for with patience. O(n) in what is here of
-// the job, while its slots are held and not yet answered for.
+// Resources that no plan counts, so that no subtask is ordered to leave for them, are waited for only until
+// `patient_until`. O(n) in the job's records here, while its slots are held and not answered for.
 bool WorkerCore::is_ready_to_begin(const BarrierHere& barrier) const {
   const Band& band = *bands_[barrier.band.value()];
   if (!band.execute.is_reserved(barrier.job)) return false;
@@ -145,7 +147,7 @@ bool WorkerCore::is_ready_to_begin(const BarrierHere& barrier) const {
   }
   if (prepared >= barrier.slots) return true;
   if (unprepared > 0) return false;
-  // Of those with a part of a slot there are more than permits: the others get theirs from those that begin.
+  // With parts of a slot there are more members than permits: the rest get theirs from members that begin.
   return queued == 0 || band.prepare.held_by(barrier.job) >= permits_for(barrier.slots);
 }
 
@@ -155,7 +157,7 @@ bool WorkerCore::waits_at_barrier(JobSlot slot, const Band& band) const {
   });
 }
 
-// Says once that all is held, or that it has been given back.
+// Answers once that all slots are held, or that they have been given back.
 void WorkerCore::answer_barriers() {
   give_back_barriers_left();
   for (BarrierHere& barrier : barriers_) {
@@ -168,8 +170,8 @@ void WorkerCore::answer_barriers() {
   }
 }
 
-// What was closed for a gang stays so under the next life of the supervisor, until that says otherwise: else a part of
-// the gang would begin alone.
+// A job that was closed for a gang stays closed under the next term of the supervisor, until that opens it: otherwise a
+// part of the gang would begin alone.
 bool WorkerCore::stays_closed(JobSlot slot, const Band& band) const {
   return jobs_[slot].gang && band.execute.is_closed(slot);
 }

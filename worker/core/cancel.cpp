@@ -1,4 +1,4 @@
-// WorkerCore: ending attempts by wish, by time and by giving them back; relief of memory.
+// WorkerCore: cancels, time limits, returned attempts, and relief of memory.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -25,8 +25,8 @@ void WorkerCore::cancel(RecordIndex index, Duration kill_after) {
   }
 }
 
-// Policy takes the slot back. What has computed already ends as it would have; the rest is returned, whatever it says
-// when it ends: it was asked to save what it has and to leave, and not to finish.
+// Policy takes the slot back. An attempt that has computed already ends normally; any other one is returned, whatever
+// it reports at its end: it was asked to save its state and to leave, not to finish.
 void WorkerCore::preempt(RecordIndex index, Duration grace) {
   switch (records_[index].state) {
     case SubtaskState::Free:
@@ -46,7 +46,7 @@ void WorkerCore::cancel_successors_of(JobSlot job, SubtaskIndex producer, Durati
     successors_.waiting_for(job, producers.back(), successors);
     producers.pop_back();
     for (const RecordIndex successor : successors) {
-      // It may stand here twice, or be gone since: one cancel frees the record.
+      // The successor may be listed twice, or be gone: one cancel frees the record.
       if (records_[successor].state != SubtaskState::Cached) continue;
       producers.push_back(records_[successor].subtask);
       cancel(successor, kill_after);
@@ -69,7 +69,7 @@ void WorkerCore::stop_run(RecordIndex index, StopReason reason, Duration kill_af
       out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, false, false});
     }
   } else {
-    // A cancel wins over all others, each of these over a preemption, and a shorter grace over a longer one.
+    // A cancel overrides all other reasons, each of these a preemption, and a shorter grace a longer one.
     if (reason == StopReason::Cancelled || record.stopping == StopReason::Preempted) record.stopping = reason;
     record.stop_at = std::min(record.stop_at, kill_at);
   }
@@ -85,7 +85,7 @@ void WorkerCore::advance_stop(RecordIndex index) {
     stop_run(index, StopReason::TimedOut, kDefaultGrace);
     return;
   }
-  // Whoever ignores a cancel still has a time limit.
+  // A run that ignores a cancel still has a time limit.
   const Duration limit = record.program->content.time_limit;
   const Instant ends = limit > Duration{0} ? later(record.started, limit) : kNever;
   const bool overdue = now_ >= ends;
@@ -119,7 +119,7 @@ void WorkerCore::report_drain_state() {
   out_->add(worker_action::SendDrainState{DrainState{draining_, empty}});
 }
 
-// Grants are stopped: what has come to the execution queue without memory of its own goes back and waits with the rest.
+// Grants are stopped: subtasks in the execution queue without memory of their own go back and wait with the rest.
 void WorkerCore::unready(Band& band) {
   std::vector<RecordIndex> waiting;
   band.execute.list_waiting(waiting);
@@ -131,7 +131,7 @@ void WorkerCore::unready(Band& band) {
   }
 }
 
-// What idle runners hold costs nobody anything, so it goes first.
+// Memory of idle runners goes first, because no run needs it.
 // Spec: worker 4, a crossing of the hard limit first stops new grants, then asks for spill, then restarts idle runners.
 void WorkerCore::relieve(Band& band) {
   Bytes used = band.commands_use + band.runners_use;
@@ -170,8 +170,8 @@ void WorkerCore::relieve(Band& band) {
   }
 }
 
-// Those of lanes that nobody has had yet, and those of other kinds that busy lanes keep, go as well, though no lane is
-// named for them.
+// Runners of unused lanes, and those of other kinds that busy lanes keep, are ended as well, though no lane is named
+// for them.
 void WorkerCore::restart_idle_runners(Band& band) {
   std::vector<SlotIndex> lanes = band.execute.restart_free_slots();
   band.runner_kinds.forget();

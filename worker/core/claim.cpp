@@ -1,4 +1,4 @@
-// WorkerCore: what is said to the next life of a supervisor, so that it can go on with what is here.
+// WorkerCore: the claim for the next term of a supervisor, so that it can adopt what is here.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -19,14 +19,15 @@ ClaimedStage stage_of(SubtaskState state) {
 
 }  // namespace
 
-// Fault F05. First what has ended and is not known to be written down, then what is here: so a success that the next
-// life has not heard of comes before everything that rests on it.
+// Fault F05. First the reports that may not be written down, then the present state: so a success that is new to the
+// next term comes before everything that rests on it.
 void WorkerCore::on(const worker_event::SupervisorReturned&) {
   PENSTOCK_COVERAGE_MARK("a worker goes on under another life of the supervisor");
   out_->add(worker_action::Reclaim{});
-  if (!reports_.empty()) static_cast<void>(reports_.take(now_));  // It is kept, and said below with the others.
+  // The buffer keeps the batch, and it is sent below with the others.
+  if (!reports_.empty()) static_cast<void>(reports_.take(now_));
   reports_.repeat([this](ReportBatch&& batch) { out_->add(worker_action::SendReport{std::move(batch)}); });
-  // Policy publishes its plan anew; until then nothing is limited by what an earlier life wanted.
+  // Policy publishes its plan again; until then no limit of an earlier term applies.
   entitlement_version_ = 0;
   WorkerClaim claim;
   std::size_t room = kReportsInAPart * config_.report_batch_max;

@@ -1,4 +1,4 @@
-// What the worker knows of data: which inputs and outputs are here, spilled or elsewhere.
+// The worker's knowledge of data: which inputs and outputs are here, spilled or elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace penstock::worker {
 
 using DatumIndex = Id<struct DatumTag, std::uint32_t>;
 
-/// Where a datum is, seen from here.
+/// The place of a datum, seen from this worker.
 enum class DatumPlace : std::uint8_t {
   Remote,     ///< On worker `location`.
   Waiting,    ///< Wanted from there; the transfer waits for its turn.
@@ -30,21 +30,21 @@ struct Datum {
   JobSlot job;
   Bytes bytes;
   WorkerId location;
-  std::uint64_t made = 0;  ///< When it came to be known, among all data.
-  std::uint32_t pins = 0;  ///< Records that rely on it being in memory: until the last ends it does not leave.
+  std::uint64_t made = 0;  ///< Order in which data became known.
+  std::uint32_t pins = 0;  ///< Records that need it in memory: it does not leave before the last ends.
   DatumPlace place = DatumPlace::Remote;
   bool drop_wanted = false;  ///< To be dropped with the last pin.
   bool on_disk = false;      ///< The disk has it, whether memory has it or not.
   bool spilling = false;     ///< Here, and on its way to disk.
-  bool keep = false;         ///< To be brought here though nobody waits for it.
+  bool keep = false;         ///< To be brought here even without a waiting record.
   DatumIndex next_of_job;    ///< List of the job's data.
   DatumIndex previous_of_job;
-  std::vector<RecordIndex> waiters;  ///< Records whose preparation waits for it to be here.
+  std::vector<RecordIndex> waiters;  ///< Records that wait for the datum before they are prepared.
 
   void reset();
 };
 
-/// All data that this worker holds or has heard of. A passive table: decisions are in `WorkerCore`.
+/// All data that this worker holds or knows. A passive table: decisions are in `WorkerCore`.
 class DataTable {
  public:
   /// None if unknown.
@@ -64,7 +64,7 @@ class DataTable {
   Bytes bytes_arriving() const { return bytes_arriving_; }
   /// Of data in memory that are on their way to disk.
   Bytes bytes_leaving() const { return bytes_leaving_; }
-  // They change a datum and keep the sums.
+  // Members that change a datum and keep the sums up to date.
   void move(DatumIndex index, DatumPlace place);
   void resize(DatumIndex index, Bytes bytes);
   void set_spilling(DatumIndex index, bool spilling);

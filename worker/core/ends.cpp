@@ -1,4 +1,4 @@
-// WorkerCore: how attempts end, and what is said about it.
+// WorkerCore: the ends of attempts, and their reports.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -9,7 +9,7 @@ namespace penstock::worker {
 
 namespace {
 
-// Of the latest runs, in nanoseconds; the newest counts for an eighth.
+// Mean over the latest runs, in nanoseconds; the newest counts for an eighth.
 std::uint32_t later_mean(std::uint32_t mean, const RunEnd& run) {
   const std::uint64_t newest =
       run.run_ns > 0 ? run.run_ns
@@ -25,7 +25,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   SubtaskRecord& record = records_[run.record];
   const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
   if (!runs || record.attempt != run.attempt) {
-    PENSTOCK_CHECK(!run.next.valid());  // Only what runs hands its slot over.
+    PENSTOCK_CHECK(!run.next.valid());  // Only a running attempt hands its slot over.
     ++counters_.stale;
     if (!run.stored && !run.outputs.empty()) out_->add(worker_action::DiscardOutputs{run.record, run.attempt});
     return;
@@ -37,7 +37,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   record.program->typical_ns = later_mean(record.program->typical_ns, run);
   if (record.holds_quota) note_peak(*record.program, run);
   if (jobs_[record.job].trace) trace_run(record, std::min(run.ended, now_));
-  // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
+  // Spec: worker 5, the slot is free when computing ends, whatever happens to the outputs.
   if (run.next.valid()) {
     take_over(run);
   } else {
@@ -122,7 +122,7 @@ void WorkerCore::succeed(RecordIndex index) {
     if (place == DatumPlace::Here || place == DatumPlace::Restoring) continue;
     if (place == DatumPlace::Spilled) {
       PENSTOCK_COVERAGE_MARK("an output was on disk when it was made again");
-      // In memory it is only for those who are about to read it.
+      // Memory keeps it only for pinned readers.
       if (data_[datum].pins > 0)
         input_arrived(datum);
       else
@@ -131,7 +131,7 @@ void WorkerCore::succeed(RecordIndex index) {
     }
     if (place == DatumPlace::Fetching) {
       PENSTOCK_COVERAGE_MARK("an input was made here while it was on its way");
-      // Made again here while a copy was on its way from a worker that may be gone.
+      // The datum was made again here while a copy was on its way from a worker that may be gone.
       out_->add(worker_action::CancelFetch{data_[datum].key});
       --fetches_running_;
     }
@@ -166,7 +166,7 @@ void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDet
   free_record(index);
 }
 
-// Everything that the record holds goes back here and nowhere else.
+// Gives back all that the record holds; the only place that does.
 void WorkerCore::give_back_all(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   Band& band = band_of(record);
@@ -175,7 +175,7 @@ void WorkerCore::give_back_all(RecordIndex index) {
       successors_.remove(index);
       --band.cached;
       break;
-    // Others may have waited for what it reserved.
+    // Items that wait for its reservation may fit now.
     case SubtaskState::Queued: band.dirty |= band.prepare.remove(index); break;
     case SubtaskState::Ready: band.dirty |= band.execute.remove(index); break;
     default: break;
@@ -210,7 +210,7 @@ void WorkerCore::stop_waiting_for_inputs(RecordIndex index) {
     Datum& datum = data_[datum_index];
     if (record.fetches_pending > 0) {
       record.fetches_pending -= static_cast<std::uint32_t>(std::erase(datum.waiters, index));
-      // Spec: worker 3, cancelling one who waits leaves the others.
+      // Spec: worker 3, cancelling one waiting attempt leaves the others.
       if (datum.waiters.empty() && !datum.keep) {
         if (datum.place == DatumPlace::Fetching) PENSTOCK_COVERAGE_MARK("a transfer lost all who waited for it");
         stop_fetching(datum_index);
@@ -296,8 +296,8 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->execute.set_job_priority(slot, 0);
     band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
-    band->execute.drop_reservation(slot);  // Also one that was opened and nobody has begun on: the slot is reused.
-    // Without the last limited job others come in another order. What is on offer is taken or withdrawn first.
+    band->execute.drop_reservation(slot);  // Also an opened one on which nothing has begun: the slot is reused.
+    // Without the last limited job the order of others changes. Runs on offer are first taken or withdrawn.
     if (band->execute.offered() == 0) band->dirty = true;
   }
   std::string_view saved_as;
@@ -307,13 +307,13 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
       shapes_.release(known->shape);
       if (saved_as.empty()) saved_as = checkpoint_key_of(known->content, job.id);
     }
-  // Whoever was preempted, and then cancelled or failed for good, has left what it had saved.
+  // A preempted attempt that was then cancelled or failed for good has left its saved state.
   if (!saved_as.empty()) out_->add(worker_action::SweepAttempts{std::string{saved_as}});
   if (job.identity.valid()) out_->add(worker_action::NameJob{job.id, {}});
   jobs_.close(slot);
 }
 
-// Nobody wants it here any more.
+// No attempt needs the datum here any more.
 void WorkerCore::stop_fetching(DatumIndex index) {
   Datum& datum = data_[index];
   datum.keep = false;
@@ -325,8 +325,8 @@ void WorkerCore::stop_fetching(DatumIndex index) {
   data_.move(index, DatumPlace::Remote);
 }
 
-// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too
-// late from another worker. While an attempt that makes the same is under way, the store may have it from there
+// Drops a datum from the store that is not needed: a dropped one, the outputs of a run that does not count, or a late
+// arrival from another worker. While an attempt that makes the same datum is under way, the store may have the new one
 // already: then the end of the attempt decides.
 void WorkerCore::drop_from_store(const DataKey& key) {
   const JobSlot job = jobs_.find(key.producer.job);
@@ -339,7 +339,7 @@ void WorkerCore::drop_from_store(const DataKey& key) {
   }
 }
 
-// The same data may be here from elsewhere, for somebody who reads them: the store has them once, and they stay.
+// The same datum may be here from elsewhere, for a reader: the store has it once, and it stays.
 void WorkerCore::drop_uncounted(const DataKey& key) {
   const DatumIndex other = data_.find(key);
   const DatumPlace place = other.valid() ? data_[other].place : DatumPlace::Remote;
@@ -366,11 +366,11 @@ void WorkerCore::drop_datum(DatumIndex index) {
   if (stored) drop_from_store(key);
 }
 
-// The copy goes, but that there was one stays known: what still waits to read it must fail, not run without it.
+// The copy goes, but the datum stays known: a waiting reader must fail, not run without it.
 void WorkerCore::lose_datum(DatumIndex index) {
   Datum& datum = data_[index];
   if (datum.pins > 0 || !datum.waiters.empty())
-    return;  // In use: those who use it go on, and nobody else was promised it.
+    return;  // In use: present readers go on, and no further one was promised it.
   stop_fetching(index);
   const bool stored = datum.place >= DatumPlace::Here;
   data_.move(index, DatumPlace::Remote);

@@ -1,4 +1,4 @@
-// What can happen to a worker.
+// The events of a worker's core.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace penstock::worker {
 
-/// How a run of an attempt ended, as its runner says. `record` and `attempt` are those of `StartSubtask`.
+/// The end of a run of an attempt, as its runner reports it. `record` and `attempt` are those of `StartSubtask`.
 struct RunEnd {
   RecordIndex record;
   Attempt attempt;
@@ -22,16 +22,16 @@ struct RunEnd {
   /// The outputs can be read already; false: they go through `StoreOutputs` first.
   bool stored = true;
   std::uint32_t run_us = 0;
-  std::uint32_t run_ns = 0;                ///< The same, if the runner knows it so well; saturated.
-  Bytes peak;                              ///< The most memory that it used; 0: nobody has measured it.
-  std::span<const OutputReport> outputs;   ///< Those with bytes.
+  std::uint32_t run_ns = 0;                ///< The same, if the runner measures it; saturated.
+  Bytes peak;                              ///< The most memory that it used; 0: not measured.
+  std::span<const OutputReport> outputs;   ///< Outputs with bytes.
   const FailureDetail* failure = nullptr;  ///< Of a run that failed.
   Instant ended = kNever;                  ///< If the runner knows better than `now`.
   /// The offered subtask that its lane took over in that instant; none: the lane is idle.
   RecordIndex next;
 };
 
-/// What a run that goes on uses now. `record` and `attempt` are those of `StartSubtask`.
+/// The present memory of a run. `record` and `attempt` are those of `StartSubtask`.
 struct RunMemory {
   RecordIndex record;
   Attempt attempt;
@@ -51,11 +51,11 @@ struct MessageArrived {
   const ToWorker& message;
 };
 struct RunsEnded {
-  std::span<const RunEnd> runs;   ///< Those of one lane in order.
-  bool offers_withdrawn = false;  ///< Nothing that was offered can be taken over any more, but what `runs` say.
+  std::span<const RunEnd> runs;   ///< Runs of one lane are in order.
+  bool offers_withdrawn = false;  ///< No run on offer can be taken over any more, except those in `runs`.
 };
-/// The shell is about to leave: lanes may help themselves until the next event. Answered by `StartSubtask` with
-/// `offered`. While something is offered the next event is `RunsEnded` with `offers_withdrawn`.
+/// The combining thread is about to leave: lanes may take runs over until the next event. Answered by `StartSubtask`
+/// with `offered`. While runs are on offer the next event is `RunsEnded` with `offers_withdrawn`.
 struct OffersWanted {};
 struct FetchesEnded {
   std::span<const FetchEnd> fetches;
@@ -66,17 +66,17 @@ struct OutputsStored {
   Attempt attempt;
   const FailureDetail* failure = nullptr;
 };
-/// The disk has a datum, which memory has too until `ReleaseDatum`; or the disk would not take it.
+/// The disk has a datum, which memory keeps until `ReleaseDatum`; or the disk has failed.
 struct DatumSpilled {
   DataKey key;
   bool succeeded = true;
 };
-/// Shared storage has a copy, or would not take it.
+/// Shared storage has a copy, or has failed.
 struct DatumCheckpointed {
   DataKey key;
   bool succeeded = true;
 };
-/// It is back in memory; the disk still has it.
+/// The datum is back in memory; the disk still has it.
 struct DatumRestored {
   DataKey key;
   bool succeeded = true;  ///< False: its bytes on disk are damaged or gone; the datum is lost.
@@ -93,26 +93,27 @@ struct LanesRestarted {
   BandIndex band;
   std::span<const SlotIndex> lanes;
 };
-/// What a band's commands, or its process runners, really use together, as measured.
+/// The measured memory of a band's commands together, or of its process runners.
 struct MemoryMeasured {
   BandIndex band;
   Bytes used;
   RunnerKind by = RunnerKind::Command;
-  Bytes idle;  ///< Of that, what runners hold that have no run. No quota knows of it.
+  Bytes idle;  ///< The part of it that runners without a run hold. No quota counts it.
 };
-/// What runs use that have not ended. How much they need at most is known at their end, that it is more than they were
-/// granted already now.
+/// The present memory of runs. The most that they need is known at their end; that it is more than granted is known
+/// now.
 struct RunsMeasured {
   std::span<const RunMemory> runs;
 };
-/// What other processes of the host have mapped: clients that read results. Its memory is not free until they let go.
+/// Data that other processes of the host have mapped: clients that read results. The memory is not free until they let
+/// go.
 struct DataMapped {
-  std::span<const DataKey> here;  ///< That memory has as well.
-  Bytes beyond;                   ///< Of those that were dropped, or have left for the disk.
+  std::span<const DataKey> here;  ///< Also in memory here.
+  Bytes beyond;                   ///< Of data that were dropped, or have left for the disk.
 };
-/// The supervisor has died, and the next life of it has made a link: what was on the old one may be lost.
+/// The supervisor has died, and its next term has made a link: messages on the old one may be lost.
 struct SupervisorReturned {};
-/// The supervisor has heard what was sent at that time, and has said so.
+/// The supervisor has confirmed that it received all that was sent before `sent`.
 struct SupervisorHeard {
   Instant sent{};
 };

@@ -1,4 +1,4 @@
-// WorkerCore: why a subtask is where it is.
+// WorkerCore: explains why a subtask is where it is.
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {

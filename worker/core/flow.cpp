@@ -33,14 +33,14 @@ void WorkerCore::enqueue(RecordIndex index) {
   band.dirty = true;
 }
 
-// A permit would do nothing for it: it has no input to bring and no memory to wait for. While grants are stopped it
+// A permit is useless for a subtask without inputs to bring and without memory to wait for. While grants are stopped it
 // waits with the others.
 bool WorkerCore::nothing_to_prepare(const SubtaskRecord& record) const {
   return record.inputs.empty() && record.program->content.request.memory.is_zero() &&
          !bands_[record.band.value()]->quota.paused();
 }
 
-// Bytes of the inputs that preparing would pin, as far as they are known.
+// Known bytes of the inputs that preparing would pin.
 Bytes WorkerCore::input_bytes(const SubtaskRecord& record) const {
   Bytes sum;
   for (const RunInput& input : record.inputs)
@@ -59,7 +59,7 @@ void WorkerCore::pump_all() {
   }
 }
 
-// Moves everything on this band as far as latches and quota allow.
+// Moves all items on this band as far as latches and quota allow.
 void WorkerCore::pump(Band& band) {
   do {
     band.dirty = false;
@@ -78,10 +78,10 @@ void WorkerCore::pump(Band& band) {
     band.held_back = false;
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
-    // The rest of a gang may have waited for the permits of those that start now.
+    // Members of the gang may have waited for the permits of those that start now.
     band.dirty = band.dirty || (!taken_.empty() && band.execute.any_reservation_opens());
-    if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
-    // Else it is not for memory that nothing starts.
+    if (band.running.empty()) band.held_back = false;  // The worker did not hold items back.
+    // Otherwise memory is not the reason why nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);
     if (!band.dirty) demote_for_room(band);
     if (!band.dirty && !barriers_.empty()) demote_for_gangs(band);
@@ -121,8 +121,8 @@ QuotaRequest WorkerCore::quota_request(const SubtaskRecord& record, RecordIndex 
   return {index, memory_to_grant(*record.program), jobs_[record.job].priority, record.priority, record.sequence};
 }
 
-// Spec: worker 4, the grant shrinks to what is used. What a template requests is also the limit at which its runs are
-// ended, so people ask for plenty; what its runs were seen to use is a better guess at what the next one will.
+// Spec: worker 4, the grant shrinks to the memory in use. The request of a template is also the limit at which its runs
+// are ended, so users ask for plenty; the observed use of its runs is a better estimate for the next one.
 Bytes WorkerCore::memory_to_grant(const WorkerTemplate& program) const {
   const Bytes requested = program.content.request.memory;
   if (config_.quota_peaks_min == 0) return requested;
@@ -138,12 +138,12 @@ void WorkerCore::note_peak(const WorkerTemplate& program, const RunEnd& run) {
   Bytes peak = run.peak;
   if (run.failure != nullptr) peak = std::max(peak, Bytes{run.failure->peak_memory_bytes});
   if (peak <= Bytes{0}) return;
-  // Whatever a runner says, no more than was requested is ever granted for it.
+  // Whatever a runner reports, a run is never granted more than its request.
   peaks_.ended(program.peak_program, std::min(peak, program.content.request.memory));
 }
 
-// A run that was given what others had used, and uses more, holds as much as it uses from now on, as far as others have
-// left it; and who comes next gets as much at once.
+// A run that was granted the observed memory of others, and uses more, holds as much as it uses from now on, as far as
+// there is room; and the next run gets as much at once.
 void WorkerCore::on(const worker_event::RunsMeasured& event) {
   for (const RunMemory& run : event.runs) {
     if (run.record.value() >= records_.used()) continue;
@@ -180,20 +180,20 @@ void WorkerCore::bring_inputs(RecordIndex index) {
 }
 
 // Absence is never emptiness: an input that the data table does not have is empty if its assignment says so, or if all
-// that its producer has made is known here.
+// outputs of its producer are known here.
 bool WorkerCore::is_empty(const SubtaskRecord& record, const RunInput& input) const {
   return input.empty || jobs_[record.job].settled.contains(input.producer);
 }
 
-// True if no datum of the record's job has ever been here. Then each input was empty when it was assigned, or its producer
-// has settled since, and the look-ups can be left out: a datum that went would have been erased from `settled`.
-// REQUIRES: the record's producers have finished.
+// True if no datum of the record's job has ever been here. Then each input was empty when it was assigned, or its
+// producer has settled since, and the look-ups can be left out: a datum that went would have been erased from
+// `settled`. REQUIRES: the record's producers have finished.
 bool WorkerCore::reads_nothing(const SubtaskRecord& record) const {
   const JobContext& job = jobs_[record.job];
   return !job.data.valid() && !job.settled.has_erased();
 }
 
-// Returns the first input that is neither empty nor anywhere, as far as is known here.
+// Returns the first input that is neither empty nor known to be anywhere.
 std::optional<DataKey> WorkerCore::pin_inputs(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   for (RunInput& input : record.inputs) {
@@ -208,7 +208,7 @@ std::optional<DataKey> WorkerCore::pin_inputs(RecordIndex index) {
   return std::nullopt;
 }
 
-// All that it reads is empty: nobody need look for it again.
+// All inputs of the record are empty: no look-up is needed again.
 void WorkerCore::omit_inputs(SubtaskRecord& record) {
   const std::size_t omitted = record.omitted_inputs + record.inputs.size();
   if (omitted > UINT16_MAX) return;
@@ -222,10 +222,10 @@ void WorkerCore::unpin(DatumIndex index) {
   if (--datum.pins == 0 && datum.drop_wanted) drop_datum(index);
 }
 
-// The record waits until the datum is in memory. Spec: worker 3, all who wait share one transfer.
+// The record waits until the datum is in memory. Spec: worker 3, all waiting records share one transfer.
 void WorkerCore::want(DatumIndex index, RecordIndex waiter) {
   Datum& datum = data_[index];
-  if (!datum.waiters.empty() && datum.waiters.back() == waiter) return;  // It reads the same datum twice.
+  if (!datum.waiters.empty() && datum.waiters.back() == waiter) return;  // The record reads the same datum twice.
   datum.waiters.push_back(waiter);
   ++records_[waiter].fetches_pending;
   const bool waits_for_its_turn = datum.place == DatumPlace::Remote || datum.place == DatumPlace::Spilled;
@@ -244,12 +244,12 @@ void WorkerCore::start_fetches() {
   }
 }
 
-// From another worker or from disk. False if there is no room for it now; but one is always on its way, however full
-// memory is: those that wait for each other's room would wait for ever.
+// Starts a transfer from another worker or from disk. False if there is no room for it now; but one is always on its
+// way, however full memory is: transfers that wait for each other's room would wait for ever.
 bool WorkerCore::start_fetch(const FetchTurn& turn) {
   const DatumIndex index = turn.datum;
   const Datum& datum = data_[index];
-  // Given up, or another turn of the same has started it.
+  // Cancelled, or another turn of the same datum has started it.
   const bool fetch = datum.place == DatumPlace::Waiting && (datum.keep || !datum.waiters.empty());
   const bool restore = datum.place == DatumPlace::Spilled && !datum.waiters.empty();
   if (!fetch && !restore) return true;
@@ -299,7 +299,7 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
   }
 }
 
-// Every hash that comes with bytes says that they are what was sent; only the size says that it is what was meant.
+// Hashes prove that the bytes are those that were sent; only the size tells whether the intended datum was sent.
 bool WorkerCore::is_other_datum(DatumIndex index, Bytes bytes) const {
   return !data_[index].bytes.is_zero() && !bytes.is_zero() && bytes != data_[index].bytes;
 }
@@ -318,7 +318,7 @@ void WorkerCore::on(const worker_event::DatumSpilled& event) {
   data_[index].on_disk = true;
   if (data_[index].pins > 0 || !data_[index].waiters.empty()) {
     PENSTOCK_COVERAGE_MARK("a datum was pinned while it was spilled");
-    return;  // Now that the disk has it, its memory can go at once when its time comes.
+    return;  // The disk has it, so its memory can be freed at once when it is dropped.
   }
   data_.move(index, DatumPlace::Spilled);
   out_->add(worker_action::ReleaseDatum{event.key});
@@ -326,7 +326,7 @@ void WorkerCore::on(const worker_event::DatumSpilled& event) {
 }
 
 void WorkerCore::on(const worker_event::DatumCheckpointed& event) {
-  // Without the copy all is as without the wish; the shell has complained.
+  // A missing copy changes nothing here; the shell has reported the fault.
   if (event.succeeded && data_.find(event.key).valid())
     reports_.add_replica(ReplicaReport{event.key.producer, event.key.output, true});
 }
@@ -374,7 +374,7 @@ void WorkerCore::make_ready(RecordIndex index) {
   record.ready = now_;
   band.execute.put(
       QueueItem{index, record.job, record.priority, record.sequence, &record.program->execution, Bytes{0}});
-  if (!band.preparing) band.dirty = true;  // Else it has its turn next anyway.
+  if (!band.preparing) band.dirty = true;  // Otherwise its turn comes next anyway.
 }
 
 void WorkerCore::start(RecordIndex index, const Taken& taken) {
@@ -418,17 +418,18 @@ worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
 }
 
 // Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of
-// them goes back to the prepare queue. So does at any time what holds memory or a permit that somebody waits for, while
-// policy gives its job nothing here: it would never run and never let go.
+// them goes back to the prepare queue. At any time a holder of memory or a permit that others wait for goes back if its
+// job's entitlement here is zero: it would never run and never let go.
 //
-// This ends: who lets go stands behind the first in line from then on, and so often is nobody overtaken.
+// This ends: a subtask that lets go stands behind the first in line from then on, and overtaking is bounded.
 void WorkerCore::demote_if_stuck(Band& band) {
   const RecordIndex head = band.quota.head();
   const bool closed = band.execute.any_closed();
   if (band.execute.waiting() == 0 || band.quota.paused()) return;
   if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return;
   if (band.execute.holding() > 0 && !closed) return;
-  // Nothing runs because all lanes restart: not for memory, and what gave it back would get it again, without an end.
+  // Nothing runs because all lanes restart, not for lack of memory; a demoted subtask would get it again, without an
+  // end.
   if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
     const SubtaskRecord& record = records_[candidate];
@@ -446,14 +447,14 @@ void WorkerCore::demote_if_stuck(Band& band) {
 void WorkerCore::demote(RecordIndex index) {
   ++counters_.demoted;
   give_back_all(index);
-  // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
+  // A subtask that got a permit while grants were stopped, and needs none now, waits where it was, without it.
   if (nothing_to_prepare(records_[index])) move(index, SubtaskState::Queued);
   enqueue(index);
 }
 
-// Spec: worker 4. A prepared subtask pins its inputs in memory. While its job's entitlement here is zero it does not run,
-// so the pins would keep room from finished outputs until these fail. The subtask goes back to the prepare queue, whose
-// entitlement is zero as well, so it pins nothing again before its job may run.
+// Spec: worker 4. A prepared subtask pins its inputs in memory. While its job's entitlement here is zero it does not
+// run, so the pins would keep room from finished outputs until these fail. The subtask goes back to the prepare queue,
+// where the entitlement is zero as well, so it pins nothing again before its job may run.
 void WorkerCore::demote_for_room(Band& band) {
   if (waiting_for_room_.empty() || !band.execute.any_closed()) return;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
@@ -467,7 +468,7 @@ void WorkerCore::demote_for_room(Band& band) {
 }
 
 void WorkerCore::complete_successors() {
-  // Indexed, because forwarding may complete nothing more but the list is a member.
+  // Indexed, because `complete_` is a member, although forwarding completes nothing more.
   for (std::size_t i = 0; i < complete_.size(); ++i) forward(complete_[i]);
   complete_.clear();
 }
@@ -486,7 +487,7 @@ void WorkerCore::forward(RecordIndex index) {
   }
 }
 
-// Try, then commit: only a `Hit` has changed anything.
+// Tries first, then commits: only a `Hit` has changed anything.
 ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   bool spilled = false;

@@ -1,4 +1,4 @@
-// The jobs that a worker knows of.
+// The jobs that a worker knows.
 #pragma once
 
 #include <memory>
@@ -19,38 +19,39 @@ namespace penstock::worker {
 /// A template as the worker uses it.
 struct WorkerTemplate {
   Template content;
-  /// What an attempt holds of its band in the execution queue: the request without memory, which the quota meters.
+  /// The resources of its band that an attempt holds in the execution queue: the request without memory, which the
+  /// quota meters.
   ResourceVector execution;
-  /// A lane may run in turn what has the same number: native, without a time limit, with the same request, of any job.
-  /// 0 if it must not be offered to lanes. See `ShapeTable`.
+  /// A lane may run templates with the same number in turn: native, without a time limit, with the same request, of any
+  /// job. Number 0 must not be offered to lanes. See `ShapeTable`.
   std::uint16_t shape = 0;
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
   std::uint64_t runner_kind = 0;        ///< Of `runner_kind_of`.
-  std::uint64_t peak_program = 0;       ///< Under which its memory is known to `PeakTable`; 0: it requests none.
+  std::uint64_t peak_program = 0;       ///< Its name in `PeakTable`; 0: it requests no memory.
 };
 
-/// One job on this worker: names for what its messages say by number.
+/// One job on this worker: the objects that its messages name by number.
 struct JobContext {
   JobId id;
   JobIdentity identity;
   std::string name;
   std::int32_t priority = 0;
   bool trace = false;
-  bool forgotten = false;  ///< Goes with its last record.
-  bool gang = false;       ///< It has been at a barrier: nothing of it starts on a band before its supervisor says so.
-  bool has_never_overlapping = false;  ///< Some of its templates are.
+  bool forgotten = false;  ///< Closed with its last record.
+  bool gang = false;       ///< The job was at a barrier: it starts nothing on a band before its supervisor opens it.
+  bool has_never_overlapping = false;  ///< Templates with `overlap = "never"` exist.
   std::size_t live = 0;    ///< Records.
   RecordIndex records;     ///< Head of their list.
   DatumIndex data;         ///< Head of its data's list.
   std::vector<std::unique_ptr<WorkerTemplate>> templates;
-  std::vector<std::unique_ptr<WorkerTemplate>> replaced_templates;  ///< What came before still runs by these.
+  std::vector<std::unique_ptr<WorkerTemplate>> replaced_templates;  ///< Earlier subtasks still run by these.
   struct Cell {
     RecordIndex record;
   };
   SparseCells<Cell> attempts;  ///< The live record of each subtask.
-  /// Producers that have finished, by their own end here or by a notice, and whose outputs with bytes are all in the
-  /// data table: an output of theirs that is not there is empty. Of any other producer absence says nothing.
+  /// Producers that have finished, by their own end here or by a notice, after which all their outputs with bytes are
+  /// in the data table: a missing output of theirs is empty. For any other producer absence means nothing.
   SubtaskSet settled;
 };
 

@@ -36,7 +36,7 @@ RecordIndex LatchedQueue::first_waiting() const {
 }
 
 void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
-  PENSTOCK_CHECK(offered_left_ == 0);  // They come before everything that waits.
+  PENSTOCK_CHECK(offered_left_ == 0);  // Runs on offer come before all waiting items.
   const std::size_t before = taken.size();
   if (any_reservation()) serve_reservations(taken, max);
   while (taken.size() - before < max && available_.slots > MilliSlots{0}) {
@@ -50,8 +50,8 @@ void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
 }
 
 // Spec: worker 2. Finds the best item that fits, setting aside those before it that do not; each of them has then been
-// bypassed once more. One that was bypassed too often reserves: of slots nothing behind it gets any, of what the job is
-// entitled to nothing behind it in its job. Whatever lacks something else is parked.
+// bypassed once more. An item that was bypassed too often reserves: no item behind it gets slots, or, if the
+// entitlement is short, no item behind it in its job. Items that lack something beside slots are parked.
 RecordIndex LatchedQueue::choose(JobSlot only) {
   passed_.clear();
   set_aside_.clear();
@@ -61,7 +61,7 @@ RecordIndex LatchedQueue::choose(JobSlot only) {
     if (job.items.empty()) break;
     Node& best = nodes_[job.items.top().record];
     if (lacks_beside_slots(*best.item.request, available_) || is_kept_from(best)) {
-      parked_may_fit_ = parked_may_fit_ || any_parked();  // What it was about to get may be for others.
+      parked_may_fit_ = parked_may_fit_ || any_parked();  // The resources that it was about to get may be for others.
       park(best);
       continue;
     }
@@ -124,18 +124,18 @@ void LatchedQueue::take_back(Node& node) {
   job.held -= node.item.request->slots;
   --holding_;
   parked_may_fit_ = any_parked();
-  // Holding less makes a job eligible again; one that already is keeps its place, which says nothing about holdings.
+  // Holding less makes a job eligible again; an eligible one keeps its place, which does not depend on holdings.
   if (job.heap_position == kNowhere) refresh_job(node.item.job);
 }
 
-// However many of the runs end and whoever of those on offer follow them: no more of one job's can run than there are
-// lanes, and no more than run now and are on offer.
+// Whichever runs end and whichever on offer follow them: a job cannot run more than there are lanes, nor more than its
+// present runs and those on offer.
 bool LatchedQueue::may_be_offered(const Job& job, std::size_t lanes, MilliSlots slots) const {
   if (slots * static_cast<std::int64_t>(lanes) <= job.entitlement) return true;
   return job.held + slots * (static_cast<std::int64_t>(job.offered) + 1) <= job.entitlement;
 }
 
-// Who holds all that it may is in line again when one of its runs ends, which is when what is on offer is taken.
+// A job that holds all that it may is in line again when one of its runs ends, which is when runs on offer are taken.
 void LatchedQueue::line_up_for_offers(std::span<const RecordIndex> running, MilliSlots slots) {
   lined_up_.clear();
   for (const RecordIndex record : running) {
@@ -164,8 +164,8 @@ void LatchedQueue::put_on_offer(Job& job, RecordIndex next, std::uint64_t turn_b
   offered.push_back(next);
 }
 
-// A slot of a job that is entitled to all of them counts as one, one of a job with half of them as two. Who is not
-// limited is entitled to all. Nobody saves up what he did not want, or could not have.
+// A slot of a job that is entitled to all of them counts as one, one of a job with half of them as two. A job without
+// limit is entitled to all. A job that wanted less, or could not have it, saves nothing up.
 void LatchedQueue::count_served(Job& job, const QueueItem& item) {
   constexpr std::uint64_t kWhole = std::uint64_t{1} << 20U;
   const std::int64_t entitled = std::max<std::int64_t>(std::min(job.entitlement, capacity_.slots).value(), 1);
@@ -179,7 +179,7 @@ SlotIndex LatchedQueue::hand_over(RecordIndex ended, RecordIndex next) {
   PENSTOCK_CHECK(before.state == State::Holding && after.state == State::Offered);
   PENSTOCK_CHECK(before.item.bytes == after.item.bytes);
   PENSTOCK_CHECK(before.item.request == after.item.request || *before.item.request == *after.item.request);
-  // What is held in all stays as it is: only the holder changes.
+  // The total of held resources is unchanged: only the holder changes.
   after.state = State::Holding;
   after.lane = before.lane;
   lane_holders_[after.lane] = next;
@@ -200,7 +200,7 @@ SlotIndex LatchedQueue::hand_over(RecordIndex ended, RecordIndex next) {
 void LatchedQueue::withdraw_offers() {
   if (offered_left_ == 0 && served_before_.empty()) return;
   offered_left_ = 0;
-  // From the last to the first: each is then smaller than all that wait, which costs least (see `Heap::push`).
+  // From the last to the first: each is then smaller than all waiting items, which costs least (see `Heap::push`).
   for (std::size_t i = offered_.size(); i-- > 0;) {
     if (!is_offered(offered_[i])) {
       if (limited_ > 0) clock_ = std::max(clock_, served_before_[i].turn);
@@ -211,7 +211,7 @@ void LatchedQueue::withdraw_offers() {
     --job.offered;
     insert_waiting(node);
     if (limited_ == 0) continue;
-    // It need not be the job's best: what the ends since then have set free waits already.
+    // The item need not be the job's best: items that ends have completed since then wait already.
     job.served = served_before_[i].item;
     refresh_job(node.item.job);
   }
@@ -223,7 +223,7 @@ bool LatchedQueue::release(RecordIndex record) { return holds(record) && remove(
 bool LatchedQueue::remove(RecordIndex record) {
   const State state = state_of(record);
   if (state == State::Absent) return false;
-  PENSTOCK_CHECK(state != State::Offered);  // Somebody may be taking it over right now.
+  PENSTOCK_CHECK(state != State::Offered);  // A lane may be taking it over now.
   Node& node = nodes_[record];
   if (state == State::Waiting) erase_waiting(node);
   if (state == State::Holding) take_back(node);
@@ -254,7 +254,7 @@ void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
 }
 
 void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank) {
-  // A job whose last run has just ended leaves while others are on offer.
+  // A job leaves after its last run has ended, also while others are on offer.
   PENSTOCK_CHECK(offered_left_ == 0 || (slots == MilliSlots::max() && job_at(job).offered == 0));
   const auto limited = [](MilliSlots of) { return !of.is_zero() && of != MilliSlots::max(); };
   if (slots.is_zero() && any_parked()) return_parked_of(job);  // A reservation that opens looks among the job's items.
@@ -268,7 +268,7 @@ void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t f
   parked_may_fit_ = any_parked();
   refresh_job(job);
   if (any_before == (limited_ > 0)) return;
-  // What has been served begins to count, or counts no more.
+  // Counting of served slots begins or ends.
   clock_ = 0;
   for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
     jobs_[i].served = 0;
@@ -278,7 +278,7 @@ void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t f
 
 void LatchedQueue::resize(const ResourceVector& capacity) {
   const ResourceVector old = std::exchange(capacity_, capacity);
-  // Held amounts stay; only the difference of the capacities moves what is available.
+  // Held amounts stay; only the difference of the capacities changes the available amount.
   ResourceVector available = capacity;
   take_away(old, available);
   available.memory -= old.memory;
@@ -301,7 +301,7 @@ void LatchedQueue::lane_restarted(SlotIndex lane) {
   free_lanes_.push_back(lane);
 }
 
-// A lane that nobody has had yet becomes an idle one, which `restart_free_slots` knows of.
+// A lane that was never used becomes an idle one, so that `restart_free_slots` finds it.
 std::vector<SlotIndex> LatchedQueue::next_lanes(std::size_t count) {
   while (free_lanes_.size() < count && restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max)
     free_lanes_.insert(free_lanes_.begin(), lane_holders_.push_back(RecordIndex::none()));
@@ -336,7 +336,7 @@ void LatchedQueue::insert_waiting(Node& node) {
   ++waiting_;
   Job& job = job_at(node.item.job);
   job.items.push(ItemKey{node.item.priority, node.item.sequence, node.item.record});
-  // Only a new best item moves its job.
+  // Only a new best item changes the place of its job.
   if (job.heap_position == kNowhere || node.heap_position == job.items.top_position()) refresh_job(node.item.job);
 }
 
@@ -347,11 +347,11 @@ void LatchedQueue::erase_waiting(Node& node) {
     node.state = State::Absent;
     return;
   }
-  parked_may_fit_ = any_parked();  // What it reserved is for others now.
+  parked_may_fit_ = any_parked();  // Its reservation is for others now.
   take_out(node);
 }
 
-/// REQUIRES: it is not parked.
+/// REQUIRES: the item is not parked.
 void LatchedQueue::take_out(Node& node) {
   jobs_[node.item.job.value()].items.erase(node.heap_position);
   --waiting_;
@@ -359,7 +359,7 @@ void LatchedQueue::take_out(Node& node) {
   refresh_job(node.item.job);
 }
 
-// Brings the job's place in `order_` up to date after anything about it has changed.
+// Updates the job's place in `order_` after any change of the job.
 void LatchedQueue::refresh_job(JobSlot slot) {
   Job& job = jobs_[slot.value()];
   const bool eligible = !job.items.empty() && may_hold_more(job);
@@ -388,7 +388,7 @@ bool LatchedQueue::has_lane() const {
 SlotIndex LatchedQueue::allot_lane(RecordIndex record) {
   SlotIndex lane;
   if (!free_lanes_.empty()) {
-    lane = free_lanes_.back();  // The one that ran last: its caches are warm.
+    lane = free_lanes_.back();  // The most recently used lane: its caches are warm.
     free_lanes_.pop_back();
   } else {
     lane = lane_holders_.push_back(RecordIndex::none());

@@ -19,7 +19,7 @@ using RecordIndex = Id<struct RecordTag, std::uint32_t>;
 /// Position of a job on this worker; dense, reused.
 using JobSlot = Id<struct JobSlotTag, std::uint32_t>;
 
-/// What waits in a queue.
+/// One waiting item.
 struct QueueItem {
   RecordIndex record;
   JobSlot job;
@@ -27,7 +27,7 @@ struct QueueItem {
   /// order and compared only inside the job, because critical paths of two jobs have no common measure.
   std::uint64_t priority = 0;
   std::uint64_t sequence = 0;  ///< Of arrival, smaller first.
-  /// What it holds when taken (memory apart). Outlives the item.
+  /// The resources that it holds when taken (memory apart). Outlives the item.
   const ResourceVector* request = nullptr;
   Bytes bytes;  ///< Metered against `capacity.memory`; an item alone always fits.
 };
@@ -36,23 +36,23 @@ struct QueueItem {
 struct Taken {
   RecordIndex record;
   SlotIndex lane;        ///< The runner it runs on; two attempts never share one.
-  bool resumed = false;  ///< It had yielded and still is on that lane.
+  bool resumed = false;  ///< Had yielded and is still on that lane.
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
 /// A priority queue fused with a slot semaphore (spec worker 2). Used twice for each band: for prepare permits and for
 /// execution slots.
 ///
-/// Always true: what is held never exceeds the capacity (after a shrinking `resize`, nothing is taken until it fits
-/// again); of the items that may start now, the best is the next to leave; ties are never last-in-first-out.
+/// Invariant: held resources never exceed the capacity (after a shrinking `resize`, nothing is taken until they fit
+/// again); the best of the items that may start now is the next to leave; ties are never last-in-first-out.
 /// Order: job priority, then the item's priority (see `QueueItem`), then the job's fair rank, then, while any job's
-/// entitlement is limited, who has been served least for what he is entitled to, then arrival. To runs that lanes take
-/// over by themselves a limited job is served in turns of `kTurn`: who has been served least is asked for once a turn.
-/// An item that does not fit lets at most `bypass_max` others pass, then it reserves what it is short of: slots, for
-/// which all wait then; or another resource, for which only those wait that want it, too (see parked_items.cpp).
-/// A job holds at most its entitlement: the second latch. Where runs are so short that slots are not what is scarce,
-/// jobs are served in proportion to it: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996). Single-threaded,
-/// owned by a `Band`. Cost: O(log n) for each operation on an item; no allocation once warm.
+/// entitlement is limited, the least service in proportion to the entitlement, then arrival. When lanes take runs over,
+/// a limited job is served in turns of `kTurn`: the least served job is chosen once a turn.
+/// An item that does not fit lets at most `bypass_max` others pass, then it reserves what it lacks: slots, for which
+/// all items wait then; or another resource, for which only items that request it wait (see parked_items.cpp).
+/// A job holds at most its entitlement: the second latch. Where runs are so short that slots are not the scarce
+/// resource, jobs are served in proportion to it: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996).
+/// Single-threaded, owned by a `Band`. Cost: O(log n) for each operation on an item; no allocation once warm.
 class LatchedQueue {
  public:
   struct Limits {
@@ -67,55 +67,55 @@ class LatchedQueue {
 
   /// REQUIRES: the record is not in this queue and holds nothing of it.
   void put(const QueueItem& item);
-  /// Appends what can start now, best first, but no more than `max`.
+  /// Appends the items that can start now, best first, but no more than `max`.
   void take(std::vector<Taken>& taken, std::size_t max = ~std::size_t{0});
-  /// Who would be looked at first by `take`; none if nobody waits whose job may hold more.
+  /// The item that `take` would consider first; none if no job with waiting items may hold more.
   RecordIndex first_waiting() const;
-  /// Gives back what the record holds. False, and nothing changes, if it holds nothing.
+  /// Gives back all that the record holds. False, and nothing changes, if it holds nothing.
   bool release(RecordIndex record);
-  /// Takes a record out wherever it is, with what it holds. False if it is not here. Idempotent.
+  /// Takes a record out wherever it is, with all that it holds. False if it is not here. Idempotent.
   bool remove(RecordIndex record);
   /// Offers up to `max` of the items that leave next to runs that are about to end: each may be taken over, in the
-  /// order of `offered`, by `hand_over` alone. Stops at the first that `may(item)` refuses, or whose job could hold
-  /// more than its entitlement, whichever runs end first. If all who wait hold what they may, a run is followed by none
-  /// but one of its own job: see `is_offered_within_jobs`. REQUIRES: nothing is offered, what is first in line does not
-  /// fit now, and `running` are all that hold anything; they and all that `may` allows make the same request.
+  /// order of `offered`, by `hand_over` alone. Stops at the first item that `may(item)` refuses, or at a job that could
+  /// hold more than its entitlement, whichever runs end first. If all jobs with waiting items hold what they may, a run
+  /// may only be followed by one of its own job: see `is_offered_within_jobs`. REQUIRES: nothing is offered, the first
+  /// item in line does not fit now, and `running` are all holders; they and all items that `may` allows make the same
+  /// request.
   template <class Predicate>
   void offer(std::size_t max, std::span<const RecordIndex> running, Predicate may, std::vector<RecordIndex>& offered);
-  /// `ended` leaves, and at the same instant `next` has its slot and its lane. Returns the lane.
-  /// REQUIRES: `ended` holds a slot, `next` is offered, after runs of other jobs too unless offers are within jobs;
-  /// both make the same request.
+  /// `ended` leaves, and at the same instant `next` has its slot and its lane. Returns the lane. REQUIRES: `ended`
+  /// holds a slot, `next` is offered, also after runs of other jobs unless offers are within jobs; both make the same
+  /// request.
   SlotIndex hand_over(RecordIndex ended, RecordIndex next);
-  /// What was offered and not taken over waits again in its place. Until then nothing else may be taken.
+  /// Puts offered items that were not taken over back into their places. Until then nothing else may be taken.
   void withdraw_offers();
   /// Raises or lowers a waiting item; ignores a record that does not wait here.
   void update_priority(RecordIndex record, std::uint64_t priority);
 
   void set_job_priority(JobSlot job, std::int32_t job_priority);
-  /// What the job may hold, and its rank among jobs of equal priority. REQUIRES: nothing is offered, or the job is
-  /// not limited from now on and has nothing here.
+  /// Sets the slots that the job may hold, and its rank among jobs of equal priority. REQUIRES: nothing is offered, or
+  /// the job is not limited from now on and has nothing here.
   void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank);
 
   // Slots that are kept for a job until it may begin: reservations.cpp.
-  /// Keeps so much of it free for the job, with what its own runs hold: all that becomes free, before anybody who
-  /// waits. Replaces what was reserved for it before. REQUIRES: nothing is offered; the job is closed.
+  /// Reserves so much for the job, with the holdings of its own runs: all resources that become free, before any
+  /// waiting item. Replaces an earlier reservation of the job. REQUIRES: nothing is offered; the job is closed.
   void reserve(JobSlot job, const ResourceVector& wanted);
-  /// From the next `take` on: what of the job waits has them first, and what it leaves is everybody's after the first
-  /// `take` that starts nothing of it. Idempotent.
-  /// REQUIRES: nothing is offered.
+  /// From the next `take` on, waiting items of the job have the reservation first; the rest of it is free for all after
+  /// the first `take` that starts no item of the job. Idempotent. REQUIRES: nothing is offered.
   void open_reservation(JobSlot job);
-  /// The job has so many slots, with what it holds, before all others, until they are dropped. Replaces what was reserved
-  /// for it before.
+  /// Gives the job so many slots, with its holdings, before all others, until the reservation is dropped. Replaces an
+  /// earlier reservation of the job.
   void prefer(JobSlot job, MilliSlots slots);
-  /// They are everybody's. Idempotent.
+  /// Frees the job's reservation for all. Idempotent.
   void drop_reservation(JobSlot job);
-  /// All of its slots, and what of a device goes with them.
+  /// Whether all of its slots are reserved, with the resources of a device that go with them.
   bool is_reserved(JobSlot job) const;
-  /// And all else that was wanted.
+  /// Whether all other wanted resources are reserved, too.
   bool is_reserved_whole(JobSlot job) const;
   MilliSlots reserved_for(JobSlot job) const;
   bool any_reservation() const { return !reservations_.empty(); }
-  /// A job has begun on what was reserved for it, or is about to.
+  /// A job has begun on its reservation, or is about to.
   bool any_reservation_opens() const;
 
   /// The new capacity; a smaller one takes effect as attempts end.
@@ -124,7 +124,7 @@ class LatchedQueue {
   /// Marks all idle lanes as restarting and returns them; they are not taken before `lane_restarted`.
   std::vector<SlotIndex> restart_free_slots();
   void lane_restarted(SlotIndex lane);
-  /// The idle lanes that so many items would get, the next first; fewer if there are no more.
+  /// The idle lanes that the next `count` items would get, in order; fewer if there are no more.
   std::vector<SlotIndex> next_lanes(std::size_t count);
 
   /// The holder gives its resources back but stays on its lane while it waits for nested work. False if it holds none.
@@ -132,7 +132,7 @@ class LatchedQueue {
   /// A holder that had yielded waits for its resources again, with `priority`. False if it had not.
   bool resume_slot(RecordIndex record, std::uint64_t priority);
 
-  /// Asks for what `put` and `hand_over` touch of a record.
+  /// Prefetches the memory of a record that `put` and `hand_over` touch.
   void prefetch(RecordIndex record) const {
     if (nodes_.contains(record)) prefetch_line(&nodes_[record]);
   }
@@ -153,7 +153,7 @@ class LatchedQueue {
   /// Whether there are jobs that may hold nothing here, and whether this is one of them.
   bool any_closed() const { return closed_ > 0; }
   bool is_closed(JobSlot job) const { return job.value() < jobs_.size() && jobs_[job.value()].entitlement.is_zero(); }
-  /// How many waiting items would leave before this one. O(n); for people.
+  /// Number of waiting items that would leave before this one. O(n); for display.
   std::size_t position_of(RecordIndex record) const;
   /// Why a waiting item does not start although it is first in line, e.g. `slot`, `entitlement`, `gpu 500 > 0`.
   std::string obstacle(RecordIndex record) const;
@@ -161,10 +161,11 @@ class LatchedQueue {
   template <class Predicate>
   RecordIndex lowest_waiting(Predicate may_leave) const;
 
-  /// Appends what waits, in no particular order. O(n).
+  /// Appends all waiting items, in no particular order. O(n).
   void list_waiting(std::vector<RecordIndex>& records) const;
 
-  /// An item that could start on what is free and may, none if there is none: after `take` a breach. O(n); for checks.
+  /// An item that could and may start on free resources, none if there is none: after `take` a breach. O(n); for
+  /// checks.
   RecordIndex left_idle() const;
   void validate() const;
 
@@ -223,11 +224,11 @@ class LatchedQueue {
   struct Reservation {
     JobSlot job;
     ResourceVector wanted;  ///< Without memory.
-    ResourceVector held;    ///< Of that; it is not available.
+    ResourceVector held;    ///< The held part; it is not available.
     bool opens = false;     ///< With the next `take`.
-    bool full = false;      ///< All its slots were held once: it is the first to get what its own runs leave.
-    bool served = false;    ///< It has been opened, and is over.
-    bool stays = false;     ///< It is served by every `take`.
+    bool full = false;      ///< All its slots were held once: its own runs give their slots to it first.
+    bool served = false;    ///< Opened; the reservation ends with this `take`.
+    bool stays = false;     ///< Every `take` serves it.
   };
   /// Items of one job that make one request: if the best of them lacks something, all do.
   struct ParkedGroup {
@@ -287,7 +288,7 @@ class LatchedQueue {
 
   // State.
   ResourceVector capacity_;
-  ResourceVector available_;  ///< Capacity minus what is held; negative for a while after a shrinking resize.
+  ResourceVector available_;  ///< Capacity minus held resources; negative for a while after a shrinking resize.
   IdVector<RecordIndex, Node> nodes_;
   std::vector<Job> jobs_;
   Heap<JobKey, TrackJob> order_;  ///< Jobs that have waiting items and may hold more.
@@ -297,24 +298,27 @@ class LatchedQueue {
   std::size_t waiting_ = 0;
   std::size_t holding_ = 0;
   std::size_t closed_ = 0;   ///< Jobs whose entitlement is nothing.
-  std::size_t limited_ = 0;  ///< Jobs whose entitlement is something, but limited.
-  std::uint64_t clock_ = 0;  ///< What the job that was served last had been served before, while any is limited.
+  std::size_t limited_ = 0;  ///< Jobs with an entitlement that is limited, but not zero.
+  std::uint64_t clock_ = 0;  ///< `Job::served` of the last served job before its service, while any is limited.
   std::vector<RecordIndex> offered_;          ///< Since the last withdrawal, in order; some have been taken over.
   struct ServedBefore {
-    std::uint64_t item;  ///< `Job::served` before it was put on offer,
-    std::uint64_t turn;  ///< and before the first of its turn: the clock, else who waits for his would lose by it.
+    std::uint64_t item;  ///< `Job::served` before the item was put on offer,
+    /// and before the first item of its turn: the clock, so that waiting jobs lose nothing by offers.
+    std::uint64_t turn;
   };
-  std::vector<ServedBefore> served_before_;  ///< Of each of them, while any job is limited.
+  std::vector<ServedBefore> served_before_;  ///< Of each offered item, while any job is limited.
   std::size_t offered_left_ = 0;
-  bool within_jobs_ = false;  ///< What is on offer may follow runs of its own job only.
+  bool within_jobs_ = false;  ///< Runs on offer may only follow runs of their own job.
 
   std::vector<Reservation> reservations_;  ///< In the order in which they came; almost always none.
 
-  std::vector<ParkedGroup> parked_;  ///< Waiting items that lack something other than slots; empty groups are used again.
+  /// Waiting items that lack something other than slots; empty groups are used again.
+  std::vector<ParkedGroup> parked_;
   std::size_t parked_items_ = 0;     ///< Almost always none.
-  bool parked_may_fit_ = false;      ///< Something has been given back, or has left, since they were looked at.
-  RecordIndex keeper_;               ///< The first of them that was bypassed too often,
-  ResourceVector kept_;              ///< and what it keeps from all behind it.
+  /// Resources were given back, or an item has left, since parked items were considered.
+  bool parked_may_fit_ = false;
+  RecordIndex keeper_;   ///< The first parked item that was bypassed too often,
+  ResourceVector kept_;  ///< and the resources that it keeps from all behind it.
 
   // Scratch.
   std::vector<RecordIndex> passed_;
@@ -358,8 +362,8 @@ void LatchedQueue::offer(std::size_t max, std::span<const RecordIndex> running, 
   for (const JobSlot slot : lined_up_) refresh_job(slot);
 }
 
-// Nobody is in line: who waits holds all that he may, and is next where one of his own runs ends and nowhere else. Who
-// holds more than that is not even then.
+// No job is in line: each job with waiting items holds all that it may, and is next only where one of its own runs
+// ends. A job that holds more than that is not next even then.
 template <class Predicate>
 void LatchedQueue::offer_within_jobs(std::size_t max, std::span<const RecordIndex> running, Predicate may,
                                      std::vector<RecordIndex>& offered) {

@@ -20,7 +20,7 @@ QuotaAnswer MemoryQuota::request(const QuotaRequest& request) {
     return QuotaAnswer::Waits;
   }
   const bool shrinks = node.holding && request.bytes <= node.granted;
-  // Nobody jumps the queue here: with others waiting, `take_granted` decides about all of them together.
+  // A request never passes waiting ones here: `take_granted` decides about all of them together.
   if (shrinks || (!paused_ && waiting_.empty() && fits(node, request.bytes))) {
     grant(node, request.bytes);
     return QuotaAnswer::Granted;
@@ -58,7 +58,7 @@ void MemoryQuota::shrink(RecordIndex record, Bytes bytes) {
   node.granted = bytes;
 }
 
-// It has it already, so neither a pause nor those who wait are asked.
+// The run uses the memory already, so neither a pause nor waiting requests matter.
 void MemoryQuota::grow(RecordIndex record, Bytes bytes) {
   Node& node = node_at(record);
   if (!node.holding || node.waiting || bytes <= node.granted) return;
@@ -107,11 +107,11 @@ RecordIndex MemoryQuota::choose() {
   const RecordIndex head = waiting_.top().record;
   const Node& node = nodes_[head];
   if (fits(node, node.wanted)) return head;
-  // Aging: one that was overtaken often enough is not overtaken again.
+  // Aging: a request that was overtaken often enough is not overtaken again.
   return node.overtaken < limits_.overtake_max ? choose_overtaker() : RecordIndex::none();
 }
 
-// What those hold who were granted while this one waited, and have overtaken it: it cannot count on that.
+// Grants of requests that have overtaken `head` while it waited: it cannot count on that memory.
 Bytes MemoryQuota::held_by_overtakers(const Node& head) const {
   Bytes sum;
   for (const Overtaker& each : overtakers_)
@@ -119,10 +119,11 @@ Bytes MemoryQuota::held_by_overtakers(const Node& head) const {
   return sum;
 }
 
-// Looks behind the head for one that fits now and, should it run for ever beside all that have overtaken the head
-// before, still leaves room for the head.
+// Looks behind the head for a request that fits now and that, even if it and all earlier overtakers run for ever,
+// leaves room for the head.
 RecordIndex MemoryQuota::choose_overtaker() {
-  if (capacity_ - used_ < least_missing_) return RecordIndex::none();  // Under load nearly always, so it must be cheap.
+  // True in most calls under load, so it must be cheap.
+  if (capacity_ - used_ < least_missing_) return RecordIndex::none();
   passed_.clear();
   RecordIndex chosen;
   const Node& head = nodes_[waiting_.top().record];

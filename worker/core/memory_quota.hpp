@@ -1,4 +1,4 @@
-// The memory quota of a band: who may use how many bytes.
+// The memory quota of a band: it grants bytes to subtasks.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ enum class QuotaAnswer : std::uint8_t {
 
 /// Hands out the bytes of one band, all or nothing for each request (spec worker 4).
 ///
-/// Always true: grants never exceed the capacity, except for one request between capacity and hard limit, which is then
-/// alone; a waiting request is overtaken at most `overtake_max` times, and only as far as it has room beside all of them
-/// together: it is granted at the latest when those that held a grant before it asked have ended.
-/// Single-threaded, owned by a `Band`. Cost: O(log n).
+/// Invariant: grants never exceed the capacity, except for one request between capacity and hard limit, which is then
+/// alone; a waiting request is overtaken at most `overtake_max` times, and only as far as it has room beside all
+/// overtakers together: it is granted at the latest when all grants before its request have ended. Single-threaded,
+/// owned by a `Band`. Cost: O(log n).
 class MemoryQuota {
  public:
   struct Limits {
@@ -45,25 +45,25 @@ class MemoryQuota {
   MemoryQuota(const MemoryQuota&) = delete;
   MemoryQuota& operator=(const MemoryQuota&) = delete;
 
-  /// Asks for the whole amount; one that has a grant asks to change it, and keeps the old one while it waits.
+  /// Asks for the whole amount; a record with a grant asks to change it, and keeps the old one while it waits.
   QuotaAnswer request(const QuotaRequest& request);
-  /// For a forwarded successor: now or not at all, without waiting. It passes waiting requests only if it comes before
-  /// them, and not for ever.
+  /// For a forwarded successor: now or not at all, without waiting. Passes waiting requests only if it comes before
+  /// them, and only a bounded number of times in a row.
   bool try_request(const QuotaRequest& request);
-  /// The holder turned out to need less. Ignored if it is not less.
+  /// The holder needs less than granted. Ignored if it is not less.
   void shrink(RecordIndex record, Bytes bytes);
-  /// The holder uses more than it was granted: it holds so much from now on, as far as nobody else does.
+  /// The holder uses more than granted: it holds so much from now on, as far as there is room.
   void grow(RecordIndex record, Bytes bytes);
-  /// Gives back the grant and withdraws the request, whatever there is. Idempotent.
+  /// Gives back the grant and withdraws the request, if any. Idempotent.
   void release(RecordIndex record);
   void update_priority(RecordIndex record, std::uint64_t priority);
-  /// The same for the job of those that wait and of which `is_of_job(record)` says so. O(n log n).
+  /// The same for the job of the waiting records for which `is_of_job(record)` is true. O(n log n).
   template <class Predicate>
   void set_job_priority(Predicate is_of_job, std::int32_t job_priority);
-  /// Grants what can be granted now and appends who got it.
+  /// Grants all requests that can be granted now and appends their records.
   void take_granted(std::vector<RecordIndex>& granted);
 
-  /// Stops or allows new grants: what the host really uses has crossed its limit.
+  /// Stops or allows new grants: the measured memory of the host has crossed its limit.
   void set_paused(bool paused) { paused_ = paused; }
   bool paused() const { return paused_; }
 
@@ -73,10 +73,10 @@ class MemoryQuota {
   std::size_t waiting() const { return waiting_.size(); }
   /// The first in line; none if nobody waits.
   RecordIndex head() const { return waiting_.empty() ? RecordIndex::none() : waiting_.top().record; }
-  /// Whether this request, were it made now, would stand behind the first in line.
+  /// Whether this request, made now, would stand behind the first in line.
   bool is_behind_head(const QuotaRequest& request) const;
   bool waits(RecordIndex record) const { return nodes_.contains(record) && nodes_[record].waiting; }
-  /// By which it waits. REQUIRES: waits(record).
+  /// Priority of its waiting request. REQUIRES: waits(record).
   std::uint64_t priority_of(RecordIndex record) const { return waiting_.at(nodes_[record].heap_position).priority; }
   Bytes granted_to(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].granted : Bytes{0}; }
   /// Requests served alone because they exceed the capacity.
@@ -138,8 +138,9 @@ class MemoryQuota {
   IdVector<RecordIndex, Node> nodes_;
   Heap<Key, Track> waiting_;
   std::uint64_t turn_ = 0;
-  std::vector<Overtaker> overtakers_;  ///< Those that hold a grant.
-  Bytes least_missing_;  ///< No waiting request needs fewer bytes beyond its grant; a bound, exact when it was set.
+  std::vector<Overtaker> overtakers_;  ///< Overtakers that hold a grant.
+  /// Lower bound of the bytes that a waiting request needs beyond its grant; exact when it was set.
+  Bytes least_missing_;
 
   // Scratch.
   std::vector<Key> passed_;

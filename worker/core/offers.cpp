@@ -1,4 +1,5 @@
-// WorkerCore: runs that lanes take over by themselves, because asking for each would take longer than the runs.
+// WorkerCore: runs that lanes take over by themselves, because asking the core for each would take longer than the
+// runs.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -7,14 +8,14 @@
 namespace penstock::worker {
 namespace {
 
-/// What is offered lasts about this long, by the latest durations: so long may an end stay untold, and so long may a
-/// successor wait that this end sets free.
+/// Runs on offer last about this long, by the latest durations: for so long an end may stay unreported, and a successor
+/// that it completes may wait.
 constexpr std::uint64_t kSpanNs = 50'000;
-/// A run takes no less than this, with all that is around it.
+/// A run takes at least this, with its overhead.
 constexpr std::uint64_t kLeastRunNs = 250;
-/// Runs shorter than this are left to one lane. The core needs as long for each of them, so a second lane would only
-/// wait its turn, and the first would pay for it: the state of the core moves between processors (a no-op subtask on
-/// two lanes costs 1.1 us of processor time and 0.8 us of real time, on one lane 0.4 us of both; docs/decisions/0005).
+/// Shorter runs are left to one lane. The core needs as long for each of them, so a second lane would only wait its
+/// turn, and would slow the first: the state of the core moves between processors (a no-op subtask on two lanes costs
+/// 1.1 us of processor time and 0.8 us of real time, on one lane 0.4 us of both; docs/decisions/0005).
 constexpr std::uint32_t kWorthALaneNs = 600;
 
 }  // namespace
@@ -25,22 +26,21 @@ void WorkerCore::on(const worker_event::OffersWanted&) {
 }
 
 // Spec: worker 2, an item leaves only together with its slot: a lane that ends a run takes the next item over with the
-// slot and in the order of the queue, and any event that could change this order is preceded by a withdrawal. What is
-// made is only the way shorter. Not offered unless a run has ended since the last withdrawal: a band of long runs would
-// be asked again and again for nothing.
+// slot and in the order of the queue, and a withdrawal precedes any event that could change this order. Only the path
+// is shorter. Nothing is offered unless a run has ended since the last withdrawal: a band of long runs would be asked
+// again and again for nothing.
 void WorkerCore::offer(Band& band) {
   if (!band.may_offer || band.execute.waiting() == 0 || !waiting_for_room_.empty()) return;
   const std::uint16_t shape = shape_of_runs(band);
   if (shape == 0) return;
   const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
-  // Very short ones are one lane's, also where others have not come to their end: a band has more slots than processors
-  // where lanes wait for one, and what they do not take is put back into the queue each time that the core hears
-  // anything.
+  // Very short runs are left to one lane, also while runs of other lanes last: with more slots than processors, lanes
+  // wait for a processor, and runs that they do not take go back into the queue at each event of the core.
   const std::uint64_t lanes = typical < kWorthALaneNs ? 1 : band.running.size();
   const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * lanes;
   granted_.clear();
-  // Items of one template have one request: the records themselves are looked at only where that changes. They are
-  // needed below.
+  // Items of one template have one request, so a record itself is read only where the request changes. The prefetch is
+  // for the loop below.
   const ResourceVector* known = nullptr;
   const auto may = [&](const QueueItem& item) {
     records_.prefetch(item.record);
@@ -59,8 +59,8 @@ void WorkerCore::offer(Band& band) {
   if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
 }
 
-// How many of those that wait may start now. When runs are very short, further lanes stay asleep and what waits is left
-// to the one that runs; but not once it has shown no progress for `report_after`: then its run is not short at all.
+// The number of waiting items that may start now. When runs are very short, further lanes stay asleep and waiting items
+// are left to the running lane; but not once it has shown no progress for `report_after`: then its run is not short.
 std::size_t WorkerCore::starts_allowed(Band& band) {
   constexpr std::size_t kAll = ~std::size_t{0};
   band.held_back = false;
@@ -84,7 +84,7 @@ std::size_t WorkerCore::starts_allowed(Band& band) {
   return 0;
 }
 
-// What every run of the band has in common, so that any of them may be followed by any of this shape; 0 if nothing.
+// The shape that all runs of the band have in common, so that any item of the shape may follow any of them; 0 if none.
 std::uint16_t WorkerCore::shape_of_runs(const Band& band) const {
   std::uint16_t shape = 0;
   for (const RecordIndex index : band.running) {

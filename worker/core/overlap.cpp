@@ -6,7 +6,8 @@
 
 namespace penstock::worker {
 
-// The supervisor counts from what it has heard, which was sent before; so this worker is always the first to give up.
+// The supervisor counts from messages that were sent before it received them; so this worker is always the first to
+// give up.
 void WorkerCore::on(const worker_event::SupervisorHeard& event) {
   const Instant ends = later(event.sent, config_.cut_off_after);
   cut_off_at_ = cut_off_at_ == kNever ? ends : std::max(cut_off_at_, ends);
@@ -16,8 +17,8 @@ void WorkerCore::on(const worker_event::SupervisorHeard& event) {
     end_what_never_overlaps();
 }
 
-/// Nothing of it may start from now on, and what runs is killed without grace: who asks first would have to give notice
-/// before anything is wrong. What has computed already only stores its outputs.
+/// No such subtask may start from now on, and its runs are killed without grace: a stop request would need time before
+/// the deadline. A subtask that has computed already only stores its outputs.
 void WorkerCore::end_what_never_overlaps() {
   cut_off_ = true;
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {

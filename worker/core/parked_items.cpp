@@ -1,5 +1,5 @@
-// LatchedQueue: items that lack something other than slots wait apart, so that they hold up nobody who does not want it,
-// however many they are. Almost always there are none.
+// LatchedQueue: items that lack something other than slots wait apart, so that any number of them does not delay items
+// that do not want the same. Almost always there are none.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace penstock::worker {
 namespace {
 
-/// Calls `visit(requested, there)` for everything but slots and memory that is requested, until it returns true.
+/// Calls `visit(requested, there)` for all requested resources except slots and memory, until it returns true.
 template <class Visit>
 bool any_requested(const ResourceVector& request, const ResourceVector& there, Visit visit) {
   if (request.cpu > MilliCpu{} && visit(request.cpu.value(), there.cpu.value())) return true;
@@ -20,7 +20,7 @@ bool any_requested(const ResourceVector& request, const ResourceVector& there, V
   });
 }
 
-/// Of the request, what there is too little of; slots apart.
+/// The missing part of the request, without slots.
 ResourceVector lacking(const ResourceVector& request, const ResourceVector& there) {
   ResourceVector lacks;
   if (request.cpu > there.cpu) lacks.cpu = request.cpu;
@@ -33,7 +33,7 @@ ResourceVector lacking(const ResourceVector& request, const ResourceVector& ther
 
 }  // namespace
 
-/// As they would leave, were they not parked.
+/// The order in which items would leave if they were not parked.
 bool LatchedQueue::goes_before(const Node& left, const Node& right) const {
   const auto item_key = [](const Node& node) { return ItemKey{node.item.priority, node.item.sequence, node.item.record}; };
   if (left.item.job == right.item.job) return item_key(left) < item_key(right);
@@ -52,7 +52,7 @@ bool LatchedQueue::lacks_beside_slots(const ResourceVector& request, const Resou
   return any_requested(request, available, [](std::int64_t wanted, std::int64_t there) { return wanted > there; });
 }
 
-/// Whether it wants what is kept for one before it.
+/// Whether the item wants resources that are kept for one before it.
 bool LatchedQueue::is_kept_from(const Node& node) const {
   if (!keeper_.valid() || keeper_ == node.item.record || goes_before(node, nodes_[keeper_])) return false;
   return any_requested(*node.item.request, kept_, [](std::int64_t, std::int64_t kept) { return kept > 0; });
@@ -87,11 +87,11 @@ void LatchedQueue::park(Node& node) {
 void LatchedQueue::leave_parking(Node& node) {
   parked_[std::exchange(node.group, kNowhere)].items.erase(node.heap_position);
   --parked_items_;
-  parked_may_fit_ = any_parked();  // What it kept, or was about to get, is for others now.
+  parked_may_fit_ = any_parked();  // Resources that it kept, or was about to get, are for others now.
   if (keeper_ == node.item.record) keeper_ = RecordIndex::none();
 }
 
-// The best first, as many as what there is suffices for; and whoever lacks nothing but slots, which it lines up for.
+// Returns the best items first, as far as the resources suffice; and each that lacks only slots, to line up for them.
 bool LatchedQueue::return_parked() {
   if (!any_parked()) return parked_may_fit_ = false;
   const std::size_t before = parked_items_;
@@ -161,7 +161,7 @@ RecordIndex LatchedQueue::left_idle() const {
       idle = node.item.record;
       continue;
     }
-    // The item reserves, or hides others behind it.
+    // This item reserves, or hides the ones behind it.
     if (node.group == kNowhere && !lacks && may_hold_more(jobs_[node.item.job.value()]) &&
         (node.bypassed >= limits_.bypass_max || ++passed >= limits_.scan_max))
       return RecordIndex::none();
@@ -169,7 +169,7 @@ RecordIndex LatchedQueue::left_idle() const {
   return idle;
 }
 
-// Counts a bypass for each parked item before the granted one that lacks what was granted.
+// Counts a bypass for each parked item before the granted one that lacks a granted resource.
 void LatchedQueue::count_bypassed(const Node& granted) {
   for (const ParkedGroup& group : parked_) {
     if (group.items.empty()) continue;

@@ -7,7 +7,7 @@
 
 namespace penstock::worker {
 
-// As the name of a graph that has only what matters here; names and priorities of a template do not.
+// The hash of a graph with only the relevant fields; a template's names and priorities are left out.
 std::uint64_t program_of(const Template& content) {
   if (content.request.memory.is_zero()) return 0;
   Graph one;

@@ -1,4 +1,4 @@
-// How much memory runs were seen to use, remembered from job to job.
+// The observed memory of runs, remembered from job to job.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace penstock::worker {
 
-/// What runs of one program have used of late.
+/// The observed memory of recent runs of one program.
 struct MemoryPeak {
-  Bytes bytes;             ///< The most; an old one fades.
-  std::uint32_t runs = 0;  ///< How many were measured to their end.
+  Bytes bytes;             ///< The peak; an old one decays.
+  std::uint32_t runs = 0;  ///< Runs that were measured to their end.
 };
 
-/// Names what a template runs, whatever its job: templates of one program that request the same amount are one. 0: it
-/// requests no memory, so nothing is to be known. Two programs share a name only by a chance of 2^-64, and would then
-/// only be taken for as large as the larger.
+/// Names the program that a template runs, in any job: templates of one program with the same memory request share a
+/// name. 0: it requests no memory, so nothing is measured. Two programs share a name only by a chance of 2^-64, and
+/// would then only count as the larger one.
 std::uint64_t program_of(const Template& content);
 
-/// The peaks of programs, at most `programs_max` of them: the one that has not run for longest makes room. Passive.
+/// The peaks of programs, at most `programs_max` of them: the least recently run program makes room. Passive.
 /// Cost: one look-up.
 class PeakTable {
  public:
   /// REQUIRES: programs_max > 0.
   explicit PeakTable(std::uint32_t programs_max) : programs_max_(programs_max) {}
 
-  /// Nothing measured if it is unknown.
+  /// No measurement if the program is unknown.
   MemoryPeak look_up(std::uint64_t program) const;
-  /// A run has ended that used so much.
+  /// A run that used `peak` has ended.
   void ended(std::uint64_t program, Bytes peak);
-  /// A run has used so much so far. It counts only against what is known of others: who knows how the run goes on?
+  /// A run has used so much so far. This counts only if other runs are known, because the run may use more later.
   void so_far(std::uint64_t program, Bytes peak);
   std::size_t size() const { return index_.size(); }
 

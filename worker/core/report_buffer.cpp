@@ -5,12 +5,12 @@
 namespace penstock::worker {
 namespace {
 
-/// Sections that are looked at: jobs that take turns on a band are few.
+/// Sections that are searched: few jobs take turns on a band.
 constexpr std::size_t kLookedAt = 16;
 
 }  // namespace
 
-// What is said of one job says nothing about another, so only the order inside a job is kept.
+// Reports of different jobs are independent, so only the order inside a job is kept.
 JobReports& ReportBuffer::section(JobId job, const JobIdentity& identity) {
   std::vector<JobReports>& sections = batch_.jobs;
   for (std::size_t i = 0; i < std::min(sections.size(), kLookedAt); ++i)

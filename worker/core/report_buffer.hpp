@@ -1,4 +1,4 @@
-// Reports on their way out, in order.
+// Collects reports to be sent, in order.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace penstock::worker {
 
-/// A success that the supervisor knows of.
+/// A success that the supervisor knows.
 struct FinishedAttempt {
   JobId job;
   AttemptRef attempt;
 };
 
-/// Collects reports into batches, and keeps what they say of ends until they are applied: which subtasks finished, and
-/// all of it for a supervisor that forgets. Bounded by what this worker was assigned.
-/// Batching adapts (spec worker 5): at a low rate nothing waits; under load a batch leaves at most every `report_after`,
-/// or when it is full.
+/// Collects reports into batches, and keeps their ends until they are applied: finished subtasks, and whole reports for
+/// a supervisor that has lost them. Bounded by the subtasks that this worker was assigned.
+/// Batching adapts (spec worker 5): at a low rate no report waits; under load a batch leaves at most every
+/// `report_after`, or when it is full.
 class ReportBuffer {
  public:
   ReportBuffer(std::uint32_t batch_max, Duration report_after) : batch_max_(batch_max), report_after_(report_after) {}
@@ -36,13 +36,13 @@ class ReportBuffer {
     batch_.counters.edit() = counters;
   }
   bool empty() const { return count_ == 0 && batch_.replicas.empty() && batch_.loads.empty(); }
-  /// True if the batch should leave now. `idle`: nothing runs that could add to it soon.
+  /// True if the batch should be sent now. `idle`: no run can add to it soon.
   bool due(Instant now, bool idle) const;
-  /// When it should leave at the latest; `kNever` if it is empty.
+  /// Latest time for sending the batch; `kNever` if it is empty.
   Instant deadline() const { return empty() ? kNever : later(last_sent_, report_after_); }
   ReportBatch take(Instant now);
 
-  /// Appends what finished in the batches up to `through`, which need not be remembered any more.
+  /// Appends the attempts that finished in the batches up to `through`; the buffer forgets them.
   void applied(std::uint64_t through, std::vector<FinishedAttempt>& finished);
   /// Calls `visit(ReportBatch&&)` with a copy of every batch that is not known to be applied, oldest first.
   template <class Visit>
@@ -61,7 +61,7 @@ class ReportBuffer {
   const Duration report_after_;
   ReportBatch batch_;
   std::uint32_t count_ = 0;
-  std::size_t attempts_expected_ = 0;  ///< In a section, as in those of the last batch.
+  std::size_t attempts_expected_ = 0;  ///< Size of a section, as in the last batch.
   std::uint64_t next_number_ = 1;
   Instant last_sent_{};
   std::deque<Unapplied> unapplied_;

@@ -1,4 +1,4 @@
-// LatchedQueue: slots, and what goes with them, that are kept for a job until it may begin. Almost always none are.
+// LatchedQueue: slots and other resources that are reserved for a job until it may begin. Almost always there are none.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -12,7 +12,7 @@ Amount at_least_none(Amount amount) {
   return std::max(amount, Amount{});
 }
 
-/// Of each as much as there is of both, and nothing that there is none of.
+/// The smaller amount of each name in both.
 std::vector<NamedAmount> least_named(const std::vector<NamedAmount>& wanted, const std::vector<NamedAmount>& there) {
   std::vector<NamedAmount> least;
   for (const NamedAmount& each : wanted)
@@ -21,7 +21,7 @@ std::vector<NamedAmount> least_named(const std::vector<NamedAmount>& wanted, con
   return least;
 }
 
-/// What there is of both, but for memory.
+/// The smaller amount of each resource, without memory.
 ResourceVector least_of(const ResourceVector& wanted, const ResourceVector& there) {
   ResourceVector least;
   least.slots = at_least_none(std::min(wanted.slots, there.slots));
@@ -32,7 +32,7 @@ ResourceVector least_of(const ResourceVector& wanted, const ResourceVector& ther
   return least;
 }
 
-/// What goes with `part` of `whole` slots; nothing with none.
+/// The share of `amount` for `part` of `whole` slots; 0 for no slots.
 std::int64_t part_of(std::int64_t amount, MilliSlots part, MilliSlots whole) {
   if (part >= whole) return amount;
   __extension__ using Wide = __int128;
@@ -48,7 +48,7 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
   if (found == reservations_.end()) {
     reservations_.push_back({.job = job, .wanted = wanted});
   } else {
-    // What it needs of what it holds stays: others that wait do not get it in between.
+    // The still wanted part of its holdings stays: waiting items do not get it in between.
     const ResourceVector had = std::exchange(*found, {.job = job, .wanted = wanted}).held;
     found->held = least_of(missing_of(*found), had);
     give_back(had, available_);
@@ -100,7 +100,7 @@ MilliSlots LatchedQueue::reserved_for(JobSlot job) const {
   return held;
 }
 
-// Runs of the job that go on, from before, count as what they hold.
+// Running attempts of the job count with their holdings.
 ResourceVector LatchedQueue::missing_of(const Reservation& of) const {
   const MilliSlots own = jobs_[of.job.value()].held;
   const auto own_part = [&](std::int64_t amount) { return part_of(amount, own, of.wanted.slots); };
@@ -121,16 +121,16 @@ bool LatchedQueue::has_slots(const Reservation& of) const {
   return missing.slots.is_zero() && missing.gpu == MilliGpu{} && missing.device_memory.is_zero();
 }
 
-// A run of one that reserves, followed on its lane by another job's, would leave the one short of what it has said that
-// it holds; and what runs that end leave is wanted by who has not all of it, or begins on it.
+// If a run of a reserving job were followed on its lane by another job's, the reservation would lack slots that were
+// reported as held; and an incomplete or opening reservation wants the slots of ended runs.
 bool LatchedQueue::any_reservation_wants_ends() const {
   return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& each) {
     return each.opens || jobs_[each.job.value()].held > MilliSlots{} || missing_of(each) != ResourceVector{};
   });
 }
 
-// First those that have had all of theirs: a run of their own that ends leaves its slots to them, not to who came
-// earlier, because they may have said that they hold them.
+// First the reservations that were complete once: a run of their own that ends leaves its slots to them, not to an
+// earlier reservation, because they may have been reported as held.
 void LatchedQueue::fill_reservations() {
   for (const bool full : {true, false})
     for (Reservation& each : reservations_)
@@ -141,15 +141,15 @@ void LatchedQueue::fill_reservations() {
 void LatchedQueue::fill(Reservation& reservation) {
   const ResourceVector more = least_of(missing_of(reservation), available_);
   take_away(more, available_);
-  // Of what it has none yet, nothing could be added to.
+  // A name that is not held yet needs an entry to add to.
   for (const NamedAmount& each : more.named)
     if (amount_of(reservation.held.named, each.name) == 0) reservation.held.named.push_back({each.name, 0});
   give_back(more, reservation.held);
 }
 
-// The job begins at once on what was kept for it, whoever else waits. What it could start on and was not let for the
-// moment stays its own. So does the rest of what it began on until it is asked again and starts no more: by then its
-// members have the permits of those that started.
+// The job begins at once on its reservation, before all waiting items. Slots that it could start on but was not allowed
+// to use for the moment stay reserved. So does the rest after its first starts, until a further `take` starts no more:
+// by then its members have the permits of those that started.
 void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max) {
   const std::size_t before = taken.size();
   fill_reservations();

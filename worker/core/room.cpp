@@ -1,4 +1,4 @@
-// WorkerCore: room for data in memory. What has run waits for it, what is needed last goes to disk.
+// WorkerCore: room for data in memory. Finished outputs wait for room, and data that are needed last go to disk.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -21,7 +21,7 @@ Bytes WorkerCore::output_bytes(const SubtaskRecord& record) {
   return sum;
 }
 
-// True if the store could never hold them: the attempt has failed then, with the numbers.
+// True if the store could never hold them: then the attempt has failed, with the numbers.
 bool WorkerCore::refuse_outputs(RecordIndex index) {
   const SubtaskRecord& record = records_[index];
   const Bytes bytes = output_bytes(record);
@@ -38,8 +38,9 @@ bool WorkerCore::refuse_outputs(RecordIndex index) {
   return true;
 }
 
-// Fault F42: back-pressure. Its slot is free, but as long as outputs wait hardly anything is started, so no more than
-// what ran at that moment is ever in memory beyond the limit. It needs its inputs no longer; they may go to disk.
+// Fault F42: back-pressure. Its slot is free, but while outputs wait hardly anything is started, so at most the outputs
+// of the runs at that moment are in memory beyond the limit. The attempt no longer needs its inputs; they may go to
+// disk.
 void WorkerCore::wait_for_room(RecordIndex index) {
   PENSTOCK_COVERAGE_MARK("outputs waited for room");
   ++counters_.room_waits;
@@ -65,8 +66,8 @@ void WorkerCore::stop_waiting_for_room(RecordIndex index) {
   mark_all_dirty();
 }
 
-// In order, but a small one that fits passes a large one that does not: a reduction that can be stored sets its inputs
-// free. Those passed fail in the end if nothing becomes free for them.
+// In order, but a small output that fits passes a large one that does not: storing a reduction frees its inputs. A
+// passed output fails in the end if nothing becomes free for it.
 void WorkerCore::serve_room() {
   std::size_t looked_at = 0;
   for (std::size_t i = 0; i < waiting_for_room_.size() && looked_at < config_.scan_max; ++looked_at) {
@@ -77,13 +78,13 @@ void WorkerCore::serve_room() {
     }
     if (i == 0) room_given_up_at_ = later(now_, config_.store_wait_max);
     stop_waiting_for_room(index);
-    store_outputs(index);  // It may complete others, and those may end up in the list.
+    store_outputs(index);  // Storing may complete others, which may end up in the list.
     i = 0;
   }
 }
 
-// Others' mappings hold their memory whatever becomes of the datum here: to write it to disk would make no room, and what
-// was dropped still takes some. They never see other bytes for it: sealed memory is not used again.
+// Mappings of other processes hold memory whatever happens to the datum here: writing it to disk would make no room,
+// and a dropped datum still takes some. Such a process never sees changed bytes: sealed memory is not used again.
 void WorkerCore::on(const worker_event::DataMapped& event) {
   mapped_.assign(event.here.begin(), event.here.end());
   mapped_beyond_ = event.beyond;
@@ -111,10 +112,10 @@ void WorkerCore::give_up_room() {
   fail(index, full);
 }
 
-// Begins before memory is full, so that hardly anything ever waits.
+// Spilling begins before memory is full, so that outputs hardly ever wait.
 void WorkerCore::keep_room() {
   if (!bounded()) {
-    spill_postponed_ = false;  // By a disk that would not take what relief has sent there: nobody waits for that.
+    spill_postponed_ = false;  // Postponed by a disk that refused data of a relief step: nothing waits for that.
     return;
   }
   const Bytes wanted = waiting_bytes_ + fetch_blocked_;
@@ -130,12 +131,12 @@ void WorkerCore::keep_room() {
   }
   spill(staying + wanted - percent_of(config_.store_bytes_max, config_.spill_to_percent));
   spill_postponed_ = false;
-  // A look at all records and data, not for each event: it shall cost no more than a few percent of a processor.
+  // All records and data are examined, so not at each event: this must cost no more than a few percent of a processor.
   const auto looked_at = static_cast<std::int64_t>(records_.live() + data_.size());
   spill_again_at_ = later(now_, std::max(std::chrono::microseconds{1000}, std::chrono::microseconds{looked_at}));
 }
 
-// First what nobody here waits for, oldest first; then what is read last.
+// First the data that no record here waits for, oldest first; then the data that are read last.
 void WorkerCore::spill(Bytes excess) {
   mark_needs();
   victims_.clear();
@@ -170,7 +171,7 @@ void WorkerCore::spill(Bytes excess) {
   }
 }
 
-// What those need that have not pinned it yet, and who of them comes first; and what is mapped.
+// Marks the data that unpinned records need, with the first of these records; and mapped data.
 void WorkerCore::mark_needs() {
   needs_.assign(data_.used(), Need{});
   for (const DataKey& key : mapped_)

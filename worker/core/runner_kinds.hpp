@@ -1,4 +1,4 @@
-// Which process runners a band has been told to start before they are needed.
+// The kinds of process runners that a band was ordered to start before they are needed.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace penstock::worker {
 
-/// Names the process that runs a template: templates that differ in program, arguments, environment or directory need
-/// different ones. 0: it needs none. Two share a name only by a chance of 2^-64; then one of them starts when it runs.
+/// Names the process that runs a template: templates with different program, arguments, environment or directory need
+/// different ones. 0: no process. Two kinds share a name only by a chance of 2^-64; then one of them starts when it
+/// runs.
 std::uint64_t runner_kind_of(const Template& content);
 
-/// For how many lanes of one band the runners of each kind were ordered, at most `kinds_max` of them: the one that was
-/// not asked for longest makes room, as it does in a lane. Passive.
+/// The number of lanes of one band for which the runners of each kind were ordered, for at most `kinds_max` kinds: the
+/// least recently ordered kind makes room, as it does in a lane. Passive.
 class RunnerKinds {
  public:
   /// REQUIRES: kinds_max > 0.
   explicit RunnerKinds(std::uint32_t kinds_max) : kinds_max_(kinds_max) {}
 
-  /// Whether so many lanes are more than the kind was ordered for; from now on it is.
+  /// Orders runners of the kind for so many lanes; true if these are more than before.
   bool order(std::uint64_t kind, std::uint32_t lanes);
   /// The runners of the band are gone.
   void forget() { known_.clear(); }
@@ -30,7 +31,7 @@ class RunnerKinds {
     std::uint32_t lanes;
   };
   const std::uint32_t kinds_max_;
-  std::vector<Known> known_;  ///< The one asked for last is the last.
+  std::vector<Known> known_;  ///< The most recently ordered kind is the last.
 };
 
 }  // namespace penstock::worker

@@ -1,4 +1,4 @@
-// What native templates of all jobs request, numbered: runs of one number may follow each other on a lane.
+// The requests of native templates of all jobs, numbered: runs of one number may follow each other on a lane.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace penstock::worker {
 
-/// The few requests that templates make, whatever their jobs; 0 stands for none of them. Passive.
+/// The few different requests of templates of all jobs; 0 stands for none of them. Passive.
 class ShapeTable {
  public:
-  /// Engines use a handful; what comes when so many are in use is not offered to lanes.
+  /// Engines use a handful; further requests are not offered to lanes.
   static constexpr std::uint16_t kShapesMax = 64;
 
-  /// The number of this request, used once more; 0 if the table is full.
+  /// The number of this request, with one more user; 0 if the table is full.
   std::uint16_t use(const ResourceVector& request) {
     std::uint16_t unused = 0;
     for (std::uint16_t i = 0; i < shapes_.size(); ++i) {
@@ -34,7 +34,7 @@ class ShapeTable {
     shapes_[unused - 1U] = {request, 1};
     return unused;
   }
-  /// One user less; its number may then stand for another request.
+  /// Removes a user; without users the number may stand for another request.
   void release(std::uint16_t number) {
     if (number > 0) --shapes_[number - 1U].uses;
   }

@@ -1,4 +1,4 @@
-// A vector with holes: cells by dense numbers of which only some are in use at a time.
+// A sparse vector: cells by dense numbers, with only some in use at a time.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace penstock::worker {
 
-/// Cells indexed by subtask number. Pages appear with the first cell that is used and go with the last, so that a
-/// worker pays for what it holds of a job, not for the job. A default-constructed cell is one that is not in use.
-/// Cost: two loads. Single-threaded.
+/// Cells indexed by subtask number. Pages appear with the first used cell and go with the last, so that a worker pays
+/// for its own part of a job, not for the whole job. A default-constructed cell is not in use. Cost: two loads.
+/// Single-threaded.
 template <class Cell>
 class SparseCells {
  public:
@@ -23,7 +23,7 @@ class SparseCells {
   }
   const Cell* find(std::uint32_t number) const { return const_cast<SparseCells*>(this)->find(number); }
 
-  /// The cell, which the caller is about to put in use: exactly one `free` must follow.
+  /// The cell, which the caller puts in use: exactly one `free` must follow.
   Cell& use(std::uint32_t number) {
     const std::size_t page = number / kPageSize;
     if (page >= pages_.size()) pages_.resize(page + 1);
@@ -37,7 +37,7 @@ class SparseCells {
     std::unique_ptr<Page>& page = pages_[number / kPageSize];
     PENSTOCK_CHECK(page != nullptr && page->in_use > 0);
     page->cells[number % kPageSize] = Cell{};
-    if (--page->in_use == 0) spare_ = std::move(page);  // All its cells are as new.
+    if (--page->in_use == 0) spare_ = std::move(page);  // All its cells are in their default state.
   }
 
   /// Calls `visit(number, cell)` for every cell of every existing page, in order.
@@ -58,8 +58,7 @@ class SparseCells {
   };
 
   std::vector<std::unique_ptr<Page>> pages_;
-  std::unique_ptr<Page>
-      spare_;  ///< The last page that went: a job with one subtask at a time must not allocate for each.
+  std::unique_ptr<Page> spare_;  ///< The last freed page: a job with one subtask at a time must not allocate for each.
 };
 
 }  // namespace penstock::worker

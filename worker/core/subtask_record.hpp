@@ -15,7 +15,7 @@
 
 namespace penstock::worker {
 
-/// Where an attempt is on its way through the worker (spec worker 7).
+/// Stages of an attempt in the worker (spec worker 7).
 enum class SubtaskState : std::uint8_t {
   Free,       ///< The record is unused.
   Cached,     ///< Waits for producers.
@@ -29,7 +29,7 @@ enum class SubtaskState : std::uint8_t {
 };
 std::string_view to_string(SubtaskState state);
 
-/// True if the move is one of the table in subtask_record.cpp. Any other is a defect.
+/// True if the move is in the table in subtask_record.cpp. Any other is a defect.
 bool is_legal_move(SubtaskState from, SubtaskState next);
 
 /// Why a run is being stopped.
@@ -48,14 +48,14 @@ struct SubtaskFields {
   StopReason stopping = StopReason::None;
   bool asked_to_stop = false;
   bool killed = false;
-  bool killed_overdue = false;  ///< And told that its time limit is over.
+  bool killed_overdue = false;  ///< And ordered as overdue.
   bool holds_permit = false;
   bool holds_quota = false;
   bool holds_store_permit = false;
   bool told_started = false;
-  bool outputs_stored = true;   ///< They can be read already; else `StoreOutputs` comes first.
-  bool drops_outputs = false;   ///< At its end, what the store has under their keys and nobody counts on goes.
-  bool waits_for_room = false;  ///< Has run; its outputs are more than the store has room for.
+  bool outputs_stored = true;   ///< The outputs can be read already; otherwise `StoreOutputs` comes first.
+  bool drops_outputs = false;   ///< At its end, stored data under its output keys that are not needed are dropped.
+  bool waits_for_room = false;  ///< Has run; the store has no room for its outputs.
   std::uint16_t omitted_inputs = 0;
   SlotIndex lane;
   std::uint32_t run_us = 0;
@@ -72,15 +72,16 @@ struct SubtaskFields {
   RecordIndex previous_of_job;
 };
 
-/// The state machine of one (subtask, attempt). It owns a permit, a memory grant, pins, a slot and a cache entry
-/// through the flags above; `WorkerCore::end_record` is the only place that ends it and gives all of them back, once.
+/// The state machine of one (subtask, attempt). The record owns a permit, a memory grant, pins, a slot and a cache
+/// entry through the flags above; `WorkerCore::end_record` is the only place that ends it and gives all of them back,
+/// once.
 struct SubtaskRecord : SubtaskFields {
   std::vector<RunInput> inputs;
-  std::vector<DatumIndex> pins;  ///< Data that it has pinned; an empty input is not among them.
+  std::vector<DatumIndex> pins;  ///< Data that it has pinned, without empty inputs.
   std::vector<OutputReport> outputs;
   std::string payload;
 
-  /// Back to a free record that keeps its buffers.
+  /// Resets to a free record that keeps its buffers.
   void reset();
 };
 

@@ -30,7 +30,7 @@ class SubtaskSet {
     words_.free(subtask.value() / 64);
     if (subtask.value() / 64 == latest_number_) latest_number_ = kNone;
   }
-  /// Whether `erase` was ever called, for a member or not: if not, whatever was inserted is here.
+  /// Whether `erase` was ever called, for a member or not: if not, all inserted numbers are members.
   bool has_erased() const { return has_erased_; }
 
  private:
@@ -39,7 +39,7 @@ class SubtaskSet {
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  // Apart: what is done for each subtask should not make room for what is done for one of 64.
+  // A function of its own, so that the path of each subtask does not include the rare one.
   [[gnu::noinline]] void look_at(std::uint32_t number) {
     Word* word = words_.find(number);
     latest_ = word == nullptr || word->bits == 0 ? &words_.use(number) : word;

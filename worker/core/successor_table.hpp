@@ -1,4 +1,4 @@
-// Who waits for whom on this worker: cached successors and their missing inputs.
+// Cached successors on this worker and their missing inputs.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace penstock::worker {
 
 /// Counts down the missing producers of cached successors (spec worker 6).
 ///
-/// Always true: a successor is announced complete exactly once, when the last of its producers has finished here or was
-/// noticed to have finished elsewhere, in whatever order and however often that is said. A producer that finished here
-/// is remembered until the supervisor has applied the report, because an assignment on its way may still call it missing.
+/// Invariant: a successor is announced complete exactly once, when the last of its producers has finished here or was
+/// noticed to have finished elsewhere, in any order and with any repetition. A producer that finished here is
+/// remembered until the supervisor has applied the report, because an assignment on its way may still call it missing.
 /// Single-threaded. Cost: constant for each edge; removing a successor leaves its edges to be skipped later.
 class SuccessorTable {
  public:
@@ -34,10 +34,10 @@ class SuccessorTable {
   void finished_here(JobSlot job, const AttemptRef& producer, std::vector<RecordIndex>& complete);
   /// The producer has finished elsewhere; the same.
   void noticed(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& complete);
-  /// The supervisor knows that the producer has finished; from now on no assignment calls it missing. Nothing if a later
-  /// attempt has finished here meanwhile: of that it does not know yet.
+  /// The supervisor knows that the producer has finished; from now on no assignment calls it missing. No effect if a
+  /// later attempt has finished here meanwhile, because the supervisor does not know that one yet.
   void applied(JobSlot job, const AttemptRef& producer);
-  /// What has finished here counts no more: who comes now waits for another attempt.
+  /// The end of the producer here no longer counts: new successors wait for another attempt.
   void forget(JobSlot job, SubtaskIndex producer);
 
   bool is_finished(JobSlot job, SubtaskIndex producer) const;
@@ -46,11 +46,11 @@ class SuccessorTable {
   /// Appends the cached successors that wait for the producer.
   void waiting_for(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& successors) const;
 
-  // What the end of a producer will touch, asked for in steps: each knows its place only when the one before is here.
+  // Prefetches the memory that the end of a producer will touch, in steps: each needs the result of the one before.
   // REQUIRES: the job is open.
   void prefetch_cell(JobSlot job, SubtaskIndex producer) const;
   void prefetch_edge(JobSlot job, SubtaskIndex producer) const;
-  /// The first who waits for the producer, by an edge that may be dead; none if nobody does.
+  /// The first successor that waits for the producer, by an edge that may be dead; none if there is none.
   RecordIndex first_waiting(JobSlot job, SubtaskIndex producer) const;
 
   std::size_t cached() const { return cached_; }
@@ -65,9 +65,9 @@ class SuccessorTable {
     void reset() { *this = Edge{}; }
   };
   struct Cell {
-    EdgeIndex first;  ///< Of those who wait, oldest first.
+    EdgeIndex first;  ///< Of waiting successors, oldest first.
     EdgeIndex last;
-    Attempt finished;  ///< The last one that did and is not known to be applied; none if there is none.
+    Attempt finished;  ///< The last attempt that finished and is not known to be applied; none: no such attempt.
   };
   struct Successor {
     std::uint32_t missing = 0;

@@ -1,4 +1,4 @@
-// WorkerCore: runners that take long to start are started before they are needed.
+// WorkerCore: slow-starting runners are started before they are needed.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -7,7 +7,7 @@
 namespace penstock::worker {
 namespace {
 
-/// How many of `most` fit beside each other; takes them away.
+/// The number of requests, at most `most`, that fit into `room` together; subtracts them.
 std::uint32_t fill(const ResourceVector& request, std::uint32_t most, ResourceVector& room) {
   std::uint32_t count = 0;
   for (; count < most && fits_execution(request, room) && request.memory <= room.memory; ++count) {
@@ -19,7 +19,7 @@ std::uint32_t fill(const ResourceVector& request, std::uint32_t most, ResourceVe
 
 }  // namespace
 
-// Kinds beyond what a lane keeps would drive each other out.
+// More kinds than a lane keeps would evict each other.
 void WorkerCore::want_runner(const SubtaskRecord& record) {
   if (record.program->runner_kind == 0) return;
   runners_wanted_ = true;
@@ -30,7 +30,7 @@ void WorkerCore::want_runner(const SubtaskRecord& record) {
     wishes.push_back({record.program->runner_kind, jobs_[record.job].id, record.program, 1});
 }
 
-// What starts at once starts its runner itself, and what has ended needs none.
+// A subtask that starts at once starts its runner itself, and an ended one needs none.
 void WorkerCore::needs_no_runner(const SubtaskRecord& record) {
   for (RunnerWish& wish : band_of(record).runner_wishes)
     if (wish.kind == record.program->runner_kind && wish.subtasks > 0) --wish.subtasks;
@@ -42,13 +42,13 @@ void WorkerCore::warm_runners() {
     ResourceVector room = band->execute.available();
     room.memory = band->quota.capacity() - std::min(band->quota.used(), band->quota.capacity());
     for (const RunnerWish& wish : band->runner_wishes)
-      if (jobs_.find(wish.job).valid()) warm_runners(*band, wish, room);  // Else its template is gone, too.
+      if (jobs_.find(wish.job).valid()) warm_runners(*band, wish, room);  // Otherwise its template is gone, too.
     band->runner_wishes.clear();
   }
 }
 
-// As many as there are subtasks that wait and lanes that are idle, and could run at once: others would only take memory
-// that is in nobody's quota. What is short of memory starts none in advance.
+// As many as there are waiting subtasks and idle lanes that could run at once: further ones would only take memory that
+// no quota counts. A band short of memory starts none in advance.
 void WorkerCore::warm_runners(Band& band, const RunnerWish& wish, ResourceVector& room) {
   if (wish.subtasks == 0 || draining_ || band.relief != ReliefStep::None) return;
   const Template& content = wish.program->content;

@@ -23,7 +23,7 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
   if (cut_off && !std::holds_alternative<worker_event::SupervisorHeard>(event)) end_what_never_overlaps();
   std::visit([this](const auto& concrete) { on(concrete); }, event);
   if (!waiting_for_room_.empty()) serve_room();
-  // Whatever has just come to rest, a run or a write to disk, what may start now can be in any band.
+  // After a run or a write to disk has ended, items that may start now can be in any band.
   if (!waiting_for_room_.empty() && !at_rest_ && at_rest()) mark_all_dirty();
   pump_all();
   if (!barriers_.empty()) answer_barriers();
@@ -90,7 +90,7 @@ void WorkerCore::on(const worker_event::OutputsStored& event) {
     ++counters_.stale;
     return;
   }
-  record.outputs_stored = true;  // Or could not be: the shell has nothing of them any more.
+  record.outputs_stored = true;  // Or could not be stored: the shell has dropped them.
   finish_storing(event.record, event.failure);
 }
 
@@ -197,7 +197,7 @@ void WorkerCore::reject(ErrorCode code, std::string subject, std::string message
   out_->add(worker_action::Reject{Seldom{Error{code, std::move(subject), std::move(message), {}}}});
 }
 
-// Whoever waits for a datum waits for something that is under way or has its turn.
+// Each wait for a datum belongs to a transfer that is under way or has its turn.
 void WorkerCore::validate_transfers() const {
   std::uint32_t fetching = 0;
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {

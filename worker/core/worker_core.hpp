@@ -24,14 +24,14 @@ namespace penstock::worker {
 struct WorkerExplanation {
   bool known = false;
   SubtaskState state = SubtaskState::Free;
-  std::uint64_t priority = 0;  ///< By which it is taken now.
+  std::uint64_t priority = 0;  ///< With which it is queued now.
   std::string reason;
 };
 
 /// Every scheduling decision of one worker: queues, slots, memory quota, successors, cancels.
 ///
 /// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
-/// Always true: the amounts held on a band never exceed it; no two attempts of one subtask live here at once; each
+/// Invariant: the amounts held on a band never exceed it; no two attempts of one subtask live here at once; each
 /// assignment gets exactly one terminal report; what a record holds is given back once, by `end_record`.
 /// Cost: O(log n) per subtask; no allocation per subtask once warm.
 class WorkerCore {
@@ -40,14 +40,14 @@ class WorkerCore {
   WorkerCore(const WorkerCore&) = delete;
   WorkerCore& operator=(const WorkerCore&) = delete;
 
-  /// Applies one event (often a whole batch) and appends, in order, what the outside must now do.
+  /// Applies one event (often a whole batch) and appends, in order, the actions for the shell.
   /// Input of a peer that breaks the protocol becomes a `Reject` action; it never throws and never aborts.
   void handle(const WorkerEvent& event, Instant now, Actions<WorkerAction>& actions);
   /// When to deliver the next `Tick` if nothing else happens. Timers are state, not callbacks.
   std::optional<Instant> next_deadline() const;
-  /// Which latch, quota, entitlement or input holds this subtask, with numbers. Reads only.
+  /// The latch, quota, entitlement or input that holds this subtask, with numbers. Reads only.
   WorkerExplanation explain(SubtaskId id) const;
-  /// None of a job that is not known here, or of which the supervisor has not said it.
+  /// None for a job that is unknown here, or without an identity from the supervisor.
   JobIdentity identity_of(JobId job) const;
   /// Checks every invariant, O(n).
   void validate() const;
@@ -55,7 +55,7 @@ class WorkerCore {
   const WorkerCounters& counters() const { return counters_; }
   std::size_t live_records() const { return records_.live(); }
   std::size_t data_count() const { return data_.size(); }
-  /// Some datum that it knows, for people; empty if there is none.
+  /// Any known datum, for display; empty if there is none.
   std::string first_datum() const;
   /// A datum as the core knows it, for checks; null if it is unknown.
   const Datum* find_datum(const DataKey& key) const;
@@ -109,9 +109,9 @@ class WorkerCore {
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
-  void receive(const RegisterReply&) {}     // No decision depends on the number that the supervisor knows us by.
-  void receive(const LogQuestion&) {}       // For the shell: what runners have written is no state of the core.
-  void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
+  void receive(const RegisterReply&) {}     // No decision depends on our number at the supervisor.
+  void receive(const LogQuestion&) {}       // For the shell: logs of runners are no state of the core.
+  void receive(const PeerAddressBatch&) {}  // For the shell: the core knows only the numbers of workers.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
   void set_job_priority(JobSlot slot, std::int32_t job_priority);
@@ -225,14 +225,14 @@ class WorkerCore {
   bool waits_at_barrier(JobSlot slot, const Band& band) const;
   bool stays_closed(JobSlot slot, const Band& band) const;
 
-  // What is said to a supervisor that has forgotten us: claim.cpp.
+  // The claim for a supervisor that has forgotten us: claim.cpp.
   void claim_job(JobSlot slot, WorkerClaim& claim, std::size_t& room);
   void send_claim(WorkerClaim& claim, bool last);
 
   // Runs that must have ended before others begin elsewhere: overlap.cpp.
   void end_what_never_overlaps();
 
-  // Ending by wish and by time: cancel.cpp.
+  // Cancels and time limits: cancel.cpp.
   void cancel(RecordIndex index, Duration kill_after);
   void cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration kill_after);
   void preempt(RecordIndex index, Duration grace);
@@ -270,23 +270,23 @@ class WorkerCore {
   std::uint64_t next_sequence_ = 1;
   std::uint64_t entitlement_version_ = 0;
   std::uint32_t fetches_running_ = 0;
-  Heap<FetchTurn, NoTrack> fetch_turns_;  ///< Data that wait for a transfer; some may have been given up since.
+  Heap<FetchTurn, NoTrack> fetch_turns_;  ///< Data that wait for a transfer; some may be cancelled.
   Instant check_at_ = kNever;             ///< Earliest instant at which a running attempt may need attention.
   Instant load_report_at_ = kNever;
-  Instant offers_end_at_ = kNever;  ///< What lanes have taken over is asked for by then.
+  Instant offers_end_at_ = kNever;     ///< Runs that lanes have taken over are withdrawn by then.
   std::vector<BarrierHere> barriers_;  ///< Almost always none.
   std::deque<RecordIndex> waiting_for_room_;
   Bytes waiting_bytes_;                ///< Of the outputs of those.
-  std::vector<DataKey> mapped_;        ///< By other processes, and here.
+  std::vector<DataKey> mapped_;        ///< By other processes, and in memory here.
   Bytes mapped_beyond_;                ///< In memory for other processes alone.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
   Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
-  Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
-  bool spill_postponed_ = false;       ///< It is wanted then.
+  Instant spill_again_at_ = kNever;    ///< Earliest time of another search for data to spill.
+  bool spill_postponed_ = false;       ///< A further look for data to spill is wanted then.
   bool at_rest_ = true;                ///< After the last event.
-  Instant cut_off_at_ = kNever;        ///< Unless the supervisor is known to have heard us since; never told: never.
-  bool cut_off_ = false;               ///< That has come.
-  bool has_never_overlapping_ = false;  ///< Some template was.
+  Instant cut_off_at_ = kNever;  ///< Moved later when the supervisor has heard from us; `kNever` before the first time.
+  bool cut_off_ = false;               ///< `cut_off_at_` has come.
+  bool has_never_overlapping_ = false;  ///< A template with `overlap = "never"` was here.
   bool draining_ = false;
   bool told_empty_ = false;
   bool runners_wanted_ = false;  ///< Some band has wishes.
@@ -295,14 +295,14 @@ class WorkerCore {
   // Scratch, and what is valid during `handle`.
   Instant now_{};
   Out* out_ = nullptr;
-  std::vector<RecordIndex> complete_;  ///< Successors whose last producer has just finished.
+  std::vector<RecordIndex> complete_;  ///< Successors with all producers finished, to be forwarded.
   std::vector<Taken> taken_;
   std::vector<RecordIndex> granted_;
   std::vector<SubtaskIndex> missing_;
   std::vector<FinishedAttempt> applied_;
   struct Need {
     bool needed = false;
-    bool mapped = false;  ///< To spill it would make no room.
+    bool mapped = false;  ///< Spilling it would free no memory.
     FetchTurn turn{};  ///< Of the first in line that reads it.
   };
   std::vector<Need> needs_;  ///< By datum.

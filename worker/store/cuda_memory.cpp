@@ -1,4 +1,4 @@
-// DeviceMemory by CUDA's driver, which is loaded when a device is opened: one build for hosts with GPUs and without.
+// DeviceMemory by CUDA's driver, loaded when a device is opened, so that one build serves hosts with and without GPUs.
 #include <dlfcn.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace penstock::worker {
 namespace {
 
-// The part of cuda.h that is needed, as NVIDIA documents it; these names and layouts stay for all drivers since CUDA
+// The needed part of cuda.h, as NVIDIA documents it; these names and layouts are stable for all drivers since CUDA
 // 11.4. (tidy: foreign)
 using Status = int;
 using Device = int;
@@ -21,7 +21,7 @@ struct Uuid {
 constexpr Status kSuccess = 0;
 constexpr Status kOutOfMemory = 2;
 
-/// The library, loaded and started. It stays loaded: the driver has threads of its own.
+/// The library, loaded and started. The driver has threads of its own, so it is never unloaded.
 class Driver {
  public:
   Result<void> open(const std::string& path) {
@@ -110,7 +110,7 @@ class CudaMemory : public DeviceMemory {
   Result<void> write(std::uint64_t address, std::span<const std::byte> from) override {
     PENSTOCK_TRY(enter());
     Status status = driver_.write(address, from.data(), from.size());
-    // Of memory that is not pinned the call may return when the bytes have left the host: streams of others do not wait.
+    // For memory that is not pinned the call may return when the bytes have left the host: other streams do not wait.
     if (status == kSuccess) status = driver_.finish(nullptr);
     if (status != kSuccess) return driver_.failure(status, name_, "cannot be written");
     return {};
@@ -123,7 +123,7 @@ class CudaMemory : public DeviceMemory {
   }
 
  private:
-  // A context is that of a thread, and any thread may come.
+  // A context belongs to a thread, and any thread may call.
   Result<void> enter() {
     const Status status = driver_.enter(context_);
     if (status != kSuccess) return driver_.failure(status, name_, "cannot be entered");

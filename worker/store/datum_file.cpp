@@ -15,7 +15,7 @@
 namespace penstock::worker {
 namespace {
 
-// The format of the header, as structs that stand in memory so.
+// The header, as structs in the layout of the file.
 constexpr std::uint32_t kMagic = 0x50534e50;  // "PNSP"
 constexpr std::uint32_t kFormat = 1;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
@@ -27,7 +27,7 @@ struct FileHead {
   std::uint32_t output = 0;
   std::uint32_t chunk_bytes = kChunkBytes;
   std::uint64_t bytes = 0;
-  std::uint64_t hash = 0;  ///< Of all before.
+  std::uint64_t hash = 0;  ///< Of all fields before.
 };
 struct ChunkHead {
   std::uint32_t stored = 0;      ///< Bytes in the file.
@@ -75,7 +75,7 @@ bool read_all(const Descriptor& file, void* data, std::size_t size) {
   return true;
 }
 
-/// Writes the chunks of one datum; a first chunk that does not shrink says that the others will not either.
+/// Writes the chunks of one datum; if the first chunk does not shrink, the rest is written plain.
 class ChunkWriter {
  public:
   explicit ChunkWriter(const Descriptor& file) : file_(file) {}
@@ -144,7 +144,7 @@ Result<std::int64_t> write_datum_file(const std::string& path, const DataKey& ke
 Result<void> read_datum_file(const std::string& path, const DataKey& key,
                              const std::function<std::byte*(std::size_t)>& room_for) {
   const Error damaged{ErrorCode::StorageDamaged, path, "fails its checksum or is cut short",
-                      "what it held is read elsewhere or made again"};
+                      "its datum is read from another copy or made again"};
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
   FileHead head;
   if (!file || !read_all(file, &head, sizeof head)) return damaged;

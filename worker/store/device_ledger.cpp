@@ -30,7 +30,7 @@ std::optional<DeviceRoom::Leaver> DeviceLedger::leaver(const DataKey& key) const
 Bytes DeviceLedger::choose(Bytes missing, std::vector<DeviceRoom::Leaver>& leaving) const {
   Bytes left;
   if (missing <= left) return left;
-  std::vector<std::tuple<bool, std::uint64_t, DataKey, Bytes>> order;  // By what it costs, then by age.
+  std::vector<std::tuple<bool, std::uint64_t, DataKey, Bytes>> order;  // By cost, then by age.
   for (const auto& [key, entry] : data_)
     if (entry.pins == 0) order.emplace_back(!entry.host_has_it, entry.used_at, key, entry.bytes);
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {

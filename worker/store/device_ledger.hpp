@@ -1,4 +1,4 @@
-// What lies in the memory of a device, and who makes room there.
+// The accounts of a device's memory: which data it holds, and which leave to make room.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace penstock::worker {
 
-/// Who leaves a device so that something fits. Applied by whoever moves the bytes, one datum at a time.
+/// The data to move off a device so that something fits. The thread that moves bytes applies it, one datum at a time.
 struct DeviceRoom {
   enum class Answer : std::uint8_t {
-    Fits,   ///< When `leaving` has left.
+    Fits,   ///< After the data in `leaving` have left.
     Later,  ///< Too much is pinned, or being filled.
-    Never,  ///< It is larger than the device.
+    Never,  ///< The bytes exceed the capacity of the device.
   };
   Answer answer = Answer::Fits;
   struct Leaver {
@@ -27,9 +27,9 @@ struct DeviceRoom {
   std::vector<Leaver> leaving;
 };
 
-/// The accounts of one device's memory. Who leaves first: what the host has as well, which costs nothing, then what
-/// costs a copy; each by when it was last used, oldest first. What is pinned or being filled stays. What runs that manage
-/// their own memory have been promised of the device is not taken. Always true: `used()` is the sum of what is there and
+/// The accounts of one device's memory. Data that the host has as well leave first, because that costs nothing; then
+/// data that must be copied; each group by last use, oldest first. Data that are pinned or being filled stay. Memory
+/// that is claimed by runs that manage their own is not taken. Invariant: `used()` is the sum of the data here and
 /// reserved, and at most the capacity. Pure: no bytes, no device, no thread.
 /// Cost: O(log n); `room_for` and `excess` O(n log n) where something has to leave.
 class DeviceLedger {
@@ -39,28 +39,30 @@ class DeviceLedger {
 
   DeviceRoom room_for(Bytes bytes) const;
 
-  /// Promises so much of the device to a run. Those of `excess` have to leave.
+  /// Claims so many bytes of the device for a run. The data of `excess` have to leave.
   void claim(Bytes bytes) { claimed_ += bytes; }
-  /// REQUIRES: so much is claimed.
+  /// REQUIRES: so many bytes are claimed.
   void unclaim(Bytes bytes);
-  /// Who leaves so that what is claimed is free; not all of it if too much is pinned or being filled.
+  /// The data to move so that the claimed bytes are free; not enough of them if too much is pinned or being filled.
   std::vector<DeviceRoom::Leaver> excess() const;
-  /// How it leaves; nothing if it is not here, or pinned.
+  /// The way in which a datum leaves; nothing if it is not here, or pinned.
   std::optional<DeviceRoom::Leaver> leaver(const DataKey& key) const;
 
-  /// Memory that is being filled and has no name yet. REQUIRES: `room_for` has said that it fits, and those have left.
+  /// Memory that is being filled and has no name yet. REQUIRES: `room_for` said that it fits, and its `leaving` have
+  /// left.
   void reserve(Bytes bytes);
-  /// It will not be needed. REQUIRES: so much is reserved.
+  /// The reserved memory is given back. REQUIRES: so many bytes are reserved.
   void unreserve(Bytes bytes);
-  /// What was reserved is a datum now, used just now. REQUIRES: so much is reserved, and the datum is not here.
+  /// The reserved memory is now a datum, last used now. REQUIRES: so many bytes are reserved, and the datum is not
+  /// here.
   void add(const DataKey& key, Bytes bytes, bool host_has_it);
-  /// Its copy here is gone. REQUIRES: it is here. How often it was pinned is forgotten.
+  /// The copy here is gone, and its pins are forgotten. REQUIRES: it is here.
   void remove(const DataKey& key);
 
   bool has(const DataKey& key) const { return data_.contains(key); }
   /// REQUIRES, for these: it is here.
-  void pin(const DataKey& key);    ///< A use of it.
-  void unpin(const DataKey& key);  ///< As often as it was pinned.
+  void pin(const DataKey& key);    ///< One use of it.
+  void unpin(const DataKey& key);  ///< Called as often as `pin`.
   std::uint32_t pins(const DataKey& key) const { return data_.at(key).pins; }
   void host_has(const DataKey& key) { data_.at(key).host_has_it = true; }
 
@@ -69,7 +71,7 @@ class DeviceLedger {
   Bytes used() const { return used_; }
   Bytes capacity() const { return capacity_; }
   Bytes claimed() const { return claimed_; }
-  /// What data may take now.
+  /// Bytes that data may take now.
   Bytes limit() const { return std::clamp(device_ - claimed_, Bytes{0}, capacity_); }
   std::size_t size() const { return data_.size(); }
   void validate() const;
@@ -82,7 +84,7 @@ class DeviceLedger {
     bool host_has_it = false;
   };
 
-  /// In the order in which they leave, until they make up `missing`, or all that can.
+  /// Appends data in the order in which they leave, until they make up `missing` or no more can leave.
   Bytes choose(Bytes missing, std::vector<DeviceRoom::Leaver>& leaving) const;
 
   const Bytes capacity_;

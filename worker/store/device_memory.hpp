@@ -1,4 +1,4 @@
-// The memory of one device, as the store needs it.
+// The memory of one device, as the store uses it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class DeviceMemory {
   virtual Result<void> read(std::uint64_t address, std::span<std::byte> to) = 0;
 };
 
-/// The memory of an NVIDIA device, named by its UUID as NVML tells it (`GPU-...`). `library` is CUDA's driver. Errors:
+/// The memory of an NVIDIA device, named by its UUID as NVML writes it (`GPU-...`). `library` is CUDA's driver. Errors:
 /// Unsupported without it; NotFound if the host has no such device.
 Result<std::unique_ptr<DeviceMemory>> open_cuda_memory(const std::string& uuid,
                                                        const std::string& library = "libcuda.so.1");

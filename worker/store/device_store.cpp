@@ -17,7 +17,7 @@ struct DeviceStore::State {
     Bytes bytes;
   };
 
-  /// What has been dropped meanwhile goes, and what has been claimed is known, before anything else is done.
+  /// Locks `mutex`, then removes dropped data and applies claims before the caller does anything else.
   std::unique_lock<std::mutex> enter();
 
   // REQUIRES, for all: the mutex is held.
@@ -33,20 +33,22 @@ struct DeviceStore::State {
 
   DeviceMemory& memory;
   ObjectStore& host;
-  /// Of who gets in next, held until it does: who has `mutex` again and again lets others in between. Taken before it.
+  /// Held by the thread that locks `mutex` next, until it has it: a thread that locks `mutex` repeatedly lets others in
+  /// between. Locked before `mutex`.
   mutable std::mutex turnstile;
-  mutable std::mutex mutex;        ///< Guards the rest but for the next four, and `memory`.
-  mutable std::mutex short_mutex;  ///< Guards these three, and is never held for long; the last one that is taken.
-  std::set<DataKey> dropped;       ///< On the device still, and nobody's.
-  std::map<DataKey, Bytes> sizes;  ///< Of those in `places`, but for `dropped`.
-  Bytes claims;                    ///< What `ledger` has not been told of them yet; less than 0: they have ended.
+  mutable std::mutex mutex;        ///< Guards the members except the next four, and `memory`.
+  mutable std::mutex short_mutex;  ///< Guards these three, and is never held for long; locked last.
+  std::set<DataKey> dropped;       ///< Data still on the device that have been dropped.
+  std::map<DataKey, Bytes> sizes;  ///< Of the data in `places` without `dropped`.
+  Bytes claims;                    ///< Claims that `ledger` does not know yet; negative: claims that have ended.
   DeviceLedger ledger;
-  std::map<DataKey, Place> places;  ///< Those that `ledger` knows.
+  std::map<DataKey, Place> places;  ///< Of the data in `ledger`.
   struct Leftover {
     Bytes bytes;
     std::uint32_t pins = 0;
   };
-  std::map<std::uint64_t, Leftover> leftovers;  ///< By address: pinned when they were forgotten. Reserved in `ledger`.
+  /// By address: data pinned when they were forgotten. Reserved in `ledger`.
+  std::map<std::uint64_t, Leftover> leftovers;
   std::uint64_t spilled = 0;
 };
 
@@ -66,7 +68,7 @@ std::unique_lock<std::mutex> DeviceStore::State::enter() {
   {
     const std::lock_guard short_lock{short_mutex};
     gone.swap(dropped);
-    // One that has ended was claimed before: the ledger is never told of more ends than it knows.
+    // A claim that ends was made before: the ledger never gets more ends than claims.
     if (claims > Bytes{0}) ledger.claim(claims);
     if (claims < Bytes{0}) ledger.unclaim(Bytes{-claims.value()});
     claims = {};
@@ -102,7 +104,7 @@ Result<void> DeviceStore::State::make_leave(const std::vector<DeviceRoom::Leaver
   return {};
 }
 
-// Reserved in the ledger as well. Others use the device, too: it may be full before the store is.
+// Reserved in the ledger as well. The device may be full before the store is, because other processes use it, too.
 Result<std::uint64_t> DeviceStore::State::take_memory(Bytes bytes) {
   PENSTOCK_TRY(make_room(bytes));
   for (;;) {
@@ -124,7 +126,7 @@ Result<BlobPtr> DeviceStore::State::copy_to_host(const DataKey& key) {
         ErrorCode::ResourceExhausted, to_string(key), "finds no memory on the host to leave the device for", {}};
   PENSTOCK_TRY(memory.read(place.address, {blob->data(), static_cast<std::size_t>(place.bytes.value())}));
   ledger.host_has(key);
-  // Whoever drops it says so here first, and takes it from the host then.
+  // A caller that drops the datum adds it to `dropped` first, and then drops the host's copy.
   const std::lock_guard short_lock{short_mutex};
   if (!dropped.contains(key)) host.put_here(key, blob);
   return BlobPtr{blob};
@@ -220,7 +222,7 @@ void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
   PENSTOCK_CHECK(buffer.store_ == state_.get());
   const auto lock = state_->enter();
   state_->forget(key);
-  state_->host.drop_here(key);  // Of an earlier attempt.
+  state_->host.drop_here(key);  // A copy of an earlier attempt.
   state_->ledger.add(key, buffer.bytes_, false);
   state_->keep(key, {buffer.address_, buffer.bytes_});
   buffer.store_ = nullptr;

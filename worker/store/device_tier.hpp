@@ -13,8 +13,8 @@
 
 namespace penstock::worker {
 
-/// Nothing is done to a device before the first operator wants something of it: opening one takes half a second and some
-/// of its memory. From then on whoever looks for a datum on the host that is only on the device gets a copy.
+/// The device is opened when the first operator needs it: opening takes half a second and some of its memory. From then
+/// on a thread that looks for a datum on the host gets a copy if it is only on the device.
 ///
 /// Any thread may call any member.
 class DeviceTier : public DataTier {
@@ -25,13 +25,13 @@ class DeviceTier : public DataTier {
 
   /// Opened by the first call. Errors: as `open_cuda_memory`; the next call tries again.
   Result<DeviceStore*> open();
-  /// Of a datum that is there, else 0.
+  /// Size of a datum that is there, else 0.
   Bytes bytes_of(const DataKey& key) const;
   Bytes used() const;
-  /// As of `DeviceStore`: neither waits. Of a device that nobody has opened it is remembered.
+  /// As in `DeviceStore`: neither waits. A claim on a device that is not open yet is remembered.
   void claim(Bytes bytes);
   void unclaim(Bytes bytes);
-  /// As of `DeviceStore`; who cannot leave is logged.
+  /// As in `DeviceStore`; a datum that cannot leave is logged.
   void make_free();
   /// Whether `make_free` might have something to do.
   bool is_open() const { return opened_.load(std::memory_order_acquire) != nullptr; }
@@ -47,19 +47,19 @@ class DeviceTier : public DataTier {
   const Bytes capacity_;
   const Bytes device_;
   const std::string library_;
-  std::mutex opening_;  ///< Guards the next two, for as long as opening takes.
+  std::mutex opening_;  ///< Guards the next two while the device is opened.
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceStore> store_;
-  std::mutex claiming_;                        ///< Guards the next, and that `opened_` is set. Never held for long.
-  Bytes claimed_;                              ///< Until it is opened: then the store knows.
-  std::atomic<DeviceStore*> opened_{nullptr};  ///< `store_` when there is one (release, acquire).
+  std::mutex claiming_;                        ///< Guards the next, and the setting of `opened_`. Never held for long.
+  Bytes claimed_;                              ///< Claims made before it is opened; afterwards the store knows them.
+  std::atomic<DeviceStore*> opened_{nullptr};  ///< `store_` once it is open (release, acquire).
 };
 
-/// What a run that manages its memory itself has been promised of a device, until it ends.
+/// The claim on a device of a run that manages its memory itself; it ends with the run.
 class DeviceClaim {
  public:
   DeviceClaim() = default;
-  /// Nobody leaves for it before `DeviceTier::make_free`. `tier` null: there is none. REQUIRES: the tier outlives it.
+  /// No data leave for it before `DeviceTier::make_free`. `tier` null: no device. REQUIRES: the tier outlives it.
   DeviceClaim(DeviceTier* tier, Bytes bytes) : tier_(bytes > Bytes{0} ? tier : nullptr), bytes_(bytes) {
     if (tier_ != nullptr) tier_->claim(bytes_);
   }
@@ -70,9 +70,9 @@ class DeviceClaim {
   }
 
   Bytes bytes() const { return tier_ == nullptr ? Bytes{0} : bytes_; }
-  /// So much of it has become data of the store. REQUIRES: it has so much.
+  /// So many bytes of the claim are now data of the store. REQUIRES: the claim has so many.
   void become_data(Bytes bytes) { bytes_ -= bytes; }
-  /// That is no longer data of the run. REQUIRES: so much has become data.
+  /// So many bytes are no longer data of the run. REQUIRES: so many have become data.
   void take_again(Bytes bytes) {
     if (bytes <= Bytes{0}) return;
     tier_->claim(bytes);

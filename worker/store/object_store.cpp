@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // A cache line; wide enough for every vector instruction.
 
-/// More than a process can ever have; not even the allocator is asked for it.
+/// More than the address space of a process; the allocator is not even asked for it.
 constexpr std::size_t kAddressSpace = std::size_t{1} << 47U;
 
 struct HashKey {
@@ -106,11 +106,11 @@ struct ObjectStore::State {
   const StoreOptions options;
   const std::shared_ptr<SegmentReserve> reserve = std::make_shared<SegmentReserve>(options.reserve);
   tbb::concurrent_hash_map<DataKey, BlobPtr, HashKey> blobs;
-  std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for people, so relaxed.
+  std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for display, so relaxed.
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
-  std::atomic<bool> spills{false};        ///< The disk was used; until then nobody asks it.
+  std::atomic<bool> spills{false};        ///< The disk was used; until then it is not asked.
   std::mutex mutex;                       ///< Guards `restoring`, `checkpoints` and `names`.
-  std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped or made anew meanwhile is not.
+  std::set<DataKey> restoring;            ///< Requested from disk; a drop or a new version removes the key.
   std::map<JobId, JobIdentity> names;     ///< Of the jobs that the worker knows.
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
@@ -157,7 +157,7 @@ std::shared_ptr<Blob> ObjectStore::allocate(std::size_t bytes) const {
 void ObjectStore::put(const DataKey& key, std::shared_ptr<Blob> blob) {
   if (state_->spills.load(std::memory_order_acquire)) {
     const std::lock_guard lock{state_->mutex};
-    state_->restoring.erase(key);  // These bytes are newer than those of the disk.
+    state_->restoring.erase(key);  // The new bytes replace those on disk.
   }
   for (const auto& tier : state_->tiers) tier->drop(key);
   put_here(key, std::move(blob));
@@ -201,7 +201,7 @@ void ObjectStore::release(const DataKey& key) {
 }
 
 void ObjectStore::drop(const DataKey& key) {
-  for (const auto& tier : state_->tiers) tier->drop(key);  // First: from then on nothing of it comes from there.
+  for (const auto& tier : state_->tiers) tier->drop(key);  // First: from then on the tier returns no copy.
   drop_here(key);
 }
 
@@ -211,7 +211,7 @@ void ObjectStore::drop_here(const DataKey& key) {
       const std::lock_guard lock{state_->mutex};
       state_->restoring.erase(key);
     }
-    // Behind the write of the same that may be waiting.
+    // After a waiting write of the same datum.
     state_->thread.add(SpillThread::Turn::Later, [this, key] { drop_files(key); });
   }
   release(key);
@@ -255,7 +255,7 @@ void ObjectStore::drop_files(const DataKey& key) {
   if (!checkpoint.empty()) ::unlink(checkpoint.c_str());
 }
 
-// Our own disk first. What fails its checksum there may still be whole on shared storage.
+// Our own disk first. A datum that fails its checksum there may still be whole on shared storage.
 Result<void> ObjectStore::read_into(const DataKey& key, std::shared_ptr<Blob>& blob) const {
   const auto room_for = [&](std::size_t bytes) {
     blob = allocate(bytes);
@@ -273,7 +273,7 @@ Result<void> ObjectStore::read_into(const DataKey& key, std::shared_ptr<Blob>& b
   return read_datum_file(checkpoint, key, room_for);
 }
 
-// One for each life: numbers of jobs and subtasks mean something only together with it.
+// One directory for each incarnation: numbers of jobs and subtasks are unique only together with it.
 std::string ObjectStore::checkpoint_directory(Incarnation writer) const {
   return state_->options.checkpoints + "/penstock-checkpoints-" + std::to_string(writer.value());
 }
@@ -311,7 +311,7 @@ void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_d
 void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {
   state_->spills.store(true, std::memory_order_release);
   const Result<std::string> path = checkpoint_path(key, writer);
-  if (!path) return;  // Who wants to read it hears that it is not here.
+  if (!path) return;  // A reader will learn that the datum is not here.
   const std::lock_guard lock{state_->mutex};
   state_->checkpoints[key] = *path;
 }
@@ -327,7 +327,7 @@ void ObjectStore::remove_attempts(std::string_view key) {
 
 void ObjectStore::State::remove_later(std::string directory) {
   thread.add(SpillThread::Turn::Later, [directory = std::move(directory)] {
-    std::error_code error;  // A file that another host still has open may stay; it costs only room.
+    std::error_code error;  // A file that another host still has open may stay; it costs only space.
     std::filesystem::remove_all(directory, error);
   });
 }
@@ -353,7 +353,7 @@ BlobPtr ObjectStore::load_now(const DataKey& key) const {
 BlobPtr ObjectStore::load_here_now(const DataKey& key) const {
   if (BlobPtr blob = find_here(key)) return blob;
   std::shared_ptr<Blob> blob;
-  if (!on_disk(key) || !read_into(key, blob)) return find_here(key);  // It may have been restored meanwhile.
+  if (!on_disk(key) || !read_into(key, blob)) return find_here(key);  // A restore may have finished meanwhile.
   return blob;
 }
 
@@ -367,7 +367,7 @@ void ObjectStore::clear() {
     state_->names.clear();
   }
   state_->restoring.clear();
-  state_->checkpoints.clear();  // The files stay: for others they are what is left of this life.
+  state_->checkpoints.clear();  // The files stay: other workers may still need them.
   state_->files.clear();
   state_->blobs.clear();
   state_->reserve->clear();

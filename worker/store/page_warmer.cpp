@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kStep = std::size_t{4} << 20U;
 constexpr std::uintptr_t kPage = 4096;
 
-/// False if the kernel does not do it (before Linux 5.14), or the memory cannot be written any more.
+/// False if the kernel does not support it (before Linux 5.14), or the memory is no longer writable.
 bool touch(std::byte* from, std::size_t bytes) {
   const auto begin = (reinterpret_cast<std::uintptr_t>(from) + kPage - 1) / kPage * kPage;
   const auto end = (reinterpret_cast<std::uintptr_t>(from) + bytes) / kPage * kPage;
@@ -50,7 +50,7 @@ void PageWarmer::run() {
     bool more = true;
     for (std::size_t at = cold.from; more && !ending_ && at < cold.to; at += kStep) {
       lock.unlock();
-      // Held for a step only: a transfer that is cancelled gives the memory back.
+      // Held for one step only, so that a cancelled transfer frees its memory.
       if (const std::shared_ptr<Blob> blob = cold.blob.lock(); blob == nullptr)
         more = false;
       else

@@ -1,4 +1,4 @@
-// New memory is made ready on a thread of its own, ahead of the bytes that come for it.
+// Prefaults new memory on a thread of its own, ahead of the bytes that will fill it.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,9 @@
 
 namespace penstock::worker {
 
-/// The kernel clears and maps each page of new memory when it is touched first, which costs whoever receives a datum as
-/// much as the datum itself. Here another thread touches pages, a step at a time, while the datum comes. It changes no byte, and may be too late or not there at all: then it is as if there were none.
+/// The kernel clears and maps each page of new memory at its first touch, which costs the receiver of a datum as much
+/// as the datum itself. This thread touches the pages, a step at a time, while the datum arrives. No byte is changed;
+/// if the thread is late or missing, the receiver takes the page faults itself.
 ///
 /// Any thread may call `warm`.
 class PageWarmer {
@@ -25,7 +26,8 @@ class PageWarmer {
   PageWarmer(const PageWarmer&) = delete;
   PageWarmer& operator=(const PageWarmer&) = delete;
 
-  /// The bytes from `from` to `to`. Ignored if the datum is small. Ends when nobody else has it.
+  /// Touches the bytes from `from` to `to`. A small datum is ignored. Ends early when no other reference to the blob is
+  /// left.
   void warm(const std::shared_ptr<Blob>& blob, std::size_t from, std::size_t to);
 
  private:

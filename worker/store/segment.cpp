@@ -13,7 +13,7 @@
 namespace penstock::worker {
 namespace {
 
-// Not F_SEAL_SEAL: it would stop nobody from anything that these do not.
+// Not F_SEAL_SEAL: it would prevent nothing that matters here.
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
 Error exhausted(std::size_t bytes, int number) {
@@ -33,9 +33,10 @@ std::byte* map_writable(const Descriptor& handle, std::size_t bytes) {
   return mapping(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handle.get(), 0));
 }
 
-// The same pages, never copied as long as nothing is written: no memory is set aside for those that may be one day. A shared one could become writable and so would forbid the
-// seal, and kernels before 6.7 refuse it where there is a seal. With a place it takes that of the mapping there, in one
-// step: whoever reads there finds the same bytes at all times.
+// Maps the same pages, which are never copied as long as nothing is written; MAP_NORESERVE sets no memory aside for
+// later writes. A shared mapping could become writable and so would forbid the seal, and kernels before 6.7 refuse it
+// once there is a seal. With a place the mapping replaces the one there, in one step: a concurrent reader always finds
+// the same bytes.
 std::byte* map_read_only(const Descriptor& handle, std::size_t bytes, std::byte* place = nullptr) {
   const int sharing = MAP_PRIVATE | MAP_NORESERVE | (place == nullptr ? 0 : MAP_FIXED);
   return mapping(::mmap(place, bytes, PROT_READ, sharing, handle.get(), 0));
@@ -83,12 +84,12 @@ Result<Segment> Segment::create(std::size_t bytes) {
 }
 
 Result<Segment> Segment::adopt(Descriptor handle, std::size_t bytes) {
-  // What a runner hands over may be anything at all.
+  // The handle comes from a runner and may be of any kind.
   const int seals = ::fcntl(handle.get(), F_GET_SEALS);
   if (seals < 0) return unusable("the handle is no memory file");
   if ((seals & kSeals) != kSeals && ::fcntl(handle.get(), F_ADD_SEALS, kSeals) != 0)
     return unusable(std::string{"cannot be sealed: "} + std::strerror(errno));
-  // Only now: before, it could still be cut short, and reading it would end this process.
+  // Checked after sealing: before, the file could still be cut short, and reading it would end this process.
   struct stat status {};
   if (::fstat(handle.get(), &status) != 0 || status.st_size < 0 || static_cast<std::size_t>(status.st_size) < bytes ||
       bytes == 0)
@@ -100,7 +101,7 @@ Result<Segment> Segment::adopt(Descriptor handle, std::size_t bytes) {
 
 Result<void> Segment::seal() {
   if (sealed_) return {};
-  // A writable mapping forbids the seal, even one that is protected since.
+  // A writable mapping forbids the seal, even if it is protected since.
   if (map_read_only(handle_, size_, data_) == nullptr) return exhausted(size_, errno);
   if (::fcntl(handle_.get(), F_ADD_SEALS, kSeals) != 0) return exhausted(size_, errno);
   sealed_ = true;
@@ -108,7 +109,7 @@ Result<void> Segment::seal() {
 }
 
 void Segment::protect() {
-  if (!sealed_) ::mprotect(data_, size_, PROT_READ);  // If it is refused, only an accident goes unnoticed.
+  if (!sealed_) ::mprotect(data_, size_, PROT_READ);  // If this fails, only a mistaken write goes unnoticed.
 }
 
 Result<void> Segment::write_privately() {
@@ -121,7 +122,7 @@ Result<void> Segment::reopen(std::size_t bytes) {
   const std::size_t mapped = whole_pages(size_);
   if (kept < mapped && ::munmap(data_ + kept, mapped - kept) != 0) return exhausted(bytes, errno);
   size_ = bytes;
-  // What lies behind the end is zeroed with it: the reader of a shared page sees nothing of an older datum.
+  // The kernel zeroes the bytes behind the new end: the reader of a shared page sees nothing of an older datum.
   if (::ftruncate(handle_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::mprotect(data_, size_, PROT_READ | PROT_WRITE) != 0)
     return exhausted(bytes, errno);

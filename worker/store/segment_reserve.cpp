@@ -5,7 +5,7 @@
 namespace penstock::worker {
 
 void SegmentReserve::keep(Segment segment) {
-  std::deque<Segment> gone;  // Unmapping takes its time; nobody waits for it at the mutex.
+  std::deque<Segment> gone;  // Unmapping takes time, so it is done without the mutex.
   const std::size_t bytes = segment.bytes().size();
   if (bytes > limits_.bytes_max || limits_.segments_max == 0) return;
   const std::lock_guard lock{mutex_};

@@ -1,4 +1,4 @@
-// Memory of segments that are no longer needed, for those that come next.
+// Pools the memory of freed segments for new ones.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 namespace penstock::worker {
 
 struct ReserveLimits {
-  std::size_t bytes_max = std::size_t{512} << 20U;  ///< Kept at most; 0: nothing is.
+  std::size_t bytes_max = std::size_t{512} << 20U;  ///< Kept at most; 0: none.
   std::size_t segments_max = 256;                   ///< Each is a descriptor.
 };
 
 /// New memory costs as much as filling it: the kernel clears each page and maps it, 0.4 s for a GB, and 2 s in a
-/// virtual machine that gives free memory back to its host. Memory that was just in use costs nothing. Only segments
-/// that no other process has seen come here, for a seal cannot be taken off.
+/// virtual machine that returns free memory to its host. Recently used memory costs nothing. The reserve takes only
+/// segments that no other process has seen, because a seal cannot be removed.
 ///
 /// Any thread may call any member.
 class SegmentReserve {
  public:
   explicit SegmentReserve(const ReserveLimits& limits) : limits_(limits) {}
 
-  /// Beyond the limits those that came first go. REQUIRES: it is not sealed, and nobody has it any more.
+  /// Beyond the limits the oldest segments are freed. REQUIRES: it is not sealed, and has no other user.
   void keep(Segment segment);
-  /// One of that size, writable, with the bytes of something older; none if all that are kept are smaller, or so large
-  /// that less than half would be used.
+  /// A segment of that size, writable, with old bytes; none if all kept segments are smaller, or so large that less
+  /// than half would be used.
   std::optional<Segment> take(std::size_t bytes);
   void clear();
   std::size_t bytes() const;
@@ -35,7 +35,7 @@ class SegmentReserve {
  private:
   const ReserveLimits limits_;
   mutable std::mutex mutex_;  ///< Guards the rest.
-  std::deque<Segment> kept_;  ///< As they came.
+  std::deque<Segment> kept_;  ///< In order of arrival.
   std::size_t bytes_ = 0;     ///< Sum of `kept_`.
 };
 

@@ -21,8 +21,8 @@ struct SpillOptions {
   Bytes bytes_max = Bytes::max();  ///< On disk; at the limit the disk counts as full.
 };
 
-/// What is spilled, as files of a directory of this life, which is gone with it; those of lives that were killed are
-/// removed when it is made. Any thread may call any member; a key is written and dropped by one at a
+/// Spilled data, as files in a directory of this incarnation, which is removed at its end; making it removes the
+/// directories of killed incarnations. Any thread may call any member; a key is written and dropped by one thread at a
 /// time.
 class SpillFiles {
  public:
@@ -32,16 +32,16 @@ class SpillFiles {
 
   /// Makes the directory; otherwise the first write does. Errors: StorageFull, InvalidArgument.
   Result<void> prepare();
-  /// Replaces what is there. Errors: StorageFull, InvalidArgument for a place that cannot be used; nothing is kept
-  /// then.
+  /// Replaces the file of this key. Errors: StorageFull, InvalidArgument for a place that cannot be used; then nothing
+  /// is kept.
   Result<void> write(const DataKey& key, std::span<const std::byte> bytes);
-  /// Asks `room_for(size)` for the memory and fills it; null there means that there is none.
-  /// Errors: NotFound; StorageDamaged, and then it is dropped; ResourceExhausted.
+  /// Asks `room_for(size)` for the memory and fills it; null from it means that there is none. Errors: NotFound;
+  /// StorageDamaged, and then the datum is dropped; ResourceExhausted.
   Result<void> read(const DataKey& key, const std::function<std::byte*(std::size_t)>& room_for);
   void drop(const DataKey& key);
   void clear();
   bool has(const DataKey& key) const;
-  /// On disk, after compression.
+  /// Bytes on disk, after compression.
   Bytes used() const;
 
  private:

@@ -49,7 +49,7 @@ void SpillThread::State::start() {
   try {
     thread = std::thread{[this] { run(); }};
   } catch (const std::system_error&) {
-    // Fault F33: the host has no threads left. Slow is better than never.
+    // Fault F33: the host has no threads left. The caller does the work.
   }
 }
 

@@ -6,19 +6,20 @@
 
 namespace penstock::worker {
 
-/// Does one piece of work after the other on a thread of its own, which starts with the first: what somebody waits for
-/// before the rest, each kind in order; while the host has no thread for it, at once on the caller's. Any thread may call any member but those of the work itself.
+/// Runs one piece of work after the other on a thread of its own, which starts with the first: `Waited` work before
+/// `Later` work, each kind in order. While the host has no thread for it, work runs at once on the caller's. Any thread
+/// may call any member, except from within the work itself.
 class SpillThread {
  public:
   SpillThread();
-  /// What waits is not done.
+  /// Waiting work is abandoned.
   ~SpillThread();
   SpillThread(const SpillThread&) = delete;
   SpillThread& operator=(const SpillThread&) = delete;
 
   enum class Turn { Waited, Later };
   void add(Turn turn, std::function<void()> work);
-  /// Forgets what waits, and waits for what is being done.
+  /// Abandons waiting work, and waits for the one that runs.
   void quiesce();
 
  private:

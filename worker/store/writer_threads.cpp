@@ -45,7 +45,7 @@ void WriterThreads::State::start() {
   try {
     threads.emplace_back([this] { run(); });
   } catch (const std::system_error&) {
-    // Fault F33: the host has no threads left. Those that are there do it later.
+    // Fault F33: the host has no threads left. The existing threads do the work later.
   }
 }
 

@@ -7,9 +7,9 @@
 
 namespace penstock::worker {
 
-/// Does pieces of work at the same time, in the order in which they were added as far as there are more than threads. A
-/// thread starts when a piece finds none idle; while the host has no thread at all for them, a piece is done at once on
-/// the caller's. Any thread may call any member but those of the work itself.
+/// Runs pieces of work at the same time; if there are more pieces than threads, in the order of their addition. A
+/// thread starts when a piece finds none idle; while the host has no thread for them, a piece runs at once on the
+/// caller's. Any thread may call any member, except from within the work itself.
 class WriterThreads {
  public:
   explicit WriterThreads(std::size_t threads_max);
@@ -19,7 +19,7 @@ class WriterThreads {
   WriterThreads& operator=(const WriterThreads&) = delete;
 
   void add(std::function<void()> work);
-  /// Forgets what waits, and waits for what is being done. Work that is added later is not done.
+  /// Abandons waiting work, and waits for running work. Work that is added later is not done.
   void end();
 
  private:

@@ -11,7 +11,7 @@ constexpr std::size_t kSamples = 4;
 constexpr std::size_t kSampleBytes = 16 << 10;
 constexpr int kAcceleration = 4;  ///< As on disk: 0.8 of what the densest would save, in half its time.
 
-// 0: it does not fit.
+// Packed size; 0: it does not fit.
 std::size_t pack(std::span<const std::byte> from, std::byte* to, std::size_t room) {
   const int size = LZ4_compress_fast(reinterpret_cast<const char*>(from.data()), reinterpret_cast<char*>(to),
                                      static_cast<int>(from.size()), static_cast<int>(room), kAcceleration);

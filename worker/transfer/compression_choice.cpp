@@ -35,7 +35,7 @@ void CompressionChoice::packed(std::uint64_t bytes, Duration spent) {
   packing_rate_ += (per_second(bytes, spent) - packing_rate_) / 8;
 }
 
-// A socket takes a few megabytes at once; many chunks together tell what the link takes.
+// A socket buffers a few megabytes; only many chunks together show the speed of the link.
 void CompressionChoice::sent(std::uint64_t bytes, Duration spent) {
   window_bytes_ += bytes;
   window_spent_ += spent;

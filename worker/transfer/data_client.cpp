@@ -28,25 +28,25 @@ namespace {
 
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 44U;
 
-/// Of a datum that comes, so much memory is made ready beyond what has come: as much as that again, within these.
+/// Memory of an arriving datum is prefaulted ahead of its bytes: as much as has arrived, within these bounds.
 constexpr std::uint64_t kWarmAheadMin = PageWarmer::kBytesMin;
 constexpr std::uint64_t kWarmAheadMax = std::uint64_t{64} << 20U;
 
-/// One datum on its way, from one connection to the next if need be.
+/// One requested datum, moved from connection to connection if one fails.
 struct Wanted {
   DataKey key;
   JobIdentity identity;
   std::uint64_t priority = 0;
   DataClient::OnDone on_done;
-  std::shared_ptr<Blob> blob;  ///< From the first answer on.
-  std::uint64_t offset = 0;    ///< Bytes that are here and checked.
-  std::uint64_t warmed = 0;    ///< Bytes whose memory is being made ready.
+  std::shared_ptr<Blob> blob;  ///< Set by the first answer.
+  std::uint64_t offset = 0;    ///< Bytes that have arrived and are checked.
+  std::uint64_t warmed = 0;    ///< Bytes with memory that is prefaulted or about to be.
   std::uint32_t cuts = 0;      ///< Since the last whole chunk.
   std::uint64_t bad_chunks = 0;
-  bool by_copy = false;  ///< It could not be mapped.
+  bool by_copy = false;  ///< Mapping has failed, so the bytes are copied.
 };
 
-/// The way to one server: requests that wait, and connections that serve them.
+/// The requests to one server that wait, and the connections that serve them.
 class Route : public std::enable_shared_from_this<Route> {
  public:
   Route(asio::io_context& context, const HostPort& server, const ObjectStore& store, const TransferLimits& limits,
@@ -71,11 +71,11 @@ class Route : public std::enable_shared_from_this<Route> {
       if (line->wanted.key != key) continue;
       line->wanted = {};
       error_code ignored;
-      line->socket.close(ignored);  // The operation under way fails, and nobody is told.
+      line->socket.close(ignored);  // The pending operation fails, and its end is not reported.
     }
   }
 
-  /// Ends everything; what was wanted.
+  /// Closes all connections; returns the requests.
   std::vector<Wanted> close() {
     closed_ = true;
     std::vector<Wanted> left = std::exchange(waiting_, {});
@@ -94,12 +94,12 @@ class Route : public std::enable_shared_from_this<Route> {
  private:
   struct Line {
     explicit Line(asio::io_context& io) : socket(io), watch(io) {}
-    /// Of the request, but for whether it names the job.
+    /// Of the request, without the bit that says whether it names the job.
     std::uint32_t format() const { return request.format & ~kWithIdentity; }
     tcp::socket socket;
     PaceWatch watch;
     bool connected = false;
-    bool used = false;  ///< It has served before; a failure may only mean that the server has closed it.
+    bool used = false;  ///< Has served before; a failure may only mean that the server has closed it.
     Wanted wanted;
     TransferRequest request;
     TransferIdentity identity;
@@ -146,12 +146,12 @@ class Route : public std::enable_shared_from_this<Route> {
   std::vector<LinePtr> busy_;
   std::size_t lines_ = 0;
   bool closed_ = false;
-  bool understands_packed_ = true;   ///< Until it has refused.
+  bool understands_packed_ = true;   ///< Until a server has refused.
   bool understands_handles_ = true;  ///< The same.
   bool understands_identities_ = true;  ///< The same.
 };
 
-// The next step when an operation has succeeded.
+// The next step after a successful operation.
 template <class Next>
 auto Route::then(const LinePtr& line, Next next) {
   return [self = shared_from_this(), line, next](const error_code& error, std::size_t) {
@@ -207,15 +207,15 @@ void Route::connect(const LinePtr& line) {
 
 std::uint32_t Route::format_for(const Line& line) const {
   const Wanted& wanted = line.wanted;
-  // What has begun to come goes on as it began.
+  // A datum that has begun to arrive continues in the same way.
   if (limits_.maps && line.same_host && understands_handles_ && !wanted.by_copy && wanted.blob == nullptr)
     return kHandleFormat;
   if (limits_.packing == Packing::Never || !understands_packed_) return kTransferFormat;
-  // Within a host it would only cost, and the plain format takes a call less for each chunk.
+  // Within a host compression would only cost, and the plain format takes a call less for each chunk.
   return limits_.packing == Packing::Always || !line.same_host ? kPackedFormat : kTransferFormat;
 }
 
-// A server of yesterday: from now on it is asked for what it knows.
+// The server is older: from now on it is asked in a format that it knows.
 bool Route::refuses_format(const Line& line) {
   if (line.reply.magic != kTransferMagic || line.reply.status != TransferStatus::Refused) return false;
   if (line.request.format == kTransferFormat) return false;
@@ -257,7 +257,7 @@ void Route::replied(const LinePtr& line) {
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
   if (refuses_format(*line)) {
-    line->used = true;  // It is not to blame; what was wanted is asked for again.
+    line->used = true;  // The connection is sound; the request is repeated on another one.
     return fail(line, "the server does not know the format");
   }
   if (reply.magic != kTransferMagic || reply.bytes > kBytesMax || reply.status == TransferStatus::Refused)
@@ -269,7 +269,7 @@ void Route::replied(const LinePtr& line) {
   if (reply.status != TransferStatus::Here || reply.bytes == 0)
     return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "is not there", {}});
   if (wanted.blob != nullptr && wanted.blob->bytes().size() != reply.bytes) {
-    wanted.blob.reset();  // Made anew meanwhile, and not as before.
+    wanted.blob.reset();  // The server has made the datum again meanwhile, with another size.
     wanted.offset = wanted.warmed = 0;
     return fail(line, "the server's datum has changed");
   }
@@ -281,7 +281,7 @@ void Route::replied(const LinePtr& line) {
   read_chunk(line);
 }
 
-// If it cannot be, the same line brings a copy.
+// If mapping fails, the same connection brings a copy.
 void Route::map(const LinePtr& line) {
   if (!line->wanted.on_done) return fail(line, "was cancelled");
   handles_->fetch(line->offer, line->reply.bytes, [self = shared_from_this(), line](std::shared_ptr<Blob> blob) {
@@ -315,7 +315,7 @@ void Route::read_plain(const LinePtr& line, std::span<std::byte> chunk) {
   const std::size_t bytes = chunk.size();
   const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(&line->chunk, sizeof(TransferChunk)),
                                                     asio::buffer(chunk.data(), bytes)};
-  // The bytes are read into memory that a cancel must not free.
+  // The target memory must outlive a cancel.
   asio::async_read(
       line->socket, buffers, line->watch.at_once(bytes + sizeof(TransferChunk)),
       [self = shared_from_this(), line, bytes, held = line->wanted.blob](const error_code& error, std::size_t) {
@@ -330,7 +330,7 @@ void Route::read_packed(const LinePtr& line) {
                    then(line, &Route::packed_head_came));
 }
 
-// What the head says is checked before memory is taken or anything is read for it.
+// The header is checked before memory is taken or anything is read for it.
 void Route::packed_head_came(const LinePtr& line) {
   if (!line->wanted.on_done) return fail(line, "was cancelled");
   const PackedChunk& head = line->packed;
@@ -342,7 +342,7 @@ void Route::packed_head_came(const LinePtr& line) {
   if (head.compressed == 1)
     line->packed_bytes.resize(std::max<std::size_t>(line->packed_bytes.size(), head.sent_bytes));
   std::byte* const target = head.compressed == 1 ? line->packed_bytes.data() : chunk.data();
-  // As above: a cancel must not free what is read into.
+  // As above: a cancel must not free the target memory.
   asio::async_read(line->socket, asio::buffer(target, head.sent_bytes), line->watch.at_once(head.sent_bytes),
                    [self = shared_from_this(), line, held = line->wanted.blob](const error_code& error, std::size_t) {
                      if (self->closed_) return;
@@ -376,7 +376,7 @@ void Route::check_chunk(const LinePtr& line, std::size_t bytes) {
 void Route::take_chunk(const LinePtr& line, std::size_t bytes, bool sound) {
   Wanted& wanted = line->wanted;
   if (!sound) {
-    // Fault F41: a copy that is damaged at its holder is lost, and made again.
+    // Fault F41: a copy that is damaged at its holder counts as lost, and is made again.
     if (++wanted.bad_chunks > 1)
       return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "fails its checksum", {}});
     return fail(line, "the data fail their checksum");
@@ -387,7 +387,7 @@ void Route::take_chunk(const LinePtr& line, std::size_t bytes, bool sound) {
   read_chunk(line);
 }
 
-// In steps, so that the server is believed a size only as far as bytes have come.
+// In steps, so that a size that the server claims costs memory only as bytes arrive.
 void Route::warm_ahead(Wanted& wanted) {
   const std::uint64_t ahead = std::clamp(wanted.offset, kWarmAheadMin, kWarmAheadMax);
   if (wanted.warmed > wanted.offset + ahead / 2) return;
@@ -412,13 +412,13 @@ void Route::finish(const LinePtr& line, const Error& error) {
     });
   } else {
     line->watch.end();
-    --lines_;  // The rest of a damaged answer is on its way; nobody reads it.
+    --lines_;  // The rest of a damaged answer is still arriving and will not be read.
   }
   wanted.on_done(whole ? std::move(wanted.blob) : nullptr, error);
   serve();
 }
 
-// The connection is of no use any more. What was wanted goes on where it was, on another one.
+// The connection has failed. Its request continues from the same offset on another one.
 void Route::fail(const LinePtr& line, const std::string& why) {
   if (std::find(busy_.begin(), busy_.end(), line) == busy_.end()) return;
   line->watch.end();
@@ -432,7 +432,7 @@ void Route::fail(const LinePtr& line, const std::string& why) {
   serve();
 }
 
-// Nobody is reached there. What waits for a connection would only wait as long again, one after the other.
+// The server cannot be reached. Each request that waits for a connection would wait as long again, one after the other.
 void Route::not_connected(const LinePtr& line, const std::string& why) {
   const auto reached = [](const LinePtr& other) { return other->connected; };
   const bool none = std::none_of(busy_.begin(), busy_.end(), reached) && idle_.empty();
@@ -447,7 +447,7 @@ void Route::not_connected(const LinePtr& line, const std::string& why) {
 void Route::expect(const LinePtr& line, const PaceLimits& pace) {
   line->watch.begin(pace, [line] {
     error_code ignored;
-    line->socket.close(ignored);  // The operation under way fails, and tells.
+    line->socket.close(ignored);  // The pending operation fails and reports it.
   });
 }
 

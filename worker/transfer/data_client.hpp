@@ -1,4 +1,4 @@
-// Brings data from servers.
+// Fetches data from servers.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,39 @@ namespace penstock::worker {
 
 struct TransferLimits {
   std::uint32_t streams_max = 4;          ///< Connections to one server; more requests wait in order of priority.
-  std::uint32_t chunk_bytes = 1U << 20U;  ///< Checked, and resumed from, in units of this.
-  std::uint32_t cuts_max = 3;             ///< In a row without a whole chunk; then it is given up.
+  std::uint32_t chunk_bytes = 1U << 20U;  ///< Unit of checking and resuming.
+  std::uint32_t cuts_max = 3;             ///< In a row without a whole chunk; then the transfer fails.
   Packing packing = Packing::WherePays;   ///< Whether compressed chunks are asked for.
-  bool maps = true;                       ///< What servers of this host offer; else everything is copied.
+  bool maps = true;  ///< Data that servers of this host offer are mapped; otherwise everything is copied.
   MappedFor mapped_for = MappedFor::Store;
-  Duration handle_wait_max = std::chrono::seconds{5};  ///< Of a server of this host that was asked for a handle.
-  PaceLimits pace;                                  ///< Of a server in the midst of an answer, or to be connected to.
+  /// Limit for the answer of a server of this host to a request for a handle.
+  Duration handle_wait_max = std::chrono::seconds{5};
+  PaceLimits pace;                                  ///< Of a server that is answering, or being connected to.
   Duration reply_max = std::chrono::seconds{60};    ///< Until an answer begins: the server may read it from its disk.
   Duration idle_max = std::chrono::seconds{60};     ///< Unused connections are closed.
 };
 
-/// A few connections to each server, kept open for a while. A large datum of a server of this host is mapped if it is
-/// offered, and copied like others if not. A transfer that is cut goes on from its last whole chunk. A
-/// chunk that fails its checksum is asked for once more; then the copy is damaged, which is as good as gone. Memory is
-/// touched as bytes come, whatever size a server claims. When a server cannot be connected to, all that waits for it is
+/// Keeps a few connections to each server open for a while. A large datum of a server of this host is mapped if the
+/// server offers it, and copied otherwise. A transfer that is cut continues after its last whole chunk. A chunk that
+/// fails its checksum is requested once more; after a second failure the copy counts as lost. Memory is touched as
+/// bytes arrive, whatever size a server claims. When a server cannot be connected to, all requests that wait for it are
 /// answered. Lives on its loop's thread.
 class DataClient {
  public:
-  /// Null and `NotFound` in the error: the server does not have it, or no good copy of it. Null and anything else: try
-  /// again later.
+  /// Null and `NotFound`: the server does not have the datum, or no good copy of it. Null and another error: try again
+  /// later.
   using OnDone = std::function<void(std::shared_ptr<Blob>, const Error&)>;
 
   DataClient(Loop& loop, const ObjectStore& store, const TransferLimits& limits);
   ~DataClient();
 
-  /// One transfer for a key: a second one takes the place of the first. Larger `priority` first.
-  /// With an identity nothing is taken from a server whose job of that number is another one: NotFound.
+  /// One transfer for a key: a second one replaces the first. Larger `priority` first. With an identity, a server that
+  /// knows another job under that number answers NotFound.
   void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done,
              const JobIdentity& identity = {});
-  /// The server is gone for good: everything that is wanted from it is answered with `NotFound`, now.
+  /// The server is gone for good: all requests to it are answered with `NotFound`, now.
   void abandon(const HostPort& server);
-  /// Nobody wants it any more: its transfer ends; `on_done` is not called.
+  /// The datum is not wanted any more: its transfer ends; `on_done` is not called.
   void cancel(const DataKey& key);
 
  private:

@@ -40,7 +40,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
         watch(loop.io()),
         choice(server_limits.packing, same_host(socket)) {}
 
-  // Whatever has come of a request: it is idle until that is whole.
+  // Part of a request may have arrived: the connection counts as idle until the request is whole.
   void read() {
     idle_since = monotonic_now();
     expect({limits.idle_max, sizeof request});
@@ -67,12 +67,12 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     if (!error) look_up();
   }
 
-  /// Ends the connection of a peer that is slower than that.
+  /// Ends the connection of a peer that is slower than `pace`.
   void expect(const PaceLimits& pace) {
     watch.begin(pace, [self = shared_from_this()] { self->close(); });
   }
 
-  // The operation under way fails, and with its last reference the visitor goes.
+  // The pending operation fails, and the visitor is destroyed with its last reference.
   void close() {
     error_code ignored;
     socket.close(ignored);
@@ -105,7 +105,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     if (!offered) return answer(TransferStatus::Here);
     offer = *offered;
     reply = TransferReply{.status = TransferStatus::Offered, .bytes = blob->bytes().size()};
-    blob.reset();  // The desk keeps it.
+    blob.reset();  // The desk keeps the blob.
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&reply, sizeof reply),
                                                     asio::buffer(&offer, sizeof offer)};
     expect(limits.pace);
@@ -123,17 +123,17 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     expect(limits.pace);
     asio::async_write(socket, asio::buffer(&reply, sizeof reply),
                       [self = shared_from_this(), status](const error_code& error, std::size_t) {
-                        // With the last reference it closes.
+                        // The connection closes with its last reference.
                         if (error || status == TransferStatus::Refused) return self->watch.end();
                         self->send_chunk();
                       });
   }
 
-  // A part at a time: others on this thread have their turn in between.
+  // One part at a time, so that other connections on this thread have their turn in between.
   void send_chunk() {
     if (blob == nullptr || offset >= blob->bytes().size()) {
       blob.reset();
-      scratch = {};  // A connection that asks for nothing more keeps no memory.
+      scratch = {};  // An idle connection keeps no buffer.
       return read();
     }
     const auto part =
@@ -168,7 +168,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
                       });
   }
 
-  /// The chunk itself, or what is sent instead.
+  /// The chunk itself, or its compressed form.
   std::span<const std::byte> pack(std::span<const std::byte> part) {
     if (!choice.wants_sample(part.size()) || !choice.pays(sample_part(part, scratch))) return part;
     const Instant begin = monotonic_now();
@@ -183,7 +183,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   const ServerLimits limits;
   const std::weak_ptr<HandleDesk> desk;
   PaceWatch watch;
-  Instant idle_since = kNever;  ///< Never: it is being answered.
+  Instant idle_since = kNever;  ///< Never while it is being answered.
   TransferRequest request;
   TransferIdentity identity;
   TransferReply reply;
@@ -211,7 +211,7 @@ struct DataServer::State : std::enable_shared_from_this<State> {
     });
   }
 
-  // It has no more descriptors; soon it may.
+  // The process has no free descriptor; it may have one soon.
   void accept_later() {
     retry.expires_after(std::chrono::milliseconds{50});
     retry.async_wait([self = shared_from_this()](const error_code& cancelled) {
@@ -230,8 +230,8 @@ struct DataServer::State : std::enable_shared_from_this<State> {
     visitor->read();
   }
 
-  // Among the connections of its host, then among all: a peer that only connects cannot keep others away. False if all
-  // of them are busy; those move, or are closed soon.
+  // Makes room among the connections of its host, then among all: a peer that only connects cannot keep others away.
+  // False if all of them are busy; those make progress or are closed soon.
   bool make_room(const asio::ip::address& from) {
     std::erase_if(visitors, [](const std::weak_ptr<Visitor>& weak) {
       const auto visitor = weak.lock();

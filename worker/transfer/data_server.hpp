@@ -15,26 +15,26 @@
 namespace penstock::worker {
 
 struct ServerLimits {
-  Packing packing = Packing::WherePays;  ///< What is compressed for those who ask for it.
+  Packing packing = Packing::WherePays;  ///< Compression for clients that ask for it.
   HandleLimits handles;
-  /// Connections that are served. For a further one the one that has been idle for longest is closed, or itself if all
+  /// Connections that are served. For a further one the longest idle connection is closed, or the new one itself if all
   /// are busy.
   std::size_t visitors_max = 1024;
   std::size_t visitors_of_host_max = 512;           ///< The same, among those from one address.
   Duration idle_max = std::chrono::seconds{60};     ///< A connection without a whole request for so long is closed.
-  PaceLimits pace;                                  ///< Of who is being answered.
+  PaceLimits pace;                                  ///< Of a peer that is being answered.
 };
 
-/// Lives on its loop's thread. Who asks for it, from this host, is offered what can be mapped. What is on disk is read
-/// there by the store's thread, and kept only while it is sent.
+/// Lives on its loop's thread. A client on this host that asks for handles is offered data that can be mapped. Data on
+/// disk are read by the store's thread, and kept in memory only while they are sent.
 class DataServer {
  public:
-  /// Without a local socket everything is sent. Errors: AddressInUse, InvalidArgument.
+  /// Without a local socket all data are sent. Errors: AddressInUse, InvalidArgument.
   static Result<std::unique_ptr<DataServer>> open(Loop& loop, const HostPort& address, ObjectStore& store,
                                                   const ServerLimits& limits = {});
   ~DataServer();
   std::uint16_t port() const;
-  /// Null: there is none.
+  /// Null without a local socket.
   const HandleDesk* desk() const;
 
  private:

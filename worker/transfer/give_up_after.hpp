@@ -1,4 +1,4 @@
-// A peer that vanished without a word.
+// A limit for peers that vanish without closing their connection.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -8,8 +8,8 @@
 
 namespace penstock::worker {
 
-/// The kernel ends a connection whose peer has not acknowledged what was sent for so long: a request that meets a cut
-/// network is no slow answer.
+/// The kernel ends the connection when the peer has not acknowledged sent bytes for so long: a request over a cut
+/// network ends as an error, not as a slow answer.
 inline void give_up_after(boost::asio::ip::tcp::socket& socket, Duration silence_max) {
   using Option = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
   boost::system::error_code ignored;

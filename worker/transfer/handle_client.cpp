@@ -10,7 +10,7 @@
 namespace penstock::worker {
 namespace {
 
-/// A worker that takes nothing for so long has stopped.
+/// A worker that takes no request for so long has stopped.
 constexpr Duration kGiveBackMax = std::chrono::milliseconds{100};
 
 bool say(const Descriptor& socket, const HandleRequest& request) {
@@ -23,13 +23,13 @@ bool say(const Descriptor& socket, const HandleRequest& request) {
   }
 }
 
-/// A ticket that is out. Goes back on any thread: the kernel takes a request as a whole.
+/// A ticket in use. Its destructor may run on any thread: the kernel takes a request as a whole.
 class Hold {
  public:
   Hold(std::shared_ptr<const Descriptor> socket, std::uint64_t ticket) : socket_(std::move(socket)), ticket_(ticket) {}
   ~Hold() {
-    // With the connection all of its tickets end, too early for those that are read: their worker counts them no
-    // longer, and nothing else. It has stopped, or counts nothing any more.
+    // The connection's end gives back all of its tickets, too early for those that are read; the only effect is that
+    // their worker no longer counts them, and that worker has stopped or counts nothing any more.
     if (!say(*socket_, {.wish = HandleWish::GiveBack, .ticket = ticket_})) hang_up(*socket_);
   }
   Hold(const Hold&) = delete;
@@ -57,13 +57,13 @@ struct HandleClient::Line {
     OnBlob on_blob;
   };
   const std::uint64_t desk;
-  const std::shared_ptr<const Descriptor> socket;  ///< Shared with what is held.
+  const std::shared_ptr<const Descriptor> socket;  ///< Shared with the holds.
   DescriptorWatch watch;
   LoopTimer timer;
   std::deque<Asked> asked;
   HandleReply reply;
   std::size_t received = 0;         ///< Bytes of `reply`.
-  std::vector<Descriptor> handles;  ///< That came with them.
+  std::vector<Descriptor> handles;  ///< Received with these bytes.
   bool ended = false;
 };
 
@@ -91,7 +91,7 @@ void HandleClient::fetch(const HandleOffer& offer, std::uint64_t bytes, OnBlob o
   if (!say(*line->socket, {.wish = HandleWish::Take, .ticket = offer.ticket})) end(line);
 }
 
-// Whoever waits for it takes a copy.
+// The requester takes a copy instead.
 void HandleClient::end(const std::shared_ptr<Line>& line) {
   if (line->ended) return;
   line->ended = true;
@@ -115,7 +115,7 @@ void HandleClient::read_when_readable(const std::shared_ptr<Line>& line) {
 
 void HandleClient::read(const std::shared_ptr<Line>& line) {
   for (;;) {
-    // No more than one reply at a time: then its handle is the one that comes along.
+    // At most one reply at a time: then the received handle belongs to it.
     const std::span room = std::as_writable_bytes(std::span{&line->reply, 1}).subspan(line->received);
     Result<Received> received = receive_handles(*line->socket, room);
     if (!received && received.error().code == ErrorCode::WrongState) return read_when_readable(line);
@@ -130,12 +130,12 @@ void HandleClient::read(const std::shared_ptr<Line>& line) {
   }
 }
 
-// False if it is no answer to what was asked.
+// False if the reply does not answer the request.
 bool HandleClient::take(Line& line, std::vector<Descriptor> handles) {
   const HandleReply& reply = line.reply;
   if (reply.magic != kHandleMagic || line.asked.empty() || reply.ticket != line.asked.front().ticket) return false;
   const bool here = reply.status == TransferStatus::Here;
-  // A process without free descriptors gets none.
+  // A process without free descriptors receives none.
   if (handles.size() > (here ? 1U : 0U) || (here && reply.bytes != line.asked.front().bytes)) return false;
   const Line::Asked asked = std::move(line.asked.front());
   line.asked.pop_front();

@@ -13,16 +13,17 @@
 
 namespace penstock::worker {
 
-/// For whom data are mapped.
+/// The purpose of a mapping.
 enum class MappedFor : std::uint8_t {
-  Store,   ///< They become data of a store here, which counts them and may hand them on. Their tickets go back at once.
-  Reader,  ///< They are only read, so they need no descriptor; until nobody reads them they count at their worker.
+  Store,   ///< Becomes a datum of a store here, which counts it and may hand it on. Its ticket goes back at once.
+  Reader,  ///< Is only read, so it needs no descriptor; it counts at its worker until no reader is left.
 };
 
-/// One connection to each desk, kept while it lasts. Desks of other users are not believed, and of a handle only what
-/// the kernel says: that it is sealed and large enough. Whatever goes wrong, the datum can be had as a copy.
+/// One connection to each desk, kept while it lasts. Desks of other users are not trusted; of a handle the client
+/// trusts only what the kernel reports: that it is sealed and large enough. After any failure the datum is fetched as a
+/// copy.
 ///
-/// Lives on its loop's thread. What was mapped outlives it, and may go on any thread.
+/// Lives on its loop's thread. Mapped blobs outlive it, and may be released on any thread.
 class HandleClient {
  public:
   /// A desk that does not answer for `wait_max` is given up.
@@ -31,7 +32,7 @@ class HandleClient {
   HandleClient(const HandleClient&) = delete;
   HandleClient& operator=(const HandleClient&) = delete;
 
-  /// Null: it is to be copied. Not called any more once the client is gone.
+  /// Null: the datum has to be copied. Not called after the client is destroyed.
   using OnBlob = std::function<void(std::shared_ptr<Blob>)>;
   void fetch(const HandleOffer& offer, std::uint64_t bytes, OnBlob on_blob);
 

@@ -12,10 +12,10 @@
 namespace penstock::worker {
 namespace {
 
-constexpr int kRequestsInATurn = 64;  ///< Of one visitor; then others on this thread have their turn.
+constexpr int kRequestsInATurn = 64;  ///< Of one visitor; then this thread serves others.
 constexpr Duration kRetryAccept = std::chrono::milliseconds{50};
 
-/// A process that has come for handles.
+/// A process that is connected for handles.
 struct Visitor {
   Visitor(Loop& loop, Descriptor accepted) : socket(std::move(accepted)), watch(loop, socket) {}
 
@@ -71,7 +71,7 @@ struct HandleDesk::State {
   LoopTimer timer;
   LoopTimer retry;
   std::list<Visitor> visitors;
-  std::list<Offered> offered;  ///< As they were made, so by their ends.
+  std::list<Offered> offered;  ///< In the order of their making, so by their ends.
   std::map<std::uint64_t, const Blob*> data_of;
   std::map<const Blob*, Out> blobs;
   std::uint64_t bytes = 0;
@@ -82,7 +82,7 @@ void HandleDesk::State::accept() {
   for (;;) {
     Result<Descriptor> socket = accept_local(listener.socket, present_user());
     if (!socket && socket.error().code == ErrorCode::WrongState) return accept_when_readable();
-    // No more descriptors; soon there may be.
+    // The process has no free descriptor; it may have one soon.
     if (!socket) return retry.arm(monotonic_now() + kRetryAccept, [this] { accept(); });
     if (visitors.size() >= limits.visitors_max) continue;
     read_when_readable(visitors.emplace_back(loop, std::move(socket).value()));
@@ -94,7 +94,7 @@ void HandleDesk::State::read(Visitor& visitor) {
     const std::span room = std::as_writable_bytes(std::span{&visitor.request, 1}).subspan(visitor.received);
     const Result<Received> received = receive_handles(visitor.socket, room);
     if (!received && received.error().code == ErrorCode::WrongState) break;
-    // Nobody sends handles here.
+    // A request must not carry handles.
     if (!received || received->bytes == 0 || !received->handles.empty()) return leave(visitor);
     visitor.received += received->bytes;
     if (visitor.received < sizeof visitor.request) continue;
@@ -104,13 +104,13 @@ void HandleDesk::State::read(Visitor& visitor) {
   read_when_readable(visitor);
 }
 
-// False if it is none of ours.
+// False if it is no valid request.
 bool HandleDesk::State::serve(Visitor& visitor) {
   const HandleRequest& request = visitor.request;
   if (request.magic != kHandleMagic) return false;
   if (request.wish == HandleWish::Take) return give(visitor, request.ticket);
   if (request.wish != HandleWish::GiveBack) return false;
-  // A process that has forked may give back what its child has given back already.
+  // A forked process may give back a ticket that its child has given back already.
   if (visitor.tickets.erase(request.ticket) > 0) take_back(request.ticket);
   return true;
 }
@@ -130,7 +130,7 @@ bool HandleDesk::State::give(Visitor& visitor, std::uint64_t ticket) {
   }
   const Result<std::size_t> sent = send_handles(visitor.socket, std::as_bytes(std::span{&reply, 1}),
                                                 segment == nullptr ? std::span<const int>{} : std::span{&handle, 1});
-  return sent && *sent == sizeof reply;  // Else it does not read what it asks for.
+  return sent && *sent == sizeof reply;  // Otherwise the visitor does not read its replies.
 }
 
 void HandleDesk::State::leave(Visitor& visitor) {

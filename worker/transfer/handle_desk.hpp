@@ -1,4 +1,4 @@
-// Hands out handles of data to other processes of the host, which map what is here instead of copying it.
+// Hands out handles of data to other processes of the host, which map the data instead of copying them.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace penstock::worker {
 
-/// How much others may have mapped or be offered; further data are sent as copies.
+/// Limits of data that others have mapped or are offered; further data are sent as copies.
 struct HandleLimits {
   std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();  ///< Each datum counts once. 0: no desk.
-  std::size_t handles_max = 8192;                                       ///< Each process counts.
+  std::size_t handles_max = 8192;                                       ///< Counted for each process.
   std::size_t visitors_max = 1024;              ///< Connections; further ones are closed at once.
-  Duration wait_max = std::chrono::seconds{5};  ///< What was offered is fetched by then, or not at all.
+  Duration wait_max = std::chrono::seconds{5};  ///< An offer expires after this.
 };
 
 struct MappedDatum {
@@ -30,11 +30,11 @@ struct MappedDatum {
   BlobPtr blob;
 };
 
-/// Its local socket serves processes of its own user. A datum that somebody has is kept here until the last one gives
-/// it back or is gone: that its memory is not used for anything else is certain anyway (it is sealed, and the kernel
-/// frees it after the last mapping), but who keeps accounts has to know that it is still in use.
+/// The local socket serves processes of the same user. A datum that a process has mapped stays here until the last one
+/// gives it back or ends. Its memory is safe in any case (it is sealed, and the kernel frees it after the last
+/// mapping), but the memory quota has to count it as in use.
 ///
-/// Lives on its loop's thread; `count` is for any.
+/// Lives on its loop's thread; `count` is for any thread.
 class HandleDesk {
  public:
   /// Errors: as of `listen_locally`.
@@ -43,17 +43,17 @@ class HandleDesk {
   HandleDesk(const HandleDesk&) = delete;
   HandleDesk& operator=(const HandleDesk&) = delete;
 
-  /// None if it is to be sent: plain memory, or beyond the limits.
+  /// None if the datum has to be sent: plain memory, or beyond the limits.
   std::optional<HandleOffer> offer(const DataKey& key, BlobPtr blob);
-  /// What others have, or are offered, each once.
+  /// Data that others have mapped or are offered, each once.
   std::vector<MappedDatum> mapped() const;
-  /// Of tickets that are out.
+  /// Tickets that are in use.
   std::size_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
   struct State;
   HandleDesk();
-  std::atomic<std::size_t> count_{0};  ///< For people and questions only, so relaxed.
+  std::atomic<std::size_t> count_{0};  ///< For display and queries only, so relaxed.
   std::unique_ptr<State> state_;
 };
 

@@ -1,4 +1,4 @@
-// Notices the peer of a transfer that falls silent or hardly moves.
+// Notices the peer of a transfer that is silent or too slow.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,13 +16,14 @@ struct PaceLimits {
   std::size_t bytes_min = 16U << 10U;
 };
 
-/// Counts what moves on one connection while its peer is expected to do something. One timer for each `silence_max`,
+/// Counts the bytes that move on one connection while its peer is expected to act. One timer for each `silence_max`,
 /// however many bytes move. Belongs to the connection, on its loop's thread.
 class PaceWatch {
  public:
   explicit PaceWatch(boost::asio::io_context& io) : timer_(io) {}
 
-  /// From now on. `on_slow` is called once, unless the watch ends or begins again before; it keeps the connection alive.
+  /// Begins to watch. `on_slow` is called once, unless the watch ends or begins again before; it keeps the connection
+  /// alive.
   template <class OnSlow>
   void begin(const PaceLimits& limits, OnSlow on_slow) {
     end();
@@ -35,8 +36,8 @@ class PaceWatch {
     timer_.cancel();
   }
 
-  /// Lets an operation of Asio move all its bytes with as few calls as the socket allows, where it would move 64 KiB at
-  /// a time by itself, and counts them as they move.
+  /// Makes an operation of Asio move all its bytes with as few calls as the socket allows, instead of 64 KiB at a time,
+  /// and counts them as they move.
   auto at_once(std::size_t bytes) {
     return [this, bytes, before = std::size_t{0}](const auto& error, std::size_t so_far) mutable {
       moved(so_far - before);
@@ -60,7 +61,7 @@ class PaceWatch {
   boost::asio::steady_timer timer_;
   PaceLimits limits_;
   std::size_t moved_ = 0;     ///< In this window.
-  std::uint64_t window_ = 0;  ///< An expiry that was queued before the watch ended belongs to an earlier one.
+  std::uint64_t window_ = 0;  ///< An expiry that was queued before the watch ended belongs to an earlier window.
 };
 
 }  // namespace penstock::worker

@@ -1,11 +1,11 @@
-// Whether a connection leaves the host.
+// Detects whether a connection leaves the host.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
 
 namespace penstock::worker {
 
-/// Both ends have one address, or one that never leaves. False if the socket does not say.
+/// True if both ends have one address, or a loopback address. False if the socket has no address.
 inline bool same_host(const boost::asio::ip::tcp::socket& socket) {
   boost::system::error_code error;
   const auto here = socket.local_endpoint(error).address();

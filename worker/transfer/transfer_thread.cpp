@@ -5,8 +5,8 @@
 
 namespace penstock::worker {
 
-/// Invariant: `server` and `client` are touched by the thread of `loop` only, but for their making before it starts and
-/// their end after it has stopped. `wanted` belongs to the owner's thread. Thread-sanitized by
+/// Invariant: only the thread of `loop` touches `server` and `client`, except that they are made before it starts and
+/// destroyed after it has stopped. `wanted` belongs to the owner's thread. Thread-sanitized by
 /// tests/integration/cluster.
 struct TransferThread::State {
   State(Loop& owners_loop, ObjectStore& object_store, const TransferLimits& limits)
@@ -20,7 +20,7 @@ struct TransferThread::State {
   std::uint16_t port = 0;
   std::thread thread;
 
-  // Of the owner's thread. A number for each transfer: an answer to one that was cancelled may be on its way.
+  // Of the owner's thread. Each transfer has a number, because the answer to a cancelled one may still arrive.
   std::map<DataKey, std::uint64_t> wanted;
   std::uint64_t next_number = 1;
 };
@@ -41,10 +41,10 @@ Result<std::unique_ptr<TransferThread>> TransferThread::open(Loop& loop, ObjectS
 TransferThread::~TransferThread() {
   state_->loop.stop();
   state_->thread.join();
-  state_->store.quiesce();  // Its thread may be reading something for a visitor.
+  state_->store.quiesce();  // The store's thread may be reading something for a visitor.
   state_->server.reset();
   state_->client.reset();
-  // What was asked for and not begun finds neither.
+  // Posted requests that have not begun find neither server nor client.
   while (state_->loop.turn()) {
   }
 }

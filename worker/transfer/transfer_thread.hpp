@@ -16,19 +16,19 @@ struct TransferOptions {
   ServerLimits server;
 };
 
-/// What other processes of the host have mapped of a store.
+/// Data of a store that other processes of the host have mapped.
 struct MappedElsewhere {
-  std::vector<DataKey> here;  ///< That the store has as well.
-  Bytes beyond;               ///< Of those that it has dropped, or released to disk.
+  std::vector<DataKey> here;  ///< Also in the store's memory.
+  Bytes beyond;               ///< Of data that the store has dropped, or released to disk.
 };
 
-/// Bulk data never stands in the way of control messages: they have no thread, no socket and no queue in common.
-/// Members are for the thread of the owner's loop, and so are the answers.
+/// Bulk data never delay control messages: they share no thread, no socket and no queue. Members are called on the
+/// thread of the owner's loop, and so are the answers.
 class TransferThread {
  public:
   /// `loop` is the owner's; loop and store outlive it. Errors: AddressInUse, InvalidArgument.
   static Result<std::unique_ptr<TransferThread>> open(Loop& loop, ObjectStore& store, const TransferOptions& options);
-  /// Answers that are on their way do not arrive any more, nor do those of the store's disk.
+  /// Answers that are still to arrive are dropped, also those of the store's disk.
   ~TransferThread();
   TransferThread(const TransferThread&) = delete;
   TransferThread& operator=(const TransferThread&) = delete;
@@ -38,7 +38,7 @@ class TransferThread {
              const JobIdentity& identity = {});
   void abandon(const HostPort& server);
   void cancel(const DataKey& key);
-  /// Asks for it. Answered at once while nothing is mapped.
+  /// Asks for the data that are mapped. Answered at once while there are none.
   void look_at_mapped(std::function<void(const MappedElsewhere&)> tell);
 
  private:

@@ -33,18 +33,19 @@
 
 namespace penstock::engine {
 
-/// What subtasks share. Made by a `GraphBuilder`; `T` is what they make: a trivial type, or std::string for bytes.
+/// The part that subtasks share. Made by a `GraphBuilder`; `T` is the type of output: a trivial type, or std::string
+/// for bytes.
 template <class T>
 struct Operation {
   std::uint32_t number = 0;
-  std::uint64_t graph = 0;  ///< That of its `GraphBuilder`; another one refuses it. 0: any.
+  std::uint64_t graph = 0;  ///< Number of its `GraphBuilder`; any other refuses it. 0: any.
 };
 
-/// One subtask of a graph, and what it makes.
+/// One subtask of a graph, with the type of its output.
 template <class T>
 struct Handle {
   std::uint32_t subtask = 0;
-  std::uint64_t graph = 0;  ///< As of an `Operation`; also a `Job` of another graph refuses it.
+  std::uint64_t graph = 0;  ///< As in `Operation`; a `Job` of another graph refuses it, too.
   std::uint16_t output = 0;
 };
 
@@ -54,43 +55,46 @@ Handle<U> output_of(Handle<T> handle, std::uint16_t output) {
   return {handle.subtask, handle.graph, output};
 }
 
-/// As an input: only the order, no datum. What has it begins after the other has succeeded.
+/// As an input: only the order, no datum. A subtask with it begins after the other has succeeded.
 struct Order {};
 template <class T>
 Handle<Order> after(Handle<T> handle) {
   return {handle.subtask, handle.graph, PENSTOCK_ORDER_ONLY};
 }
 
-/// How the subtasks of an operation are run.
+/// Options for running the subtasks of an operation.
 struct OperationOptions {
   std::string name;     ///< For people; empty: the program.
-  std::string payload;  ///< The same for all of them.
+  std::string payload;  ///< The same for all subtasks.
   std::uint32_t milli_slots = 0;  ///< 0: 1000, or `milli_gpu` where that is a part of one.
   std::int64_t memory_bytes = 0;
-  std::int64_t memory_bytes_max = 0;  ///< What used more is repeated with twice as much, up to this; 0: with the same.
+  /// An attempt that used more is repeated with twice as much, up to this; 0: with the same.
+  std::int64_t memory_bytes_max = 0;
   std::uint32_t milli_gpu = 0;  ///< 1000 is a whole GPU.
   std::int64_t gpu_memory_bytes = 0;
   std::int32_t priority = 0;
   std::uint32_t attempts_max = 0;  ///< 0: as the supervisor is configured.
   std::chrono::nanoseconds time_limit{0};
-  bool continue_on_failure = false;  ///< A failed subtask cancels only what depends on it.
-  std::uint16_t outputs = 1;         ///< That each subtask makes; see `output_of`.
+  bool continue_on_failure = false;  ///< A failed subtask cancels only its successors.
+  std::uint16_t outputs = 1;         ///< Outputs of each subtask; see `output_of`.
   // Of a runner:
-  std::vector<std::string> environment;  ///< `NAME=value`, beside what its worker has.
+  std::vector<std::string> environment;  ///< `NAME=value`, beside the environment of its worker.
   std::string working_directory;         ///< Empty: that of its worker.
   // Of all:
-  std::vector<std::pair<std::string, std::int64_t>> resources;  ///< Name and amount of what its worker is to have.
-  std::string required_worker, preferred_worker;                ///< Only there, or there if it is ready; empty: anywhere.
+  /// Name and amount of resources that its worker must have.
+  std::vector<std::pair<std::string, std::int64_t>> resources;
+  /// Required: only there. Preferred: there if it is ready. Empty: anywhere.
+  std::string required_worker, preferred_worker;
   bool not_retryable = false;            ///< Never run a second time once it may have started.
   bool never_overlaps = false;  ///< A worker that is cut off kills its run before another begins; not of native ones.
-  std::chrono::nanoseconds expected{0};  ///< How long one takes; 0: as measured.
+  std::chrono::nanoseconds expected{0};  ///< Duration of one subtask; 0: as measured.
 };
 
-/// What one subtask has for itself.
+/// Options of one subtask.
 struct SubtaskOptions {
   std::string_view payload;
   std::int32_t priority = 0;  ///< Added to that of its operation.
-  std::string_view name;      ///< For people; another one for each. Empty: its number.
+  std::string_view name;      ///< For people; unique. Empty: its number.
 };
 
 class Job;
@@ -116,19 +120,19 @@ class GraphBuilder {
     return {add_template(PENSTOCK_PROCESS, command.front(), {command.begin() + 1, command.end()}, options), number_};
   }
 
-  /// A subtask that makes exactly this.
+  /// A subtask with this value as output.
   template <class T>
   Handle<T> value(const T& data) {
     if (!literal_) literal_ = add_template(PENSTOCK_NATIVE, "literal", {}, {});
     return {add_one(*literal_, bytes_of(data)), number_};
   }
-  /// What an earlier job has made, as an input of this graph's: without a copy, wherever in the cluster it is held.
-  /// That job must keep it (see `want`), and must not be released before this graph is submitted. What is lost since
-  /// fails as `InputLost`, and so does what is empty: use `value` for that. The loan names the job's identity: if its
+  /// The output of an earlier job as an input of this graph, without a copy, wherever in the cluster it is held. The
+  /// lender must keep it (see `want`), and must not be released before this graph is submitted. An output that was lost
+  /// since, or is empty, fails as `InputLost`; for an empty one use `value`. The loan names the job's identity: if its
   /// number belongs to another job by then, `Client::submit` fails as `NotFound`.
   template <class T>
   Handle<T> borrow(const Job& lender, Handle<T> lent);
-  /// A subtask with these inputs, in this order. A mistake is told by `Client::submit`.
+  /// A subtask with these inputs, in this order. `Client::submit` reports a mistake.
   template <class T, class... Inputs>
   Handle<T> add(Operation<T> operation, Handle<Inputs>... inputs) {
     return add_with(operation, {}, inputs...);
@@ -155,7 +159,7 @@ class GraphBuilder {
     for (const Handle<Input>& input : inputs) add_edge(input);
     return {add_one(operation.number, options), number_};
   }
-  /// Keeps this result, instead of those that nobody reads.
+  /// Keeps this result; without any call, the results without a reader are kept.
   template <class T>
   void want(Handle<T> handle) {
     check(handle.graph);
@@ -242,13 +246,13 @@ class GraphBuilder {
     predecessors_.push_back(input.subtask);
     outputs_.push_back(input.output);
   }
-  /// With the edges that were added since the last one.
+  /// Adds a subtask with the edges that were added since the last one.
   std::uint32_t add_one(std::uint32_t operation, std::string_view payload) {
     return add_one(operation, SubtaskOptions{payload, 0, {}});
   }
   std::uint32_t add_one(std::uint32_t operation, const SubtaskOptions& options) {
     const std::uint32_t number = size();
-    // Columns that nobody uses are not there.
+    // Unused columns stay empty.
     if (options.priority != 0) {
       priorities_.resize(templates_.size(), 0);
       priorities_.push_back(options.priority);
@@ -304,7 +308,7 @@ class GraphBuilder {
   std::uint64_t number_ = next_number();
   std::optional<std::uint32_t> literal_;
   std::optional<std::uint32_t> alias_;
-  std::optional<Failure> failure_;  ///< The first; told by `submit`.
+  std::optional<Failure> failure_;  ///< The first mistake; `submit` reports it.
   std::uint32_t given_ = 0;
   std::vector<std::uint32_t> templates_;
   std::vector<std::uint32_t> offsets_{0};
@@ -312,14 +316,14 @@ class GraphBuilder {
   std::vector<std::uint16_t> outputs_;  ///< Of each edge.
   std::vector<std::uint64_t> payload_offsets_{0};
   std::string payloads_;
-  std::vector<std::int32_t> priorities_;     ///< Up to the last that has one.
-  std::vector<std::uint32_t> name_offsets_;  ///< Up to the last that has a name.
+  std::vector<std::int32_t> priorities_;     ///< Up to the last subtask with a priority.
+  std::vector<std::uint32_t> name_offsets_;  ///< Up to the last subtask with a name.
   std::string names_;
   std::vector<std::uint32_t> wanted_;
 };
 
-/// A result, read where it lies: without a copy when the cluster is inside this process, or its worker on this host and
-/// the datum is large. Moved, never copied.
+/// A result, read in place: without a copy when the cluster is inside this process, or its worker on this host and the
+/// datum is large. Moved, never copied.
 class Datum {
  public:
   std::span<const std::byte> bytes() const {
@@ -350,16 +354,16 @@ struct SubtaskFailure {
   std::int32_t exit_code = -1;      ///< -1: none.
   std::int32_t signal = 0;
   std::string name;
-  std::string code;                  ///< `LimitExceeded`: outputs larger than the worker's store, ...; empty: none was told.
+  std::string code;  ///< `LimitExceeded`: outputs larger than the worker's store, ...; empty: unknown.
   std::string message;
   std::string output_tail;
-  std::string detail;                ///< What the runner said for its engine.
+  std::string detail;                ///< From the runner for its engine.
   std::vector<std::string> history;  ///< One line for each attempt.
 };
 
-/// A submitted graph. Its results are kept until it is destroyed or released. One that was attached to, or that was there
-/// under its name already, belongs to whoever has submitted it: only `release` lets its results go. The client must
-/// outlive it.
+/// A submitted graph. Its results are kept until it is destroyed or released. A job that was attached to, or that
+/// existed already under its name, belongs to its submitter: only `release` lets its results go. The client must
+/// outlive the object.
 class Job {
  public:
   Job(Job&& other) noexcept
@@ -384,10 +388,10 @@ class Job {
   /// The identity of this job, which no other job ever has; its number may be given to another job after a restore.
   /// Both halves are 0 under a supervisor before 0.2.0.
   const penstock_identity& identity() const { return identity_; }
-  /// False: it is another's.
+  /// False: another client has made it.
   bool ours() const { return ours_; }
-  /// How it stands when it has ended or the time is over; without one: when it has ended. WrongState, as all that asks
-  /// about it: it was released, detached from or moved from.
+  /// The state when the job has ended or the time is over; without a timeout: when it has ended. WrongState, as for all
+  /// queries of the job, after it was released, detached from or moved from.
   Expected<JobState> wait(std::optional<std::chrono::nanoseconds> timeout = {}) const {
     if (client_ == nullptr) return left();
     const std::int32_t state = penstock_wait(client_, number_, timeout ? timeout->count() : -1);
@@ -395,7 +399,7 @@ class Job {
     return static_cast<JobState>(state);
   }
   Expected<JobState> poll() const { return wait(std::chrono::nanoseconds{0}); }
-  /// The same of one subtask, whatever becomes of the rest.
+  /// The same for one subtask, independent of the rest.
   template <class T>
   Expected<JobState> wait(Handle<T> handle, std::optional<std::chrono::nanoseconds> timeout = {}) const {
     if (const std::optional<Failure> refused = check(handle)) return *refused;
@@ -403,13 +407,13 @@ class Job {
     if (state < 0) return last_failure();
     return static_cast<JobState>(state);
   }
-  /// All 0 once it was released, detached from or moved from.
+  /// All 0 after the job was released, detached from or moved from.
   penstock_counts counts() const {
     penstock_counts counts{};
     if (client_ != nullptr) penstock_job_counts(client_, number_, &counts);
     return counts;
   }
-  /// Waits, and tells how far it is each `every`.
+  /// Waits, and reports the progress each `every`.
   Expected<JobState> watch(std::chrono::nanoseconds every,
                            const std::function<void(const penstock_counts&)>& on_progress) const {
     if (on_progress == nullptr) return Failure{"InvalidArgument", "on_progress", "is empty", "`wait` tells nothing"};
@@ -424,14 +428,14 @@ class Job {
     if (penstock_cancel(client_, number_) < 0) return last_failure();
     return true;
   }
-  /// One subtask, and what depends on it.
+  /// Cancels one subtask and its successors.
   template <class T>
   Expected<bool> cancel(Handle<T> handle) {
     if (const std::optional<Failure> refused = check(handle)) return *refused;
     if (penstock_cancel_subtask(client_, number_, handle.subtask) < 0) return last_failure();
     return true;
   }
-  /// Those of its subtasks that have failed for good so far.
+  /// Subtasks that have failed for good so far.
   Expected<std::vector<SubtaskFailure>> failures() const {
     if (client_ == nullptr) return left();
     std::vector<SubtaskFailure> all;
@@ -446,7 +450,7 @@ class Job {
     return all;
   }
 
-  /// The bytes of one result, as soon as it is there, whatever becomes of the rest of the job.
+  /// The bytes of one result, as soon as it is there, whatever happens to the rest of the job.
   template <class T>
   Expected<Datum> datum(Handle<T> handle) const {
     const Expected<JobState> state = wait(handle);
@@ -454,7 +458,7 @@ class Job {
     if (state.value() != JobState::Succeeded) return why_none(handle.subtask, state.value());
     penstock_data* data = penstock_fetch(client_, number_, &handle.subtask, 1, handle.output);
     if (data == nullptr) return last_failure();
-    // Its end is at hand when nothing is left of it: whoever then destroys it has its results released.
+    // Waits for the end of the job when all subtasks have ended: destroying it after that releases its results.
     if (const penstock_counts now = counts(); now.succeeded + now.failed + now.cancelled >= now.total)
       static_cast<void>(wait());
     return Datum{data};
@@ -477,7 +481,7 @@ class Job {
       return value;
     }
   }
-  /// What its runners have written, or those of one subtask: lines, each with its attempt.
+  /// The lines that runners have written for the job or for one subtask, each with its attempt.
   Expected<std::string> log() const { return log_of(-1); }
   template <class T>
   Expected<std::string> log(Handle<T> handle) const {
@@ -487,7 +491,7 @@ class Job {
   void release() {
     if (client_ != nullptr) penstock_release(std::exchange(client_, nullptr), number_);
   }
-  /// It is followed no longer; it goes on, and its results are kept as of a job that nobody follows.
+  /// Stops following the job; it goes on, and its results are kept as those of a job without followers.
   void detach() {
     if (client_ != nullptr) penstock_detach(std::exchange(client_, nullptr), number_);
   }
@@ -500,7 +504,7 @@ class Job {
   static std::string text_of(const penstock_bytes& bytes) {
     return bytes.size == 0 ? std::string{} : std::string{static_cast<const char*>(bytes.data), bytes.size};
   }
-  /// Why a subtask that has ended without success has no result.
+  /// The failure of asking for the result of a subtask that ended without success.
   Failure why_none(std::uint32_t subtask, JobState state) const {
     const std::string subject = "subtask " + std::to_string(subtask) + " of job-" + std::to_string(number_);
     const Expected<std::vector<SubtaskFailure>> failed = failures();
@@ -512,7 +516,7 @@ class Job {
                                                   : "UserError",
                 one.name.empty() ? subject : one.name, "failed for good: " + one.message,
                 "see the history of its attempts"};
-    // The failure that it was cancelled for is that of its job, which is about to end unless it continues.
+    // The failure that has cancelled it is that of its job, which is about to end unless it continues.
     if (!failed.value().empty()) static_cast<void>(wait());
     if (penstock_job_error(client_, number_) < 0) return last_failure();
     const bool failed_itself = state == JobState::Failed;
@@ -537,12 +541,12 @@ class Job {
   void close() { ours_ ? release() : detach(); }
   Job(penstock_client* client, std::int64_t number, bool ours, std::uint64_t graph)
       : client_(client), number_(number), ours_(ours), graph_(graph) {
-    static_cast<void>(penstock_job_identity(client, number, &identity_));  // Else it has none.
+    static_cast<void>(penstock_job_identity(client, number, &identity_));  // Otherwise it has none.
   }
   penstock_client* client_;
   std::int64_t number_;
   bool ours_;
-  std::uint64_t graph_;  ///< That of its handles; 0: it was submitted elsewhere.
+  std::uint64_t graph_;  ///< Number of the graph of its handles; 0: it was submitted elsewhere.
   penstock_identity identity_{};
 };
 
@@ -574,24 +578,24 @@ struct ClientOptions {
 };
 
 struct JobOptions {
-  std::string name;  ///< Submitting under it again returns the same job.
+  std::string name;  ///< Submitting under the same name again returns the same job.
   std::string owner;
   std::int32_t priority = 0;
-  std::string project;  ///< Whose quota it counts against, where the cluster has a policy.
-  std::string account;  ///< Its use is charged there; empty: to the owner's.
+  std::string project;                   ///< Counts against the quota of this project, where the cluster has a policy.
+  std::string account;                   ///< Charged with its use; empty: the owner's account.
   std::uint32_t weight_thousandths = 0;  ///< 0: the project's.
-  std::uint32_t slots_max = 0;           ///< It holds no more at once; 0: no such limit.
+  std::uint32_t slots_max = 0;           ///< The job holds no more at once; 0: no such limit.
   std::uint32_t gang = 0;                ///< So many slots at once or none.
-  std::string qos;      ///< Level of service there: expedite, normal, standby, or what it defines.
+  std::string qos;  ///< Level of service: expedite, normal, standby, or one that the cluster defines.
   std::string queue;
-  std::vector<std::string> pools;   ///< By preference: the next where the one before has no room.
-  std::vector<std::string> labels;  ///< It runs on workers that have one of these.
-  std::uint64_t grace_ms = 0;       ///< What is preempted of it has so long to save what it has; 0: the cluster's.
+  std::vector<std::string> pools;   ///< By preference: the next one if there is no room in the one before.
+  std::vector<std::string> labels;  ///< Runs on workers with one of these.
+  std::uint64_t grace_ms = 0;       ///< Time to save state after a preemption; 0: the cluster's.
   JobKind kind = JobKind::Training;
-  std::optional<bool> preemptible;  ///< Whether slots may be taken back from it; none: as its kind says.
+  std::optional<bool> preemptible;  ///< Whether slots may be taken back from it; none: its kind decides.
   std::uint32_t user_factor_lowered_thousandths = 0;  ///< 0 leaves it at 1, 1000 makes it 0.
   bool keep_nothing = false;                          ///< Its outputs are not kept for the client.
-  bool wait_for_resources = false;                    ///< Accept what no present worker can hold.
+  bool wait_for_resources = false;                    ///< Accept requests that no present worker can hold.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -648,17 +652,18 @@ class Client {
     if (job < 0) return last_failure();
     return Job{client_.get(), job, submitted.ours != 0, submitted.ours != 0 ? graph.number_ : 0};
   }
-  /// A job by its name or number, whoever has submitted it.
+  /// Follows a job by its name or number, whichever client has submitted it.
   Expected<Job> attach(const std::string& name) {
     const std::int64_t job = penstock_attach(client_.get(), name.c_str());
     if (job < 0) return last_failure();
     return Job{client_.get(), job, false, 0};
   }
-  /// Of a cluster inside this process; of another 0.
+  /// Slots of a cluster inside this process; otherwise 0.
   std::uint32_t slots() const { return penstock_client_slots(client_.get()); }
-  /// Lets calls that wait in other threads fail with Cancelled, and further ones: for whoever is about to destroy it.
+  /// Makes waiting calls in other threads fail with Cancelled, and later calls, too: for use before destroying the
+  /// client.
   void interrupt() { penstock_client_interrupt(client_.get()); }
-  /// For what penstock.h has beyond this; it stays this client's.
+  /// For functions of penstock.h that this class lacks; the client stays the owner.
   penstock_client* native() const { return client_.get(); }
 
  private:

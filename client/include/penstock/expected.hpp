@@ -1,4 +1,4 @@
-// A value of an engine, or why there is none: what client.hpp answers with.
+// The result of a call of client.hpp: a value or a failure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace penstock::engine {
 
-/// Why something was refused or failed.
+/// The reason of a refusal or failure.
 struct Failure {
   std::string code;  ///< `NotFound`, ...
   std::string subject;
@@ -22,20 +22,20 @@ struct Failure {
   }
 };
 
-/// A value, or why there is none.
+/// A value, or the failure instead.
 template <class T>
 class [[nodiscard]] Expected {
  public:
   Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}            // NOLINT: implicit by design
   Expected(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: implicit by design
   explicit operator bool() const { return state_.index() == 0; }
-  /// REQUIRES: it has one.
+  /// REQUIRES: it has a value.
   T& value() & { return std::get<0>(state_); }
   T&& value() && { return std::get<0>(std::move(state_)); }
   const T& value() const& { return std::get<0>(state_); }
   T* operator->() { return &value(); }
   T& operator*() & { return value(); }
-  /// REQUIRES: it has none.
+  /// REQUIRES: it has a failure.
   const Failure& failure() const { return std::get<1>(state_); }
 
  private:

@@ -38,15 +38,15 @@ typedef struct penstock_view {
 
 typedef struct penstock_call penstock_call;
 
-/* One call of an operator. Everything is valid until the operator returns, and read only but for the outputs. */
+/* One call of an operator. Everything is valid until the operator returns, and read only except for the outputs. */
 struct penstock_call {
   uint32_t abi;
-  uint32_t slot;                  /* Which runner of the band this is, from 0. */
-  uint32_t milli_slots;           /* What the subtask holds; 1000 is one slot. */
-  uint32_t attempt;               /* The low 32 bits of attempt_number: from 1 in each life of the supervisor, and
-                                     so used again after a restart. Fence by attempt_number. */
+  uint32_t slot;                  /* The runner of the band that makes this call, from 0. */
+  uint32_t milli_slots;           /* The slots of the subtask; 1000 is one slot. */
+  uint32_t attempt;               /* The low 32 bits of attempt_number: from 1 in each incarnation of the supervisor,
+                                     and so used again after a restart. Fence by attempt_number. */
   const char* device;             /* UUID of the GPU of the band, or "". */
-  uint64_t memory_bytes;          /* What the subtask may use; 0: not limited. */
+  uint64_t memory_bytes;          /* Memory that the subtask may use; 0: not limited. */
   penstock_view template_payload; /* The same for all subtasks of a template. */
   penstock_view payload;          /* The subtask's own. */
   const penstock_view* inputs;    /* The data inputs in their order in the graph; an empty output is {NULL, 0}. */
@@ -54,31 +54,31 @@ struct penstock_call {
   /* Memory for output number `index`, to be filled before returning; NULL if there is none or `index` is too large.
    * Asking again for the same output gives new memory. An output that is never asked for is empty. */
   void* (*output)(penstock_call* call, uint32_t index, uint64_t bytes);
-  /* Not 0 once the subtask is cancelled or out of time: return soon, with any result. Who is out of time and does not is
-   * ended with the worker's process, which begins again and runs what else it held anew. */
+  /* Not 0 once the subtask is cancelled or out of time: return soon, with any result. An operator that is out of
+   * time and does not return is ended with the worker's process, which starts again and repeats its other runs. */
   int (*cancelled)(penstock_call* call);
-  /* Records why the subtask fails; returns 1, to be returned. */
+  /* Records the reason of a failure of the subtask; returns 1, to be returned. */
   int (*fail)(penstock_call* call, const char* message);
 
-  /* Since ABI 2: data in the memory of the band's GPU (`device`). Each of these returns 0 or NULL, and has recorded why, if
-   * the band has no GPU, its driver does not answer, or there is no room. Addresses are of the device's primary context,
-   * which whoever uses them makes current. */
+  /* Since ABI 2: data in the memory of the band's GPU (`device`). Each of these returns 0 or NULL and records the
+   * reason if the band has no GPU, its driver does not answer, or there is no room. Addresses belong to the device's
+   * primary context, which the operator makes current. */
 
-  /* Where input number `index` is on the device, brought there if it is not; read only. */
+  /* The address of input number `index` on the device, brought there if necessary; read only. */
   uint64_t (*device_input)(penstock_call* call, uint64_t index);
-  /* Its bytes on the host, brought there if they are not; only with PENSTOCK_ON_DEVICES can that be. */
+  /* The bytes of the input on the host, brought there if necessary; only with PENSTOCK_ON_DEVICES can that be. */
   const void* (*host_input)(penstock_call* call, uint64_t index);
-  /* Memory of the device for output number `index`, to be filled before returning, all work of streams included. It stays
-   * there for those who run beside it, and is brought to whoever reads it elsewhere. */
+  /* Memory of the device for output number `index`, to be filled before returning, all work of streams included. The
+   * output stays there for readers on the same device, and is copied to readers elsewhere. */
   uint64_t (*device_output)(penstock_call* call, uint32_t index, uint64_t bytes);
 
   /* Since ABI 3. */
 
-  /* Of a subtask it only grows, and is never used again, also over restarts of the supervisor: a fencing token, equal
-   * to PENSTOCK_ATTEMPT of a command. */
+  /* Number of the attempt: it only grows for a subtask, and is never used again, also over restarts of the
+   * supervisor: a fencing token, equal to PENSTOCK_ATTEMPT of a command. */
   uint64_t attempt_number;
-  /* A text that names this attempt among those of all jobs of all clusters, and that nobody can guess before; equal to
-   * PENSTOCK_ATTEMPT_ID of a command. From any thread of the operator. */
+  /* A text that names this attempt among those of all jobs of all clusters, and that cannot be guessed before; equal
+   * to PENSTOCK_ATTEMPT_ID of a command. Callable from any thread of the operator. */
   const char* (*attempt_id)(penstock_call* call);
 };
 
@@ -96,12 +96,13 @@ typedef struct penstock_operator_table {
   const penstock_operator* operators;
 } penstock_operator_table;
 
-/* To be defined by the library. */
+/* Defined by the library. */
 const penstock_operator_table* penstock_operators(void);
 
-/* Inputs that are only on the device stay there: they have `bytes` and no `data`. Without it all are brought first. */
+/* Inputs that are only on the device stay there: they have `bytes` and no `data`. Without it all are first brought
+ * to the host. */
 #define PENSTOCK_ON_DEVICES 1u
-/* May be defined by the library, for all of its operators: what it wants. */
+/* May be defined by the library; the wishes apply to all of its operators. */
 uint32_t penstock_operator_wishes(void);
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@ std::string OutputHead::take() {
 void OutputTail::add(std::string_view bytes) {
   if (bytes.size() > bytes_max_) bytes.remove_prefix(bytes.size() - bytes_max_);
   kept_.append(bytes);
-  // Not at every call: that would move the tail for each line.
+  // Not at every call, which would move the tail for each line.
   if (kept_.size() > bytes_max_ * 2) kept_.erase(0, kept_.size() - bytes_max_);
 }
 

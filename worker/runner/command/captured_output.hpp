@@ -1,4 +1,4 @@
-// What a command has written, within a limit.
+// The output that a command has written, within a limit.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace penstock::worker {
 
-/// Keeps the beginning of a stream. What is beyond the limit is counted and dropped.
+/// Keeps the beginning of a stream. Bytes beyond the limit are counted and dropped.
 class OutputHead {
  public:
   explicit OutputHead(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
   void add(std::string_view bytes);
   std::uint64_t dropped_bytes() const { return dropped_; }
-  /// What was kept; if more was dropped, a last line says how much. Beyond the limit by that line only.
+  /// The kept bytes; if bytes were dropped, a last line says how many. Only that line exceeds the limit.
   std::string take();
   const std::string& kept() const { return kept_; }
 

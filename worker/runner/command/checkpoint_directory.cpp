@@ -21,7 +21,7 @@ void remove_checkpoint_directory(const std::string& directory) {
   if (directory.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(directory, ignored);
-  // The job's goes with the last of its subtasks.
+  // The last subtask of a job removes the job's directory.
   std::filesystem::remove(std::filesystem::path{directory}.parent_path(), ignored);
 }
 

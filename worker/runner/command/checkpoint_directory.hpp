@@ -1,4 +1,4 @@
-// Where a preempted program saves what it has, for its next attempt.
+// The directory in which a preempted program saves its state for its next attempt.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace penstock::worker {
 
-/// The directory of a subtask below the one that all workers share; made if it is not there. Empty if there is no
-/// shared one, the template has no key, or it cannot be made: then the program starts from the beginning.
+/// Makes the directory of a subtask below the shared one if necessary. Empty if there is no shared directory, the
+/// template has no key, or it cannot be made: then the program starts from the beginning.
 std::string open_checkpoint_directory(const std::string& shared, const Template& program, SubtaskId id);
-/// The subtask has succeeded.
+/// Called when the subtask has succeeded.
 void remove_checkpoint_directory(const std::string& directory);
 
 }  // namespace penstock::worker

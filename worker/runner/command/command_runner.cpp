@@ -31,14 +31,14 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64 << 10;  ///< The capacity of a pipe.
 constexpr Duration kLookAgain = std::chrono::milliseconds{10};
-// Names in the environment of programs that tell whose they are.
+// Names in the environment of programs that tell which run they belong to.
 constexpr const char* kMark = "PENSTOCK_RUNNER=";
 constexpr const char* kSubtask = "PENSTOCK_SUBTASK=";
 constexpr const char* kAttempt = "PENSTOCK_ATTEMPT=";
-constexpr int kReadsInARow = 4;            ///< Then others have their turn.
-constexpr std::size_t kProgramsMax = 256;  ///< Remembered places of programs; at the limit all are forgotten.
+constexpr int kReadsInARow = 4;            ///< Then the loop serves other descriptors.
+constexpr std::size_t kProgramsMax = 256;  ///< Remembered paths of programs; at the limit all are forgotten.
 
-// Moves itself into a memory group and becomes the program: it is limited from its first instruction.
+// Moves itself into a memory group and then becomes the program, which is limited from its first instruction.
 constexpr const char* kEnterGroup = "echo 0 >\"$0\" || exit 125; exec \"$@\"";
 
 /// Everything that one run holds.
@@ -50,13 +50,13 @@ struct Running {
         tail(config.tail_bytes) {}
 
   CommandRun run;
-  bool told = false;  ///< Nobody waits for its end any more.
+  bool told = false;  ///< Its end is reported, or nobody waits for it.
   Instant started{};
-  std::string directory;  ///< Its own, to be removed.
-  std::string checkpoint;  ///< What a later attempt goes on from; empty: nothing.
+  std::string directory;   ///< Its own working directory, to be removed.
+  std::string checkpoint;  ///< Saved state for a later attempt to continue from; empty: none.
   bool asked_to_stop = false;
   std::optional<MemoryGroup> memory;
-  std::optional<DeviceClaim> device;  ///< From when it is about to start until it has ended.
+  std::optional<DeviceClaim> device;  ///< Held from just before the start until the end.
   OutputHead head;
   OutputTail tail;
   std::optional<Process> process;
@@ -65,16 +65,16 @@ struct Running {
   InputFeed input;
   Descriptor output;
   Descriptor error;
-  // Before their descriptors, they end.
+  // Watches are destroyed before their descriptors.
   std::optional<DescriptorWatch> input_watch;
   std::optional<DescriptorWatch> output_watch;
   std::optional<DescriptorWatch> error_watch;
   std::optional<DescriptorWatch> end_watch;
 };
 
-/// 0 if it has ended.
+/// Resident memory of a process; 0 if it has ended.
 std::int64_t resident_bytes(int process) {
-  // Pages in all, then pages in memory.
+  // The file lists all pages, then the pages in memory.
   const std::string pages = read_small_file("/proc/" + std::to_string(process) + "/statm");
   const std::size_t at = pages.find(' ');
   std::int64_t resident = 0;
@@ -120,7 +120,7 @@ std::unique_ptr<FailureDetail> judge(const Running& running, const ProcessEnd& e
   return detail;
 }
 
-/// Where nobody has asked for it to be cut, a part of its output would be taken for all.
+/// A part of the output would be taken for all of it, unless the template asks for a cut.
 std::unique_ptr<FailureDetail> judge_output(const Running& running, std::int64_t bytes_max) {
   const std::uint64_t dropped = running.head.dropped_bytes();
   const Template& program = running.run.program;
@@ -129,8 +129,8 @@ std::unique_ptr<FailureDetail> judge_output(const Running& running, std::int64_t
                            "wrote " + std::to_string(running.head.kept().size() + dropped) +
                                " bytes to standard output, and worker.command_output_max is " +
                                std::to_string(bytes_max) +
-                               ": write what is large to a file, or say `output_limit`, at which output is cut");
-  detail->code = ErrorCode::InvalidArgument;  // It would do so again.
+                               ": write large results to a file, or set `output_limit`, at which the output is cut");
+  detail->code = ErrorCode::InvalidArgument;  // Another attempt would write as much.
   return detail;
 }
 
@@ -187,17 +187,17 @@ struct CommandRunner::State {
   GroupGuard guard;
   bool memory_groups_tried = false;
   std::unique_ptr<MemoryGroups> memory_groups;
-  std::map<std::string, std::string> programs;  ///< Where they were found.
+  std::map<std::string, std::string> programs;  ///< Paths where programs were found.
   std::uint64_t orphans = 0;
-  Runs waiting;  ///< By turn: their programs start when data have left the device for them.
+  Runs waiting;  ///< By order of arrival: a program starts when data have left the device for it.
   std::uint64_t turns = 0;
   LoopTimer measure_timer;
-  LoopTimer daemon_timer;  ///< For another look at what an attempt has left.
+  LoopTimer daemon_timer;  ///< To look again for processes that an attempt has left behind.
   std::optional<Daemons> daemons;
-  std::int64_t measured = 0;  ///< What was told last.
+  std::int64_t measured = 0;  ///< Last reported value.
   std::array<char, kReadBytes> scratch;
   Runs runs;
-  /// For what is posted to the loop, which outlives us.
+  /// For functions posted to the loop, which outlives this object.
   std::shared_ptr<State*> self = std::make_shared<State*>(this);
   SpillThread device_thread;  // Last: its work uses the above until it has ended.
 };
@@ -217,7 +217,7 @@ CommandRunner::~CommandRunner() {
   end();
   for (auto& [ticket, running] : state_->runs) {
     ProcessEnd end;
-    // Killed processes end unless the kernel holds them; then nobody can do more.
+    // A killed process ends unless the kernel is stuck in it; then nothing more can be done.
     for (int tries = 0; !running->process->try_reap(end) && tries < 5; ++tries)
       running->process->wait_for_end(std::chrono::seconds{1});
     state_->release(*running);
@@ -242,7 +242,7 @@ void CommandRunner::start(CommandRun run) {
     state_->begin(std::move(owned));
 }
 
-// What is not in the host's memory is on a device.
+// An input that is not in the host's memory is on a device.
 std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& run) const {
   std::vector<DataKey> elsewhere;
   if (!run.program.standard_input.empty()) return elsewhere;
@@ -251,13 +251,13 @@ std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& ru
   return elsewhere;
 }
 
-// Data of a whole device take seconds to leave it, and the loop carries the heartbeats of the worker.
+// Moving the data of a whole device takes seconds, and the loop carries the heartbeats of the worker.
 void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs) {
   const std::uint64_t turn = turns++;
   waiting[turn] = std::move(owned);
   DeviceTier* const tier = waiting[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
   device_thread.add(SpillThread::Turn::Waited, [this, tier, turn, inputs = std::move(inputs)] {
-    for (const DataKey& key : inputs) store.find(key);  // From now on it is on the host as well.
+    for (const DataKey& key : inputs) store.find(key);  // Copies the datum to the host.
     if (tier != nullptr) tier->make_free();
     loop.post([turn, weak = std::weak_ptr<State*>{self}] {
       const std::shared_ptr<State*> state = weak.lock();
@@ -294,7 +294,7 @@ void CommandRunner::stop(std::uint64_t ticket, bool kill) {
   const Process& process = *found->second->process;
   found->second->asked_to_stop = true;
   process.signal_group(kill ? SIGKILL : SIGTERM);
-  if (!kill) process.signal_group(SIGCONT);  // One that is stopped hears nothing.
+  if (!kill) process.signal_group(SIGCONT);  // A stopped process receives no signal before SIGCONT.
 }
 
 void CommandRunner::kill_all() {
@@ -303,14 +303,14 @@ void CommandRunner::kill_all() {
   for (auto& [ticket, running] : state_->runs) {
     running->process->signal_group(SIGKILL);
     running->told = true;
-    // Out of the way of new tickets; they are as rare as lives.
+    // Moved to a ticket that no new run uses; such runs are as rare as incarnations.
     running->run.ticket = ~state_->orphans++;
     killed[running->run.ticket] = std::move(running);
   }
   state_->runs = std::move(killed);
 }
 
-// False if an input is not there; that has been told.
+// False if an input is missing, after the failure was reported.
 bool CommandRunner::State::gather_input(Running& running) {
   const CommandRun& run = running.run;
   if (!run.program.standard_input.empty()) {
@@ -368,7 +368,7 @@ Result<void> CommandRunner::State::launch(Running& running) {
   limit_memory(running, start);
   Result<Process> process = Process::start(start);
   if (!process) {
-    programs.clear();  // It may have been found where it no longer is.
+    programs.clear();  // The program may have moved since it was found.
     return std::move(process).error();
   }
   running.process = std::move(process).value();
@@ -424,7 +424,7 @@ void CommandRunner::State::limit_memory(Running& running, ProcessStart& start) {
   memory_groups_tried = true;
   if (memory_groups == nullptr) return;
   Result<MemoryGroup> group = memory_groups->make(limit);
-  if (!group) return;  // Without a limit is better than not at all; the quota still counts it.
+  if (!group) return;  // The program runs without a limit; the quota still counts it.
   running.memory = std::move(group).value();
   std::vector<std::string> arguments{"-c", kEnterGroup, running.memory->entrance(), start.program};
   for (std::string& argument : start.arguments) arguments.push_back(std::move(argument));
@@ -457,7 +457,7 @@ void CommandRunner::State::feed(Running& running) {
   running.input_watch->when_writable([this, &running] { feed(running); });
 }
 
-/// False when there will be no more.
+/// False at the end of the stream.
 template <class Sink>
 bool CommandRunner::State::read_some(Descriptor& from, int reads, Sink& sink) {
   for (int done = 0; done < reads; ++done) {
@@ -485,14 +485,15 @@ void CommandRunner::State::read_error(Running& running) {
 }
 
 void CommandRunner::State::ended(Running& running) {
-  // While it is not reaped its number cannot become another group's.
+  // The group's number is not used again until the process is reaped.
   running.process->signal_group(SIGKILL);
   ProcessEnd end;
   if (!running.process->try_reap(end)) {
     running.end_watch->when_readable([this, &running] { ended(running); });
     return;
   }
-  // What it wrote just before. Whoever has left its group and writes still is not waited for: a pipe holds this much.
+  // Reads the output written just before the end. The pipe holds at most this much, so a process outside the group that
+  // still writes is not waited for.
   read_some(running.output, 1024, running.head);
   read_some(running.error, 1024, running.tail);
   const auto found = runs.find(running.run.ticket);
@@ -510,7 +511,7 @@ void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_
   if (failure == nullptr) failure = judge_output(running, config.output_bytes_max);
   running.peak_bytes = peak_of(running, process_end);
   release(running);
-  // Whoever was asked to stop has perhaps saved what it has, and says so by a good end.
+  // A run that was asked to stop may have saved its state; a successful exit then says so, and the state is kept.
   if (failure == nullptr && !running.asked_to_stop) remove_checkpoint_directory(running.checkpoint);
   if (running.told) return;
   if (failure != nullptr) {
@@ -544,7 +545,7 @@ void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail>
   on_end(std::move(end));
 }
 
-/// Everything outside this process that the run holds goes back.
+/// Gives back all that the run holds outside this process.
 void CommandRunner::State::release(Running& running) {
   if (running.process) guard.leave(running.guard_line);
   if (running.memory) memory_groups->remove(*running.memory);
@@ -558,8 +559,8 @@ void CommandRunner::State::release(Running& running) {
 
 void CommandRunner::State::end_daemons(std::vector<std::string> marks) {
   if (!daemons->end(marks)) return;
-  // What those have started comes to us when they are gone. A younger attempt's marks may take the place of these: an
-  // attempt that forks faster than it is killed needs a memory group.
+  // The children of those come to us when they have ended. The marks of a younger attempt may replace these: an attempt
+  // that forks faster than it is killed needs a memory group.
   daemon_timer.arm(monotonic_now() + kLookAgain, [this, again = std::move(marks)] { end_daemons(again); });
 }
 

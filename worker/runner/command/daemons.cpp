@@ -13,10 +13,10 @@
 namespace penstock::worker {
 namespace {
 
-/// Some have no environment for all their lives: they are not looked at for ever.
+/// The number of looks is limited: some processes never have an environment.
 constexpr int kLooksMax = 500;
 
-/// All that a worker starts has this in its environment.
+/// All processes that a worker starts have this in their environment.
 constexpr const char* kBand = "PENSTOCK_BAND=";
 
 std::string_view next_word(std::string_view& text) {
@@ -34,7 +34,7 @@ int number_of(std::string_view word) {
 
 std::string file_of(int process, const char* name) { return "/proc/" + std::to_string(process) + "/" + name; }
 
-// Orphans come to the main thread, and programs are started on it.
+// Orphans become children of the main thread, and programs are started on it.
 std::vector<int> children() {
   const std::string self = std::to_string(::getpid());
   const std::string text = read_small_file("/proc/self/task/" + self + "/children");
@@ -57,7 +57,7 @@ bool has_entry(std::string_view environment, std::string_view entry) {
 
 GroupAndSession parse_stat(std::string_view line) {
   GroupAndSession found;
-  // The name in parentheses may hold anything, parentheses as well.
+  // The name in parentheses may contain anything, also parentheses.
   const std::size_t name_end = line.rfind(')');
   if (name_end == std::string_view::npos) return found;
   line.remove_prefix(name_end + 1);
@@ -69,7 +69,7 @@ GroupAndSession parse_stat(std::string_view line) {
 }
 
 void end_children_of_former_life() {
-  // Children of one that ends come to us, and are looked at in the next round.
+  // Children of an orphan that ends become ours, and are looked at in the next round.
   for (bool again = true; again;) {
     again = false;
     for (const int child : children()) {
@@ -92,7 +92,7 @@ Daemons::Daemons() : session_(::getsid(0)) { ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 
 bool Daemons::is_program(int child) const {
   const GroupAndSession about = parse_stat(read_small_file(file_of(child, "stat")));
-  // As `Process::start` makes them: leader of a group of its own in our session. An orphan is either in the group of
+  // `Process::start` makes a program the leader of its own group in our session. An orphan is either in the group of
   // its program or in another session.
   return about.group == child && about.session == session_;
 }
@@ -107,12 +107,12 @@ bool Daemons::end(const std::vector<std::string>& marks) {
       continue;
     }
     if (::waitpid(child, nullptr, WNOHANG) == child) {
-      again = true;  // Its children have come to us since the list was read.
+      again = true;  // Its children became ours after the list was read.
       continue;
     }
     const std::string environment = read_small_file(file_of(child, "environ"));
     if (environment.empty()) {
-      // It is about to become another program, or is on its way out with children that are ours only then.
+      // The process is about to become another program, or is exiting and its children become ours only afterwards.
       const auto before = unread_.find(child);
       const int looks = before == unread_.end() ? 1 : before->second + 1;
       unread.emplace(child, looks);

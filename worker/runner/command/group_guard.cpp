@@ -21,15 +21,15 @@ constexpr std::size_t kLineBytes = 16;
 constexpr std::size_t kNoLine = ~std::size_t{0};
 constexpr Duration kDaemonsEndMax = std::chrono::seconds{2};
 
-// Standard input is the pipe that breaks, or says a line; standard output is the table. `cat` sees the lines of the
-// living groups and the blanks of the others. A group that is gone costs one failing `kill`.
+// Standard input is the pipe that breaks, or sends a line; standard output is the table. `cat` reads the lines of
+// living groups and the blanks of the others. A dead group costs one failing `kill`.
 constexpr const char* kScript =
     "exec 3<&1 >/dev/null 2>&1; read -r _; "
     "for group in $(cat <&3); do kill -s KILL -- \"-$group\"; done; "
     "for look in 1 2 3 4 5; do found=; "
     "for place in $(grep -lz \"^PENSTOCK_RUNNER=$0\\$\" /proc/[0-9]*/environ); do place=${place#/proc/}; found=1; "
     "kill -s KILL \"${place%/environ}\"; done; "
-    "[ \"$found\" ] || break; done";  // One that was about to start another has started it by now.
+    "[ \"$found\" ] || break; done";  // A process that was about to start another one has started it by now.
 
 }  // namespace
 
@@ -49,12 +49,12 @@ GroupGuard::~GroupGuard() {
 void GroupGuard::end_daemons() {
   if (ending_.has_value()) return;
   ending_ = monotonic_now();
-  tried_ = true;  // None is started any more.
+  tried_ = true;  // No further guard is started.
   free_.clear();
   if (!process_) return;
-  // There are no groups to guard, whatever the table says.
+  // No group is left to guard, whatever the table contains.
   std::memset(table_, ' ', kLines * kLineBytes);
-  // A line, as the pipe of a process that has forked does not break.
+  // A line, because the pipe of a process that has forked does not break.
   if (::write(alive_.get(), "\n", 1) != 1) process_->signal_group(SIGKILL);
 }
 

@@ -32,7 +32,7 @@ bool InputFeed::write_some() {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return true;
     if (size < 0) {
-      parts_.clear();  // A program need not read what it is given.
+      parts_.clear();  // A program need not read its input.
       break;
     }
     written_ += static_cast<std::size_t>(size);

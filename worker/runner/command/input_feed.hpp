@@ -1,4 +1,4 @@
-// What a command reads from its standard input.
+// The standard input of a command.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace penstock::worker {
 
-/// Texts and data, written one after the other into a pipe as its reader takes them; nothing is copied.
+/// Texts and data, written one after the other into a pipe at the speed of its reader; nothing is copied.
 class InputFeed {
  public:
   void add(std::string text);
   void add(BlobPtr blob);
-  /// Everything is written, or nobody reads.
+  /// All is written, or the reader has closed the pipe.
   bool finished() const { return parts_.empty(); }
 
   /// Makes the pipe; returns the reader's end. Error: ResourceExhausted.
   Result<Descriptor> open();
-  /// Writes what the pipe takes now. False when it is finished, and then the reader waits for `close`.
+  /// Writes as much as the pipe takes now. False when all is written; then the caller calls `close`.
   bool write_some();
   void close() { pipe_.close(); }
   /// The writer's end.

@@ -24,7 +24,7 @@ bool delegated(const CgroupDirectory& group) {
   return read_small_file(group.path + "/cgroup.subtree_control").find("memory") != std::string::npos;
 }
 
-/// Version 2: makes limited groups possible below `parent`. False leaves all as it was.
+/// Version 2: allows limited groups below `parent`. After a failure nothing has changed.
 bool delegate(const CgroupDirectory& parent) {
   if (delegated(parent)) return true;
   if (read_small_file(parent.path + "/cgroup.controllers").find("memory") == std::string::npos) return false;
@@ -87,7 +87,7 @@ Result<MemoryGroup> MemoryGroups::make(Bytes limit) {
   bool limited = make_directory(path);
   if (parent_.version == 2) {
     limited = limited && write_small_file(path + "/memory.max", bytes);
-    // Not every kernel has these: without swap, and all of its processes end together.
+    // No swap, and all processes of the group end together; not every kernel has these files.
     write_small_file(path + "/memory.swap.max", "0");
     write_small_file(path + "/memory.oom.group", "1");
   } else {
@@ -102,7 +102,7 @@ Result<MemoryGroup> MemoryGroups::make(Bytes limit) {
 }
 
 void MemoryGroups::remove(const MemoryGroup& group) {
-  // Daemons cannot leave it.
+  // Daemons cannot leave the group.
   const std::string members = read_small_file(group.entrance());
   std::string_view rest = members;
   while (!rest.empty()) {
@@ -116,7 +116,7 @@ void MemoryGroups::remove(const MemoryGroup& group) {
   sweep();
 }
 
-// A killed process leaves its group a moment after it has been reaped by its parent.
+// A killed process leaves its group a moment after its parent has reaped it.
 void MemoryGroups::sweep() {
   std::erase_if(leaving_, [](const std::string& path) { return ::rmdir(path.c_str()) == 0 || errno != EBUSY; });
 }

@@ -12,8 +12,8 @@
 
 namespace penstock::worker {
 
-/// The group of one run: all its processes together may use so much. Address-space limits (RLIMIT_AS) are no
-/// substitute: they count what is mapped, not what is used, and each process for itself.
+/// The group of one run, with a limit for all its processes together. Address-space limits (RLIMIT_AS) are no
+/// substitute: they count mapped memory, not used memory, and each process separately.
 class MemoryGroup {
  public:
   MemoryGroup(std::string directory, int version) : directory_(std::move(directory)), version_(version) {}
@@ -21,10 +21,10 @@ class MemoryGroup {
   /// A process that writes "0" to this file moves itself into the group.
   std::string entrance() const { return directory_ + "/cgroup.procs"; }
   const std::string& directory() const { return directory_; }
-  /// The kernel has ended a process of it for want of memory.
+  /// The kernel has ended a process of the group for lack of memory.
   bool exceeded() const;
   std::int64_t peak_bytes() const;
-  /// Of all its processes, now.
+  /// Memory of all its processes, now.
   std::int64_t current_bytes() const;
 
  private:
@@ -32,12 +32,12 @@ class MemoryGroup {
   int version_;
 };
 
-/// Makes and removes them below the worker's own group. For one thread.
+/// Makes and removes groups below the worker's own group. For one thread.
 class MemoryGroups {
  public:
-  /// Null, after one log line, where control groups are not ours to write: limits are then not enforced. In version 2 a
-  /// group with processes may not have limited groups below, so the worker moves into a group `worker` of its own; that
-  /// is done only if the worker has its group to itself, as under systemd with `Delegate=yes`.
+  /// Null, after one log line, where control groups are not writable: limits are then not enforced. In version 2 a
+  /// group with processes may not have limited groups below, so the worker moves into a group `worker` of its own; it
+  /// does so only if it has its group to itself, as under systemd with `Delegate=yes`.
   static std::unique_ptr<MemoryGroups> open();
   ~MemoryGroups();
   MemoryGroups(const MemoryGroups&) = delete;
@@ -53,9 +53,9 @@ class MemoryGroups {
   void sweep();
 
   const CgroupDirectory parent_;
-  const std::string prefix_;  ///< Of the groups' names; no other runner on the host has it.
+  const std::string prefix_;  ///< Of the groups' names; unique among the runners of the host.
   std::uint64_t made_ = 0;
-  std::vector<std::string> leaving_;  ///< Still held by processes that are about to go.
+  std::vector<std::string> leaving_;  ///< Groups with processes that are still ending.
 };
 
 }  // namespace penstock::worker

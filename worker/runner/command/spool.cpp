@@ -24,13 +24,13 @@ namespace {
 constexpr std::size_t kFreshMax = 64;
 constexpr mode_t kMode = 0700;
 constexpr const char* kRootPrefix = "penstock-spool-";
-constexpr long kLengthAt = 16;  ///< Of an entry's length in what getdents64 gives.
+constexpr long kLengthAt = 16;  ///< Offset of an entry's length in the result of getdents64.
 
 Descriptor open_directory(const std::string& path) {
   return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
 }
 
-/// Nothing is in it and its mode is what it was.
+/// True if it is empty and its mode is unchanged.
 bool is_fresh(const std::string& directory) {
   const Descriptor opened = open_directory(directory);
   struct stat status {};
@@ -86,7 +86,7 @@ struct Spool::Sweeper {
       const std::string directory = std::move(waiting.front());
       waiting.pop_front();
       lock.unlock();
-      std::error_code ignored;  // What cannot be removed stays, and the spool with it.
+      std::error_code ignored;  // A directory that cannot be removed stays, and so does the spool.
       std::filesystem::remove_all(directory, ignored);
       lock.lock();
     }
@@ -114,7 +114,7 @@ Result<void> Spool::make_place() {
   if (error)
     return Error{ErrorCode::InvalidArgument, place_, "cannot be made: " + error.message(),
                  "name another spool directory"};
-  // A working directory must not change its meaning when somebody changes ours.
+  // A working directory must not change its meaning when this process changes its own.
   if (std::filesystem::path absolute = std::filesystem::absolute(place_, error); !error) place_ = absolute.string();
   return {};
 }
@@ -131,7 +131,7 @@ Result<void> Spool::make_root() {
   return {};
 }
 
-// False if somebody took what was not locked yet for an orphan, and removes it.
+// False if another process took the directory for an orphan before it was locked, and removes it.
 bool Spool::lock_root() {
   root_lock_ = open_directory(root_);
   struct stat status {};
@@ -165,7 +165,7 @@ Result<std::string> Spool::make() {
   std::string directory = root_ + "/run-" + std::to_string(made_++);
   if (::mkdir(directory.c_str(), kMode) == 0) return directory;
   const int number = errno;
-  if (number == ENOENT) root_.clear();  // Somebody has removed the root; the next one makes it again.
+  if (number == ENOENT) root_.clear();  // Another process has removed the root; the next call makes it again.
   return no_directory(root_.empty() ? place_ : root_, number);
 }
 

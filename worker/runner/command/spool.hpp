@@ -10,13 +10,14 @@
 
 namespace penstock::worker {
 
-/// Gives a directory to each attempt that wants one, and takes it back with all that is in it. One that is still as it
-/// was made, the usual case, is for the next attempt: to make and remove a directory for each run costs a fifth of the
-/// runs that a host can start. Another is removed by a thread that starts with the first of them. For one thread.
+/// Gives a directory to each attempt that wants one, and takes it back with all that is in it. A directory that is
+/// still as it was made, the usual case, is given to the next attempt: making and removing a directory for each run
+/// costs a fifth of the runs that a host can start. A thread, started with the first of them, removes the others. For
+/// one thread.
 class Spool {
  public:
-  /// `place` is made if it does not exist; empty is where temporary files are. What spools of lives that ended without
-  /// leave (a worker that was killed) have left there is removed when the first directory is taken.
+  /// `place` is made if it does not exist; empty: the directory for temporary files. Leftovers of spools of killed
+  /// workers are removed there when the first directory is taken.
   explicit Spool(std::string place);
   /// Waits until all is removed.
   ~Spool();
@@ -25,7 +26,7 @@ class Spool {
 
   /// Error: StorageFull, or InvalidArgument for a place that cannot be used.
   Result<std::string> take();
-  /// REQUIRES: from `take`, and what ran in it has ended.
+  /// REQUIRES: it is from `take`, and its program has ended.
   void give_back(std::string directory);
 
  private:
@@ -38,10 +39,10 @@ class Spool {
   Result<std::string> make();
 
   std::string place_;
-  std::string root_;      ///< Ours in `place_`, and gone with us; empty before the first use.
-  Descriptor root_lock_;  ///< Locked as long as we live, so that others can tell.
+  std::string root_;      ///< Our directory in `place_`, removed at our end; empty before the first use.
+  Descriptor root_lock_;  ///< Locked as long as this spool lives, so that other spools know it is in use.
   std::uint64_t made_ = 0;
-  std::vector<std::string> fresh_;  ///< Empty and of nobody.
+  std::vector<std::string> fresh_;  ///< Empty directories for further attempts.
   std::unique_ptr<Sweeper> sweeper_;
 };
 

@@ -10,8 +10,8 @@
 namespace penstock::worker {
 namespace {
 
-// Payload of `noop` and `burn`: two little-endian 64-bit numbers, nanoseconds to compute and bytes to make. What is
-// left out is 0. The subtask's payload goes before the template's.
+// Payload of `noop` and `burn`: two little-endian 64-bit numbers, nanoseconds to compute and bytes to make. A missing
+// number is 0. The subtask's payload goes before the template's.
 struct Work {
   std::uint64_t burn_ns = 0;
   std::uint64_t output_bytes = 0;
@@ -36,16 +36,16 @@ int make_output(penstock_call* call, std::uint64_t bytes) {
 
 int noop(penstock_call* call) { return make_output(call, work_of(call).output_bytes); }
 
-// Computes until the time has passed; looks now and then whether it is still wanted. Making the output is part of the
-// work, and counts as such.
+// Computes until the time has passed; checks now and then whether the subtask is still wanted. Making the output is
+// part of the work, and counts as such.
 int burn(penstock_call* call) {
   const Instant begin = monotonic_now();
   const Work work = work_of(call);
   if (const int failed = make_output(call, work.output_bytes); failed != 0) return failed;
   const Instant end =
       later(begin, Duration{static_cast<std::int64_t>(std::min<std::uint64_t>(work.burn_ns, INT64_MAX))});
-  // Where slots outnumber processors, whoever is not lets the others look at the clock too; else each would miss its
-  // end by a time slice of the kernel.
+  // Where slots outnumber processors, each yields its processor so that the others see the clock, too; otherwise each
+  // would miss its end by a time slice of the kernel.
   for (std::uint32_t round = 1; monotonic_now() < end; ++round) {
     if (round % 1024 != 0) continue;
     if (call->cancelled(call) != 0) return 0;
@@ -72,7 +72,7 @@ int fail_operator(penstock_call* call) {
   return call->fail(call, message.c_str());
 }
 
-// Its payload is its output: data of the engine's own as an input of others.
+// Copies its payload to its output: data of the engine as an input of others.
 int literal(penstock_call* call) {
   void* out = call->output(call, 0, call->payload.bytes);
   if (out == nullptr) return call->fail(call, "there is no memory for the output");
@@ -80,7 +80,7 @@ int literal(penstock_call* call) {
   return 0;
 }
 
-// Its inputs, one behind the other: a datum that is larger than the payload of one subtask may be.
+// Joins its inputs: for a datum that is larger than the payload of one subtask may be.
 int concatenate(penstock_call* call) {
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < call->input_count; ++i) bytes += call->inputs[i].bytes;
@@ -104,7 +104,7 @@ constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 6, kOperators};
 
 }  // namespace
 
-// The lane does it (native_lanes.cpp): operators do not see the store.
+// The lane makes the alias (native_lanes.cpp): operators do not see the store.
 int alias_operator(penstock_call* call) { return call->fail(call, "an alias is made by the lane"); }
 
 const penstock_operator_table& builtin_operators() { return kTable; }

@@ -29,11 +29,11 @@ constexpr Duration kCountedFor = std::chrono::minutes{1};
 constexpr std::size_t kStackBytes = 64UL << 10U;
 constexpr std::uint64_t kMagic = 0x65746f6e68737264ULL;
 
-/// What one life leaves to the next. Plain bytes: it is written while nothing can be relied on.
+/// The note of one incarnation for the next. Plain bytes: it is written while nothing can be relied on.
 struct Note {
   std::uint64_t magic;
   std::int64_t counted_since_ns;
-  std::uint32_t crashes;  ///< Since then.
+  std::uint32_t crashes;  ///< Since `counted_since_ns`.
   std::int32_t signal;
   std::uint64_t address;
   std::uint64_t life;
@@ -44,13 +44,13 @@ struct Note {
   char name[256];
 };
 
-/// All that the handler needs, made before the first crash and never destroyed.
+/// The data of the handler, made before the first crash and never destroyed.
 struct Keeper {
   bool starts_again = false;
   std::uint32_t crashes_max = 0;
   int descriptor = -1;
   Note* note = nullptr;
-  cpu_set_t processors;       ///< Of the process, not of the lane that crashes.
+  cpu_set_t processors;  ///< Of the process, not of the crashing lane.
   bool knows_processors = false;
   std::vector<std::string> texts;
   std::vector<char*> arguments;
@@ -59,7 +59,7 @@ struct Keeper {
 Keeper* keeper = nullptr;
 thread_local const RunningOperator* running_here = nullptr;
 
-// From here to `on_crash` only what is allowed in a handler of signals: no memory is taken, no lock, no buffer.
+// From here to `on_crash` only signal-safe operations: no memory is taken, no lock, no buffer.
 
 /// One line for standard error.
 class Line {
@@ -100,10 +100,10 @@ void say(const RunningOperator& running, int signal) {
   line.add(" of job-").add(running.id.job.value()).add("\n").write();
 }
 
-/// Somebody else may send us such a signal; that is no crash.
+/// Another process may send us such a signal; that is no crash.
 bool is_ours(const siginfo_t& about) { return about.si_code > 0 || about.si_pid == ::getpid(); }
 
-/// False: there were too many of them.
+/// False after too many crashes.
 bool count_crash(Note& note) {
   const std::int64_t now = monotonic_now().time_since_epoch().count();
   if (now - note.counted_since_ns > kCountedFor.count()) {
@@ -126,19 +126,19 @@ void write_note(const RunningOperator& running, int signal, const siginfo_t& abo
   note.magic = kMagic;
 }
 
-/// Returns only if it cannot be done.
+/// Returns only on failure.
 void begin_next_life(sigset_t blocked) {
-  // Libraries open what they like; nothing of this life may hold a port or a lock of the next one.
+  // Libraries may open anything; no descriptor of this incarnation may hold a port or a lock of the next one.
   ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
   ::fcntl(keeper->descriptor, F_SETFD, 0);
   for (const int signal : kCrashes) sigdelset(&blocked, signal);
   ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
-  // Who crashes is bound to one band, and would find no other one in its next life.
+  // The crashed thread is bound to one band, and the next incarnation would inherit that.
   if (keeper->knows_processors) ::sched_setaffinity(0, sizeof keeper->processors, &keeper->processors);
   ::execve("/proc/self/exe", keeper->arguments.data(), environ);
 }
 
-/// It may have ended just before it was to be ended.
+/// The run may have ended just before it was to be ended.
 bool is_overdue(const RunningOperator* running) {
   return running != nullptr && running->overdue != nullptr && running->overdue->load() == running->ticket;
 }
@@ -148,7 +148,7 @@ void on_crash(int signal, siginfo_t* about, void* context) {
   const bool ours = signal == kOverdue ? about->si_code == SI_TKILL && about->si_pid == ::getpid() : is_ours(*about);
   if (signal == kOverdue && ours && !is_overdue(running_here)) return;
   if (const RunningOperator* running = running_here; running != nullptr && ours) {
-    // The first one's note counts, and ends the waiting of the others.
+    // The note of the first crash counts, and ends the waiting of the others.
     while (taken.test_and_set()) ::pause();
     say(*running, signal);
     if (keeper->starts_again && count_crash(*keeper->note)) {
@@ -217,7 +217,7 @@ bool end_overdue_operator(pthread_t thread) {
 std::optional<OperatorCrash> read_crash_note(int descriptor) {
   Note note{};
   if (::pread(descriptor, &note, sizeof note, 0) != sizeof note || note.magic != kMagic) return {};
-  ::prctl(PR_SET_NAME, "penstock");  // Else it would be called `exe` in lists of processes.
+  ::prctl(PR_SET_NAME, "penstock");  // Otherwise lists of processes would show it as `exe`.
   std::string name{note.name, std::min<std::size_t>(note.name_bytes, sizeof note.name)};
   for (char& c : name)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';

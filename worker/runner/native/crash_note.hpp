@@ -1,4 +1,4 @@
-// Whose fault it is when a native operator takes its process down (fault F25).
+// The blame for a crash of the process in a native operator (fault F25).
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 namespace penstock::worker {
 
-/// What a thread runs for somebody. `name` lives for as long as a thread may point here.
+/// The run of a thread. `name` lives for as long as a thread may point here.
 struct RunningOperator {
   Incarnation life;  ///< Of the worker.
   SubtaskId id;
@@ -28,10 +28,10 @@ struct RunningOperator {
   const std::atomic<std::uint64_t>* overdue = nullptr;  ///< The ticket of the run that is to be ended at any cost.
 };
 
-/// Of the calling thread, for what its crash is to blame; null: nobody.
+/// The run of the calling thread, which a crash is blamed on; null: none.
 void set_running_operator(const RunningOperator* running);
 
-/// A stack on which the calling thread can note what it was running when its own has overflowed.
+/// A stack for the handler, so that a thread that has overflowed its own can write the note.
 class CrashStack {
  public:
   CrashStack();
@@ -43,25 +43,25 @@ class CrashStack {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-/// How a process goes on after an operator has crashed.
+/// The continuation of a process after an operator has crashed.
 struct AfterCrash {
-  bool starts_again = false;              ///< False: it says on standard error which operator it was, and ends.
-  std::uint32_t crashes_max = 0;          ///< Within a minute; at the next one it ends.
-  std::vector<std::string> command_line;  ///< Of the next life; ` --crash-note=N` is added.
-  int note = -1;                          ///< That of the life before, or none.
+  bool starts_again = false;              ///< False: it names the operator on standard error, and ends.
+  std::uint32_t crashes_max = 0;          ///< Within a minute; after one more it ends.
+  std::vector<std::string> command_line;  ///< Of the next incarnation; ` --crash-note=N` is added.
+  int note = -1;                          ///< Descriptor of the previous incarnation's note, or none.
 };
 
 /// From now on a crash (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) of a thread that runs an operator is noted in memory
-/// that outlives this program, and the program replaces itself by its next life: the process, its number and whoever
-/// watches it stay. A crash of anything else ends the process as it always did. Once for a process.
-/// There is no core dump of a crash that is survived: the memory is gone with the program.
+/// that outlives this program, and the program replaces itself by its next incarnation: the process and its number
+/// stay, for its observers, too. A crash of any other thread ends the process as usual. Called once for a process. A
+/// survived crash leaves no core dump: the memory is gone with the program.
 void survive_operator_crashes(AfterCrash options);
 
-/// Ends what that thread runs, if its ticket is the overdue one, as a crash of it would: nothing else can end a thread of a
-/// process. False if this process cannot go on after that; then nothing is done.
+/// Ends the run of that thread, if its ticket is the overdue one, as a crash of it would: nothing else can end a thread
+/// of a process. False if this process cannot go on after that; then nothing is done.
 bool end_overdue_operator(pthread_t thread);
 
-/// What the life before this one has noted in that descriptor, if it is a note.
+/// The crash that the previous incarnation has noted in that descriptor, if it holds a note.
 std::optional<OperatorCrash> read_crash_note(int descriptor);
 
 }  // namespace penstock::worker

@@ -6,7 +6,7 @@ namespace penstock::worker {
 
 DeviceRun::~DeviceRun() {
   if (pinned_.empty()) return;
-  DeviceStore* const store = device().value();  // It was opened when the first was pinned.
+  DeviceStore* const store = device().value();  // Open since the first pin.
   for (const Input& input : pinned_) store->unpin(input.key, input.address);
 }
 
@@ -91,7 +91,7 @@ void DeviceRun::take_back(std::uint32_t index) {
     if (each.index != index)
       others.push_back(std::move(each));
     else
-      claim_.take_again(each.claimed);  // Before it is given back: no other may take it.
+      claim_.take_again(each.claimed);  // Before the memory is given back: no other run may take it.
   made_.swap(others);
 }
 

@@ -1,4 +1,4 @@
-// What one run of an operator has on the device of its band.
+// The use of the band's device by one run of an operator.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace penstock::worker {
 
-/// What it has requested is claimed until it ends, and what it reads and makes there is a part of that: inputs that it
-/// has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
+/// The requested memory is claimed until the run ends, and its inputs and outputs on the device are part of the claim:
+/// requested inputs are pinned until the end; outputs belong to the run until they are kept. Of the run's thread.
 class DeviceRun {
  public:
   /// `tier` null: its band has no device. REQUIRES: both outlive it.
@@ -23,25 +23,27 @@ class DeviceRun {
   DeviceRun(const DeviceRun&) = delete;
   DeviceRun& operator=(const DeviceRun&) = delete;
 
-  /// Data leave for what it has requested; seconds for a whole device. `knows_devices`: its inputs that are there stay,
-  /// as if it had asked for them.
+  /// Moves data off the device for the claim; seconds for a whole device. `knows_devices`: inputs that are there stay,
+  /// as if the run had asked for them.
   void make_free(bool knows_devices);
-  /// Where an input is there. Errors: Unsupported without a device or its driver; NotFound; as `DeviceStore::pin`.
+  /// The address of an input on the device. Errors: Unsupported without a device or its driver; NotFound; as
+  /// `DeviceStore::pin`.
   Result<std::uint64_t> input(std::uint64_t index);
-  /// One that it has not asked for on the device may leave it now. Errors: NotFound; as `DeviceStore::to_host`.
+  /// The input on the host; it may leave the device if the run has not asked for it there. Errors: NotFound; as
+  /// `DeviceStore::to_host`.
   Result<BlobPtr> input_on_host(std::uint64_t index);
   /// Memory for an output; asking again gives new memory. Errors: as `DeviceStore::allocate`.
   Result<std::uint64_t> output(std::uint32_t index, Bytes bytes);
-  /// It is made elsewhere after all.
+  /// Gives the output's memory back, because the output is made on the host.
   void take_back(std::uint32_t index);
-  /// The run has succeeded: appends what it has made there, which is in the store now.
+  /// The run has succeeded: appends its outputs on the device, which are in the store now.
   void keep_outputs(const SubtaskId& id, std::vector<OutputReport>& reports);
 
  private:
   struct Input {
     DataKey key;
     std::uint64_t address = 0;
-    Bytes claimed;      ///< So much of it was claimed before.
+    Bytes claimed;      ///< The part that was claimed before.
     bool asked = true;  ///< By the run.
   };
   struct Output {

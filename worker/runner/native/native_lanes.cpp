@@ -71,12 +71,12 @@ struct Call : penstock_call {
   const ObjectStore* store = nullptr;
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
   const std::atomic<bool>* ending = nullptr;
-  const NativeRun* run = nullptr;  ///< Where each of its runs is in turn.
+  const NativeRun* run = nullptr;  ///< Each of the lane's runs is copied here in turn.
   // Of one run.
   DeviceRun* on_device = nullptr;
   std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
   std::mutex naming;         ///< Guards the next: threads of an operator may ask for it at once.
-  std::string attempt_text;  ///< Empty: nobody has asked.
+  std::string attempt_text;  ///< Empty until asked for.
   std::string failure;
   bool exhausted = false;  ///< What it wanted last found no room on the device, for now.
 
@@ -187,15 +187,15 @@ struct OfferedRun {
 /// Invariant of `mail`: 0 empty, 1 a run waits or is run, 2 the lane is to end. The starter fills `work` while it is 0
 /// and publishes it by storing 1 (release); the thread takes it after it has seen 1 (acquire), and stores 0 before it
 /// notes down an end without a next run, after which the next may be put. Invariant of `mutex`: a lane takes a run
-/// over, copies it and notes that down in one critical section. So whoever has closed the offers and then held the
-/// mutex of each busy lane knows all that was taken over, and may change the offers. Thread-sanitized by
+/// over, copies it and notes that down in one critical section. So a thread that has closed the offers and then held
+/// the mutex of each busy lane knows all runs that were taken over, and may change the offers. Thread-sanitized by
 /// tests/integration/runner.
 struct Lane {
   std::atomic<std::uint32_t> mail{0};
   std::atomic<std::uint64_t> cancelled_ticket{kNoTicket};
   std::atomic<std::uint64_t> overdue_ticket{kNoTicket};
   OfferedRun work;
-  bool busy = false;  ///< Has a run whose end has not been told; of the starter.
+  bool busy = false;  ///< Has a run with an end that was not withdrawn yet; of the starter.
   std::mutex mutex;
   std::vector<NativeEnd> ends;
   std::thread thread;
@@ -212,23 +212,23 @@ struct Lane {
   RunningOperator running;  ///< Also for threads of that arena, which may leave it late.
 };
 
-/// The runs on offer, in a list for all lanes, or in one for each job that only its own runs are followed from.
+/// The runs on offer, in a list for all lanes, or in one for each job if runs may only follow runs of their own job.
 /// Invariant of `range`: the first that is left (upper half) and the end; a lane takes one by moving the first on.
-/// Invariant of `open`: so many of the lists may be looked at. All else is written only while it is 0 and no busy lane
-/// is within its critical section.
+/// Invariant of `open`: the number of lists that lanes may read. All else is written only while it is 0 and no busy
+/// lane is within its critical section.
 struct Offers {
   struct List {
-    JobId after;  ///< None: whatever has ended.
+    JobId after;  ///< None: after runs of any job.
     std::atomic<std::uint64_t> range{0};
     std::vector<OfferedRun> runs;
     std::size_t added = 0;
   };
   std::atomic<std::size_t> open{0};
-  std::deque<List> lists;  ///< They never move.
+  std::deque<List> lists;  ///< Lists never move.
   std::size_t used = 0;
 
   List& list_for(JobId after) {
-    // What comes is sorted by job, or nearly.
+    // Offers come sorted by job, or nearly.
     for (std::size_t i = used; i-- > 0;)
       if (lists[i].after == after) return lists[i];
     if (used == lists.size()) lists.emplace_back();
@@ -330,7 +330,7 @@ void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
     const std::lock_guard lock{lane.mutex};
     if (lane.ends.empty()) continue;
     lane.busy = lane.ends.back().next_ticket != kNoTicket;
-    // From now on their tickets may be used again, and a cancel that came too late must not be found by who gets them.
+    // From now on the tickets may be used again, and a late cancel must not stop the next run with one of them.
     for (const NativeEnd& end : lane.ends) {
       if (lane.cancelled_ticket == end.ticket) lane.cancelled_ticket = kNoTicket;
       if (lane.overdue_ticket == end.ticket) lane.overdue_ticket = kNoTicket;
@@ -375,13 +375,13 @@ Lane* NativeLanes::State::lane_at(SlotIndex index) {
   return &lane;
 }
 
-// A command that was stopped on this lane may have had the same ticket; nobody clears that one's.
+// A command that was stopped on this lane may have had the same ticket; its stop is not cleared elsewhere.
 void NativeLanes::State::forget_stops(Lane& lane, std::uint64_t ticket) {
   if (lane.cancelled_ticket.load(std::memory_order_relaxed) == ticket) lane.cancelled_ticket = kNoTicket;
   if (lane.overdue_ticket.load(std::memory_order_relaxed) == ticket) lane.overdue_ticket = kNoTicket;
 }
 
-// There is no thread that could run it.
+// The host has no thread for the run.
 void NativeLanes::State::refuse(Lane& lane, const NativeRun& run) {
   {
     const std::lock_guard lock{lane.mutex};
@@ -406,7 +406,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   BoundArena own_arena{1, config.processors};
   own_arena.execute([&] {
     while (wait_for_mail(lane)) {
-      // One look at the clock for each run: where one ends the next begins.
+      // One look at the clock for each run: the end of one is the start of the next.
       Instant start = monotonic_now();
       for (bool more = true; more;) {
         NativeEnd end = execute(lane, number);
@@ -423,7 +423,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   });
 }
 
-// Notes the end down, and takes over the next run if there is one: true.
+// Records the end, and takes over the next run if there is one: true.
 bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
   const std::lock_guard lock{lane.mutex};
   OfferedRun* next = claim(lane.work.run.id.job);
@@ -504,7 +504,7 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   for (auto& [output, blob] : lane.call.made)
     if (end.succeeded) keep_output(run.id, output, std::move(blob), end);
-  lane.call.made.clear();  // What a failed run has made goes with it.
+  lane.call.made.clear();  // Outputs of a failed run are dropped with it.
   if (end.succeeded) on_device.keep_outputs(run.id, end.outputs);
   return end;
 }
@@ -532,7 +532,7 @@ void NativeLanes::State::prepare_call(Lane& lane, std::uint32_t number) const {
 
 void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
   const NativeRun& run = lane.work.run;
-  // Often all inputs are empty: then those of the last such run will do.
+  // Often all inputs are empty: then the views of the last such run are used again.
   std::vector<penstock_view>& views = lane.views.empty() ? lane.empty_views : lane.views;
   const std::size_t input_count = lane.views.size() + run.empty_inputs;
   if (views.size() < input_count) views.resize(input_count, penstock_view{nullptr, 0});
@@ -555,7 +555,7 @@ void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
   BlobPtr blob;
   const std::optional<LentDatum> lent =
       read_loan({static_cast<const char*>(call.payload.data), static_cast<std::size_t>(call.payload.bytes)});
-  // The number may be another job's by now, whose bytes nobody has asked for.
+  // The number may belong to another job by now, and its bytes are not the ones asked for.
   if (lent && !store.is_another(lent->producer.job, lent->identity))
     blob = store.load_now(DataKey{lent->producer, lent->output});
   if (blob != nullptr) {
@@ -565,7 +565,7 @@ void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();
   end.failure->failure = FailureClass::InputLost;
-  end.failure->message = "what it borrows is not here";
+  end.failure->message = "the borrowed output is not here";
 }
 
 void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob,

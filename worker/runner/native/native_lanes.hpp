@@ -22,7 +22,7 @@ class ProcessRunners;
 
 inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 
-/// One run of an operator. What it points to stays as it is until the run's end has been told. REQUIRES: `program`.
+/// One run of an operator. All pointed-to memory stays unchanged until the run's end is withdrawn. REQUIRES: `program`.
 struct NativeRun {
   std::uint64_t ticket = 0;  ///< Given back with the end.
   SubtaskId id;
@@ -35,13 +35,13 @@ struct NativeRun {
   bool on_devices = false;         ///< Inputs need not be on the host.
 };
 
-/// How it ended. Outputs are in the store already.
+/// The end of a run. Outputs are in the store already.
 struct NativeEnd {
   std::uint64_t ticket = 0;
   Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
-  std::uint32_t run_ns = 0;     ///< The same, but of a lane that was preempted about as its last; both saturated.
+  std::uint32_t run_ns = 0;     ///< The same, but for a preempted lane about as its last run; both saturated.
   std::int64_t peak_bytes = 0;  ///< Memory that its child process used; 0: unknown.
   Instant ended{};
   std::uint64_t next_ticket = kNoTicket;  ///< Of the run on offer that the lane took over in that instant.
@@ -53,11 +53,11 @@ struct NativeLanesConfig {
   Incarnation life;                               ///< Of the worker.
   std::string device;                             ///< UUID of the band's GPU, or empty.
   DeviceTier* tier = nullptr;                     ///< Its memory; null: none. Outlives the lanes.
-  std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
+  std::vector<int> processors;                    ///< Its threads are bound to these; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
-  Duration spin = std::chrono::microseconds{10};  ///< How long a lane looks for its next run before it sleeps.
-  /// The same while its runs have come within this time of late. Where runs wait for each other, as in a stencil, a
-  /// lane that sleeps holds up the next one for longer than that one looks for mail, which then sleeps too, and so on.
+  Duration spin = std::chrono::microseconds{10};  ///< How long a lane spins for its next run before it sleeps.
+  /// The same while its runs have lately come within this time. Where runs wait for each other, as in a stencil, a
+  /// sleeping lane delays the next one for longer than that one spins, which then sleeps too, and so on.
   Duration spin_max = std::chrono::microseconds{100};
 };
 
@@ -68,7 +68,7 @@ struct NativeLanesConfig {
 /// processors: it is confined to its own slots, which is stricter than to those of the band.
 class NativeLanes {
  public:
-  /// Called on the lane's thread when it has nothing more to run.
+  /// Called on the lane's thread when it has no more run.
   using OnIdle = std::function<void()>;
 
   NativeLanes(ObjectStore& store, NativeLanesConfig config, OnIdle on_idle);
@@ -76,28 +76,28 @@ class NativeLanes {
   NativeLanes(const NativeLanes&) = delete;
   NativeLanes& operator=(const NativeLanes&) = delete;
 
-  /// Nothing is started from now on, and child processes are killed; does not wait.
+  /// Starts no run from now on, and kills child processes; does not wait.
   void begin_end();
-  /// Cancels what runs and waits for it. The destructor does it too.
+  /// Cancels all runs and waits for them. The destructor does it too.
   void end();
 
-  // The rest from any thread, but one at a time: whoever is behind the door of the worker's host.
+  // The rest from any thread, but one at a time: the combining thread of the worker's host.
 
   /// `inputs` are the run's in order; a key without a job is an empty one.
-  /// REQUIRES: the lane has no run whose end `withdraw` has not told.
+  /// REQUIRES: the end of the lane's last run was withdrawn.
   void start(SlotIndex lane, const NativeRun& run, std::vector<DataKey> inputs);
-  /// Puts a run behind those that `open_offers` will offer, and returns it for the caller to fill: what an earlier one
-  /// has left is still in it. If `after` is valid, only a run of that job may be followed by it. REQUIRES: `withdraw`
-  /// since they were opened last.
+  /// Adds a run to those that `open_offers` will offer, and returns it for the caller to fill: it still holds the
+  /// values of an earlier one. If `after` is valid, the run may only follow a run of that job. REQUIRES: `withdraw`
+  /// since the last `open_offers`.
   NativeRun& add_offer(JobId after, std::vector<DataKey> inputs);
-  /// From now on lanes that end a run take over the first of the added ones that is left for them.
+  /// From now on lanes that end a run take over the first of the added runs that is left for them.
   void open_offers();
-  /// From now on no lane takes anything over. Appends the ends since the last call, those of a lane in order.
+  /// From now on no lane takes a run over. Appends the ends since the last call, those of a lane in order.
   void withdraw(std::vector<NativeEnd>& ends);
-  /// Asks the run of a lane to stop; ignored if it is another run by now. Only a child process can be killed.
+  /// Asks the run of a lane to stop; ignored if the lane has another run by now. Only a child process can be killed.
   void cancel(SlotIndex lane, std::uint64_t ticket, bool kill);
-  /// Ends the run of a lane that has not stopped when it was asked to, if it runs an operator in this process: by a crash
-  /// of the process, which blames that run alone. Where the process would not go on after it, the run is left alone.
+  /// Ends the run of a lane that has not stopped when asked to, if it runs an operator in this process: by a crash of
+  /// the process, which blames that run alone. Does nothing if the process would not continue after it.
   void end_overdue(SlotIndex lane, std::uint64_t ticket);
 
  private:

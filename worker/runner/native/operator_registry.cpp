@@ -40,7 +40,7 @@ Result<void> OperatorRegistry::load(const std::string& path) {
 
 Result<void> OperatorRegistry::add(const penstock_operator_table& table, const std::string& origin,
                                    std::uint32_t wishes) {
-  // What was built for an earlier one finds everything in its place.
+  // Members are only added at the end, so libraries for an earlier ABI still work.
   if (table.abi < 1 || table.abi > PENSTOCK_OPERATOR_ABI)
     return Error{ErrorCode::VersionMismatch, origin,
                  "is built for operator ABI " + std::to_string(table.abi) + ", this worker has " + std::to_string(PENSTOCK_OPERATOR_ABI),

@@ -10,9 +10,9 @@
 
 namespace penstock::worker {
 
-/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, `literal`, `alias`, `concatenate`,
-/// see builtin_operators.cpp) and those of shared libraries. Filled before the first subtask runs, then only read, from
-/// any thread. Libraries stay loaded.
+/// The operators of a worker: its own (`noop`, `burn`, `fail`, `literal`, `alias`, `concatenate`, see
+/// builtin_operators.cpp) and those of shared libraries. Filled before the first subtask runs, then only read, from any
+/// thread. Libraries stay loaded.
 class OperatorRegistry {
  public:
   OperatorRegistry();
@@ -20,7 +20,7 @@ class OperatorRegistry {
 
   /// Loads a library. Errors: Unsupported with the loader's message; VersionMismatch; DuplicateKey.
   Result<void> load(const std::string& path);
-  /// `wishes` as `penstock_operator_wishes` has it.
+  /// `wishes`: the result of `penstock_operator_wishes`.
   Result<void> add(const penstock_operator_table& table, const std::string& origin, std::uint32_t wishes = 0);
   struct Found {
     penstock_operator_function run = nullptr;
@@ -35,11 +35,11 @@ class OperatorRegistry {
   std::unique_ptr<State> state_;
 };
 
-/// Borrows: its payload names a datum of another job that this worker holds (common/protocol/loan.hpp); the same bytes
-/// become its own output, without a copy.
+/// Borrows an output: the payload names a datum of another job on this worker (common/protocol/loan.hpp); the same
+/// bytes become the subtask's own output, without a copy.
 int alias_operator(penstock_call* call);
 
-/// The table of all of them.
+/// The table of all built-in operators.
 const penstock_operator_table& builtin_operators();
 
 }  // namespace penstock::worker

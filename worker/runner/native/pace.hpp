@@ -1,4 +1,4 @@
-// How long the runs of one lane take while nobody else has its processor.
+// The duration of a lane's runs, without times in which other processes have its processor.
 #pragma once
 
 #include <algorithm>
@@ -6,11 +6,11 @@
 
 namespace penstock::worker {
 
-/// A run of no time during which the system gives the processor to others for some milliseconds would pass for a long
-/// one; and a core that takes runs for long starts a lane for each slot, which is what makes them preempt each other.
+/// A very short run that loses its processor for some milliseconds would pass for a long one; and for long runs the
+/// core starts a lane for each slot, which makes lanes preempt each other.
 class Pace {
  public:
-  /// What to say of a run that has taken so long: less, if `was_preempted()`, which is asked only where it may matter.
+  /// The duration to report for a run of `ns`: less, if `was_preempted()`, which is called only where it may matter.
   template <class Ask>
   std::int64_t told(std::int64_t ns, Ask was_preempted) {
     const std::int64_t usual = std::max(usual_ns_, kLeastNs);
@@ -20,8 +20,9 @@ class Pace {
 
  private:
   static constexpr std::int64_t kLeastNs = 250;
-  static constexpr std::int64_t kUnusual = 8;  ///< Times the last one: to ask takes as long as a very short run.
-  static constexpr std::int64_t kGrowth = 4;   ///< So much longer it may be, else long runs would never be learned.
+  static constexpr std::int64_t kUnusual = 8;  ///< Times the last one: asking takes as long as a very short run.
+  /// A run may be so much longer than the last, so that long runs are learned.
+  static constexpr std::int64_t kGrowth = 4;
 
   std::int64_t usual_ns_ = 0;
 };

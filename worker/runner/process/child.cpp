@@ -80,7 +80,7 @@ void Child::interrupt() const {
   const std::lock_guard lock{mutex_};
   if (buried_) return;
   process_.signal_group(SIGINT);
-  process_.signal_group(SIGCONT);  // One that is stopped hears nothing.
+  process_.signal_group(SIGCONT);  // A stopped process receives no signal before SIGCONT.
 }
 
 void Child::kill() const {
@@ -101,7 +101,7 @@ void Child::let_go(Duration grace) {
   kill();
 }
 
-// What it writes meanwhile is taken in: a full pipe would hold it.
+// Takes in its output meanwhile: a full pipe would block it.
 bool Child::wait_for_end(Instant late) {
   while (!process_.wait_for_end(Duration{0})) {
     const Instant now = monotonic_now();
@@ -164,7 +164,7 @@ Result<std::optional<FromRunner>> Child::receive() {
   Result<std::optional<RunnerChannel::Message>> message = channel_.receive(RunnerChannel::Wait::No);
   if (!message) return std::move(message).error();
   if (!message->has_value() && process_.wait_for_end(Duration{0})) {
-    // What it has started may hold its end of the socket for as long as it likes.
+    // Its children may hold its end of the socket for any time.
     message = channel_.receive(RunnerChannel::Wait::No);
     if (message && !message->has_value())
       return Error{ErrorCode::Disconnected, "runner", "has ended, and others hold its socket", {}};
@@ -207,12 +207,13 @@ ChildMemory Child::memory() const {
 
 ProcessEnd Child::bury() {
   if (buried_) return end_;
-  // One that has closed its socket is about to end by itself, and its own exit code says more than our signal.
+  // A child that has closed its socket is about to end by itself, and its own exit code says more than our signal.
   if (!wait_for_end(leaves_until_.value_or(monotonic_now() + std::chrono::seconds{1}))) kill();
-  // Killed processes end unless the kernel holds them; then nobody can do more.
+  // A killed process ends unless the kernel is stuck in it; then nothing more can be done.
   for (int tries = 0; !process_.wait_for_end(std::chrono::seconds{1}) && tries < 5; ++tries) {
   }
-  process_.signal_group(SIGKILL);  // What is left of its group; its number is nobody else's until it is reaped.
+  // The rest of its group; the group's number is not used again until the process is reaped.
+  process_.signal_group(SIGKILL);
   end_lines();
   const std::lock_guard lock{mutex_};
   process_.try_reap(end_);

@@ -22,23 +22,23 @@ struct ChildOptions {
   std::vector<int> processors;
   std::uint32_t message_bytes_max = 0;
   std::size_t tail_bytes = 0;
-  JobLogs* logs = nullptr;  ///< Gets what it writes for a subtask, by line; outlives it. Null: nobody.
+  JobLogs* logs = nullptr;  ///< Receives its output for subtasks, by line; outlives it. Null: none.
 };
 
-/// What a process holds now; zeros: unknown.
+/// The present memory of a process; zeros: unknown.
 struct ChildMemory {
   std::int64_t resident_bytes = 0;
-  std::int64_t own_bytes = 0;  ///< Of that, what is no file and no memory that can be shared.
+  std::int64_t own_bytes = 0;  ///< The part of it that is neither a file nor sharable memory.
 };
 
-/// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt`, `kill`, `let_go`
-/// and `memory`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
+/// A started runner with its socket and the pipe of its output. For one thread, except `interrupt`, `kill`, `let_go`
+/// and `memory`, which any thread may call: the mutex keeps them from signalling another process after it was reaped.
 class Child {
  public:
-  /// Starts what the template says, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
+  /// Starts the runner of a template, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
   /// ResourceExhausted.
   static Result<std::unique_ptr<Child>> start(const Template& program, const ChildOptions& options);
-  /// Waits for its end, having killed it unless it was let go.
+  /// Waits for its end, after killing it unless it was let go.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -46,40 +46,40 @@ class Child {
   int group() const { return process_.id(); }
   void interrupt() const;
   void kill() const;
-  /// It is needed no longer: it ends by itself, or is killed when `grace` is over. One that has never had a run has
-  /// nothing of anybody to end, and is killed. REQUIRES: it has no run now.
+  /// The runner is no longer needed: it ends by itself, or is killed when `grace` is over. A runner that never had a
+  /// run has no state to save, and is killed. REQUIRES: it has no run now.
   void let_go(Duration grace);
 
   /// Sleeps until it has said something, written something, ended, or `limit` has passed; takes in what it has written.
   void wait(Duration limit);
   /// The next thing that it says; none: nothing yet. Error: it is gone, or what it says is no message.
   Result<std::optional<FromRunner>> receive();
-  /// Whether there is something to be received, if only its end.
+  /// Whether there is something to be received, even if only its end.
   bool can_be_heard() const;
   Result<void> send(const ToRunner& message, std::span<const int> descriptors);
-  /// The segments of what was received last.
+  /// The segments of the last received message.
   std::vector<Descriptor>& segments() { return segments_; }
 
-  /// For any thread.
+  /// Callable by any thread.
   ChildMemory memory() const;
-  /// What it writes from now on it writes for this attempt.
+  /// Its output from now on belongs to this attempt.
   void work_for(SubtaskId id, Attempt attempt) {
     subtask_ = id;
     attempt_ = attempt;
   }
-  /// Takes in what it has written; a line that has not ended counts as one.
+  /// Takes in its output; an unfinished last line counts as one.
   void end_lines();
-  /// Waits for its end, a second at most or as long as it was let go, after which it is killed. How it ended.
+  /// Waits for its end, a second at most or as long as it was let go, and kills it after that. Returns its end.
   ProcessEnd bury();
-  /// The last lines that it wrote since one of the two was called.
+  /// The last lines of output since the last call of this or of `forget_tail`.
   std::string take_tail();
   void forget_tail() {
     if (!tail_.empty()) tail_.take();
   }
 
   bool introduced = false;           ///< Its hello has been read.
-  std::uint64_t runs = 0;            ///< That it was sent; each is told by its number, which no later one has.
-  std::set<std::uint64_t> programs;  ///< That it has, by hash.
+  std::uint64_t runs = 0;            ///< Runs sent to it; the count is the ticket of the latest run on the wire.
+  std::set<std::uint64_t> programs;  ///< Programs that it has, by hash.
 
  private:
   Child(Process process, RunnerChannel channel, Descriptor output, const ChildOptions& options);
@@ -92,14 +92,14 @@ class Child {
   RunnerChannel channel_;
   Descriptor output_;
   OutputTail tail_;
-  std::string line_;  ///< That it has not ended yet.
+  std::string line_;  ///< The unfinished last line.
   JobLogs* logs_;
-  SubtaskId subtask_;  ///< That it works for; without a job: for none yet.
+  SubtaskId subtask_;  ///< The subtask of its output; without a job: none yet.
   Attempt attempt_;
   std::vector<Descriptor> segments_;
   mutable std::mutex mutex_;
   bool buried_ = false;
-  std::optional<Instant> leaves_until_;  ///< It was let go, under the mutex, too.
+  std::optional<Instant> leaves_until_;  ///< Set when it was let go, also under the mutex.
   ProcessEnd end_;
 };
 

@@ -40,7 +40,7 @@ bool same_kind(const Template& a, const Template& b) {
          a.working_directory == b.working_directory;
 }
 
-/// The members of a template that `same_kind` compares: the others may be large, and no runner needs them to start.
+/// The members of a template that `same_kind` compares: the rest may be large, and no runner needs it to start.
 Template kind_of(const Template& program) {
   Template kind;
   kind.runner = RunnerKind::Process;
@@ -51,24 +51,24 @@ Template kind_of(const Template& program) {
   return kind;
 }
 
-/// What a runner says may be anything.
+/// A runner may report any number.
 std::int64_t told_peak(const RunnerEnd& end) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(end.peak_bytes, INT64_MAX));
 }
 
 /// A child that a lane keeps between runs.
 struct Kept {
-  Template kind;  ///< Only what `same_kind` compares.
+  Template kind;  ///< Only the members that `same_kind` compares.
   std::unique_ptr<Child> child;
   std::size_t guard_line = 0;
-  std::string mark;        ///< In its environment, and in that of nobody else's children.
-  std::uint64_t used = 0;  ///< Number of the lane's run that used it last.
+  std::string mark;        ///< In its environment only, and unique.
+  std::uint64_t used = 0;  ///< Number of the lane's last run that used it.
 };
 
-/// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves are
-/// the lane's thread's, but for signals to `current`, which are sent under the mutex. While `starting`, a child is
-/// being started outside the mutex, by the lane's thread or to warm it, and nobody else starts one. `to_warm` is
-/// guarded by the mutex of all lanes.
+/// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves belong
+/// to the lane's thread, except for signals to `current`, which are sent under the mutex. While `starting`, a child is
+/// being started outside the mutex, by the lane's thread or to warm it, and no other thread starts one. The mutex of
+/// all lanes guards `to_warm`.
 struct Lane {
   std::mutex mutex;
   std::condition_variable started;
@@ -153,7 +153,7 @@ ProcessRunners::~ProcessRunners() {
   for (Lane& lane : state_->lanes)
     std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
   state_->end_all(std::move(gone));
-  state_->guard.end_daemons();  // Not before: it would end those, too, that are about to end by themselves.
+  state_->guard.end_daemons();  // Not earlier: it would also end daemons that are about to end by themselves.
 }
 
 void ProcessRunners::end() {
@@ -197,13 +197,13 @@ RunnersMemory ProcessRunners::measure() const {
     const bool runs = lane.current != nullptr && lane.ticket != kNobody;
     for (const Kept& kept : lane.kept) {
       const ChildMemory memory = kept.child->memory();
-      // To end one for its interpreter and libraries sets nothing free: the next one would have them as well.
+      // Ending a runner frees nothing of its interpreter and libraries: the next one would have them as well.
       const std::int64_t spared = state_->config.limits.runner_bytes_spared.value();
       const std::int64_t own = std::max<std::int64_t>(memory.own_bytes - spared, 0);
       all.own_bytes += own;
       if (runs && kept.child.get() == lane.current)
         all.runs.push_back({lane.ticket, lane.attempt, memory.resident_bytes});
-      else if (lane.ticket == kNobody || runs)  // Else it is not known yet who will have the run.
+      else if (lane.ticket == kNobody || runs)  // Otherwise it is still open which child gets the run.
         all.idle_bytes += own;
     }
   }
@@ -270,13 +270,13 @@ void ProcessRunners::State::forget_warming() {
   to_warm.clear();
 }
 
-// Those that have no run. REQUIRES: the lane's mutex is held.
+// The children without a run. REQUIRES: the lane's mutex is held.
 std::vector<Kept> ProcessRunners::State::take_idle(Lane& lane) {
   ++lane.emptied;
   std::vector<Kept> idle;
   if (lane.ticket == kNobody) {
     idle.swap(lane.kept);
-  } else if (lane.current != nullptr) {  // Else it is about to choose one of them.
+  } else if (lane.current != nullptr) {  // Otherwise it is about to choose one of them.
     const auto runs = std::stable_partition(lane.kept.begin(), lane.kept.end(),
                                             [&](const Kept& kept) { return kept.child.get() == lane.current; });
     idle.assign(std::make_move_iterator(runs), std::make_move_iterator(lane.kept.end()));
@@ -325,7 +325,7 @@ void ProcessRunners::State::warm(Lane& lane, const Template& program) {
   }
   const Result<Child*> started = start_in(lane, program);
   if (!started) return;
-  std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and no run has come for it.
+  std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and has no run.
   {
     const std::lock_guard lock{lane.mutex};
     if (lane.emptied != emptied && lane.ticket == kNobody) unwanted = take_idle(lane);
@@ -351,7 +351,7 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   {
     const std::lock_guard lock{lane.mutex};
     stopped = lane.stopped || (run.cancelled_ticket != nullptr && run.cancelled_ticket->load() == run.ticket);
-    if (!stopped) lane.current = *child;  // One that does not have the run must not be killed for it.
+    if (!stopped) lane.current = *child;  // Otherwise the child without the run could be killed for it.
   }
   if (stopped)
     result.failure = failure_of(FailureClass::UserError, "was stopped before it began");
@@ -402,16 +402,15 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
   return start_in(lane, program);
 }
 
-// One that has said something since its last run, which was not asked for, is not to be trusted with another: whoever
-// comes next has no part in it.
+// A child with an unexpected message since its last run gets no further run: the next run must not suffer from it.
 Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template& program) {
   Result<Child*> child = child_for(lane, program);
   if (!child || (*child)->runs == 0) return child;
   const bool speaks = (*child)->can_be_heard();
   const Result<std::optional<FromRunner>> said = (*child)->receive();
-  // It may also have been read with the end of its last run. One that is gone is found so by the run.
+  // The message may also have been read with the end of the last run. The run itself notices a child that is gone.
   if (said ? !said->has_value() && !speaks : said.error().code == ErrorCode::Disconnected) return child;
-  const std::string what = said && said->has_value() ? "told an end twice" : "said what nobody understands";
+  const std::string what = said && said->has_value() ? "told an end twice" : "sent a malformed message";
   log_line(LogLevel::Warn, "runner", "program=" + program.program + " text=\"" + what + "; it was ended\"");
   part_with(lane, *child);
   return child_for(lane, program);
@@ -472,7 +471,7 @@ void ProcessRunners::State::end_all(std::vector<Kept> gone) {
   }
 }
 
-// One that has a run, or may be chosen for one, is killed. REQUIRES: the lane's mutex is held.
+// A child that has a run, or may be chosen for one, is killed. REQUIRES: the lane's mutex is held.
 void ProcessRunners::State::end_child(const Lane& lane, Child& child) const {
   if (lane.ticket == kNobody || (lane.current != nullptr && lane.current != &child))
     child.let_go(config.limits.kill_grace);
@@ -493,7 +492,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::introduce(Child& child, co
     Result<std::optional<FromRunner>> message = child.receive();
     if (!message) {
       auto failure = crash(child, message.error());
-      // One that waited for its first run may have been killed for the memory of others; another would do.
+      // A child that waited for its first run may have been killed for lack of memory; another one would do.
       if (failure->signal == 0) failure->failure = FailureClass::Refused;
       failure->message = "the runner '" + program.program + "' left before it introduced itself: " + failure->message;
       return failure;
@@ -545,7 +544,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
       descriptors.push_back(copy->get());
       copies.push_back(std::move(copy).value());
     } else {
-      input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // There is no descriptor left.
+      input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // No descriptor is left.
       continue;
     }
     input.descriptor = position;
@@ -581,8 +580,8 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
       if (ends == nullptr || ends->ends.size() != 1 || ends->ends.front().ticket != child.runs)
         return failure_of(FailureClass::RunnerCrash,
                           "the runner told the end of a run that it does not have; it was ended");
-      child.end_lines();  // What it has written before it told the end is in the pipe by now.
-      // Its own word counts for more than what was seen of it, but not for less.
+      child.end_lines();  // Its output before the end is in the pipe by now.
+      // The runner's own report counts if it is more than the observed memory, but not if it is less.
       if (limit > 0) peak = std::max(peak, child.memory().resident_bytes);
       peak = std::max(peak, told_peak(ends->ends.front()));
       result.peak_bytes = peak;
@@ -615,7 +614,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, con
   for (const RunnerOutput& output : end.outputs) {
     if (output.datum.descriptor != RunnerDatum::kInline) {
       if (output.datum.size == 0) continue;
-      // Nobody copies it: who reads it here or in another process maps the same memory.
+      // The bytes are not copied: readers here and in other processes map the same memory.
       Result<Segment> segment = Segment::adopt(std::move(child.segments()[output.datum.descriptor]), output.datum.size);
       if (!segment) return failure_of(FailureClass::RunnerCrash, to_string(segment.error()) + "; the runner was ended");
       result.outputs.emplace_back(output.output, Blob::of(std::move(segment).value()));
@@ -631,7 +630,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, con
   return nullptr;
 }
 
-// It is gone, or what it says is no message; then it is ended.
+// The child is gone, or its message is malformed; then it is ended.
 std::unique_ptr<FailureDetail> ProcessRunners::State::crash(Child& child, const Error& error) {
   if (error.code != ErrorCode::Disconnected) child.kill();
   const ProcessEnd end = child.bury();

@@ -20,13 +20,13 @@
 
 namespace penstock::worker {
 
-/// One attempt for a runner. What it points to stays until `run` returns.
+/// One attempt for a runner. All pointed-to memory stays until `run` returns.
 struct ProcessRun {
   SlotIndex lane;
   std::uint64_t ticket = 0;
   SubtaskId id;
   Attempt attempt;
-  const Template* program = nullptr;  ///< Says which runner; its payload is what runs share.
+  const Template* program = nullptr;  ///< Selects the runner; its payload is shared by runs.
   std::string_view payload;
   std::span<const BlobPtr> inputs;  ///< In their order in the graph; null: an empty one.
   /// Holds this run's ticket once it is cancelled: set before `stop` is called, which may come too early to be heard.
@@ -34,60 +34,60 @@ struct ProcessRun {
   JobIdentity identity{};  ///< Of its job; none: not known.
 };
 
-/// How it ended.
+/// The end of a run.
 struct ProcessResult {
   std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> outputs;
   std::unique_ptr<FailureDetail> failure;  ///< Null: it succeeded.
-  std::int64_t peak_bytes = 0;  ///< Resident memory while it ran, as the runner says and was seen; 0: unknown.
+  std::int64_t peak_bytes = 0;             ///< Resident memory during the run, reported or observed; 0: unknown.
 };
 
-/// Memory that a runner has while its run goes on.
+/// The memory of a runner with a run.
 struct RunnerMemory {
   std::uint64_t ticket = 0;
   Attempt attempt;
   std::int64_t resident_bytes = 0;
 };
 
-/// What the runners of a band hold now.
+/// The present memory of the runners of a band.
 struct RunnersMemory {
-  std::vector<RunnerMemory> runs;  ///< That go on.
-  /// Of all children, beyond `runner_bytes_spared` of each and beside what they share: data, which the store counts,
-  /// and files.
+  std::vector<RunnerMemory> runs;  ///< Runners with a run.
+  /// Of all children, beyond `runner_bytes_spared` of each, without shared memory: data, which the store counts, and
+  /// files.
   std::int64_t own_bytes = 0;
-  std::int64_t idle_bytes = 0;  ///< Of that, those that have no run.
+  std::int64_t idle_bytes = 0;  ///< The part of it in children without a run.
 };
 
 struct ProcessRunnersConfig {
   WorkerConfig limits;
-  std::string band;                         ///< Told to children as PENSTOCK_BAND.
+  std::string band;                         ///< Set for children as PENSTOCK_BAND.
   std::string device;                       ///< UUID of the band's GPU: the only one that children see. Or empty.
-  std::vector<int> processors;              ///< To which children are bound; empty: all.
-  JobLogs* logs = nullptr;                  ///< Gets what children write for subtasks; outlives them. Null: nobody.
-  std::size_t tail_bytes = 4096;            ///< Of what a child writes, told with a failure.
+  std::vector<int> processors;              ///< Children are bound to these; empty: all.
+  JobLogs* logs = nullptr;                  ///< Receives children's output for subtasks; outlives them. Null: none.
+  std::size_t tail_bytes = 4096;            ///< Of a child's output, reported with a failure.
   std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
   std::size_t detail_bytes_max = 64 << 10;  ///< Of a failure; a longer one is left out: it would be useless cut.
-  /// A child is gone. What it has left outside its process group has that in its environment. From any thread.
+  /// A child is gone. Processes that it left outside its group have `mark` in their environment. From any thread.
   std::function<void(const std::string& mark)> on_gone;
-  Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of a run that has a limit.
+  Duration measure_every = std::chrono::milliseconds{250};  ///< Interval of measuring a run with a memory limit.
 };
 
 /// The runners of one band. The lanes' own threads run subtasks in them: a lane sends its run and sleeps until the end
 /// arrives. A child serves one lane, one run after the other, for as long as it lives, and keeps the programs that it
-/// was sent; what differs in program, arguments, environment or directory is another child.
+/// was sent; another program, other arguments, environment or directory need another child.
 ///
-/// - A child stands or falls alone: one that dies, says what is no message, or uses more memory than its subtask has
-///   requested is ended with its whole process group, the subtask that it has fails and says why, with exit code,
-///   signal and the last lines that it wrote, and the next run starts another child.
-/// - What children write goes to the worker's log and to those of the jobs, line by line.
-/// - What a subtask leaves behind outside that group goes with its child, not with the subtask (`on_gone`).
-/// - One that is needed no longer is told so by the end of its socket and has `kill_grace` to end by itself.
-/// - Children do not outlive the worker, not even one that is killed (GroupGuard).
+/// - The fault of a child affects its own subtask only: a child that dies, sends a malformed message, or uses more
+///   memory than its subtask has requested is ended with its whole process group; the subtask fails with exit code,
+///   signal and the last lines of output, and the next run starts another child.
+/// - The output of children goes to the worker's log and to those of the jobs, line by line.
+/// - Processes that a subtask leaves outside the group end with its child, not with the subtask (`on_gone`).
+/// - A child that is no longer needed sees the end of its socket and has `kill_grace` to end by itself.
+/// - Children do not outlive the worker, not even a killed one (GroupGuard).
 /// Cost of a run beside the work: two wake-ups and four calls of the kernel, some 15 us; data beyond
 /// `runner_inline_bytes_max` travel as memory segments.
 class ProcessRunners {
  public:
   explicit ProcessRunners(ProcessRunnersConfig config);
-  /// Waits for the ends of all that are left. REQUIRES: no thread is in `run`.
+  /// Waits for the ends of all remaining children. REQUIRES: no thread is in `run`.
   ~ProcessRunners();
   ProcessRunners(const ProcessRunners&) = delete;
   ProcessRunners& operator=(const ProcessRunners&) = delete;
@@ -99,15 +99,15 @@ class ProcessRunners {
 
   /// Interrupts (SIGINT) a run, or ends its child; ignored if the lane has another ticket by now.
   void stop(SlotIndex lane, std::uint64_t ticket, bool kill);
-  /// Starts a child for each of these lanes before it is needed, one after the other on the housekeeper's thread; what
-  /// goes wrong is told by the first run. A lane that has a run, or as many kinds as it keeps, is passed over, and so
-  /// is one for which as many are still to be started.
+  /// Starts a child for each of these lanes before it is needed, one after the other on the housekeeper's thread; the
+  /// first run reports a failure. A lane with a run, or with as many kinds as it keeps, is skipped, and so is one with
+  /// as many children still to be started.
   void warm(std::span<const SlotIndex> lanes, const Template& program);
-  /// Kills all children that have a run and lets the others go; runs return soon, and further ones fail at once.
+  /// Kills all children that have a run and lets the rest go; runs return soon, and further ones fail at once.
   void end();
-  /// Ends all children that have no run. They are killed at once; `gone` is called on the housekeeper's thread when
-  /// they are reaped, or never if all ends before. What was still to be warmed is forgotten. The next run of a lane
-  /// starts another child.
+  /// Ends all children without a run. Each is killed at once; `gone` is called on the housekeeper's thread when they
+  /// are reaped, or never if the runners end before. Pending warming is dropped. The next run of a lane starts another
+  /// child.
   void end_idle(std::function<void()> gone);
   /// Cost: some 10 us for each child.
   RunnersMemory measure() const;

@@ -83,7 +83,7 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
       {"pool 'number 2' has a name with a control character", [](PolicyConfig& c) { c.pools[1].name = "a\nb"; }},
       {"pool 'rest' is there twice", [](PolicyConfig& c) { c.pools.push_back({.name = "rest", .workers = {"x"}}); }},
       {"pool '' needs a name", [](PolicyConfig& c) { c.pools[1].name = ""; }},
-      {"the pools leave workers that none of them names to nobody", [](PolicyConfig& c) { c.pools.pop_back(); }},
+      {"the pools name workers but leave no pool for the others", [](PolicyConfig& c) { c.pools.pop_back(); }},
       {"pool 'more' takes all workers that no pool names, and so does 'rest'",
        [](PolicyConfig& c) { c.pools.push_back({.name = "more"}); }},
   };

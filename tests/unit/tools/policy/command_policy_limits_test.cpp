@@ -51,7 +51,7 @@ TEST(PolicyLimitCase, AChangeNamesItsAccountOrItsQueue) {
       {"op": "set_limit", "queue": "r", "max_sched_nodes_per_assoc": 1, "released": ["r1"]})")),
             "");
   expect_told(limit_case(R"("assocs": {"A": {}})", R"({"op": "set_limit", "bank": "Z", "max_nodes": 3})"),
-              "nobody has these limits");
+              "no user has these limits");
   expect_told(limit_case("", R"({"op": "set_limit"})"), "the step names no limit");
 }
 
