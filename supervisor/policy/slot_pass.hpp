@@ -1,4 +1,4 @@
-// What the actions that count slots share while one pass runs.
+// State that the actions that count slots share during a pass.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace penstock::policy {
 
-/// What decides on which bands a member fits, but for those that are barred to him alone.
+/// The properties that decide on which bands a member fits, but for bands that are barred to it alone.
 struct RequestShape {
   std::int64_t slots = 0;
   bool single_band = false;
@@ -24,12 +24,12 @@ inline RequestShape shape_of(const Member& member) {
   return {member.slots, member.single_band, member.band_list, member.label};
 }
 
-/// Requests of which it is known whether they fit, so that ten thousand equal ones cost one search. That one does not
-/// is true while the trial only gets fuller. Cost: O(log shapes).
+/// Requests that are known to fit or not, so that ten thousand equal ones cost one search. A request that does not fit
+/// stays so while the trial only gets fuller. Cost: O(log shapes).
 class KnownShapes {
  public:
   bool contains(const Member& member) const;
-  /// Nothing is remembered of whoever has bands that are barred to him alone.
+  /// Remembers no member with bands that are barred to it alone.
   void add(const Member& member);
   void clear() { shapes_.clear(); }
 
@@ -50,17 +50,17 @@ class SlotPass {
   /// Orders the member to leave. Its places stay taken, unless the caller gives them back on trial.
   void preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
   bool is_preempted(std::uint32_t member) const { return preempted_[member]; }
-  /// What it would start on is taken on the trial, and that it could start is a reservation of no place.
+  /// A place is only kept for it: its start is taken on the trial, and shown as a reservation without a place.
   bool keeps_place(std::uint32_t member) const {
     return snapshot_.workloads[snapshot_.members[member].workload].keeps_place;
   }
 
-  /// Members on bands that take nobody must go. Spec: policy-determined 9.3.
+  /// Members on bands that take no members must go. Spec: policy-determined 9.3.
   void clear_disabled_bands();
   /// Starts claims whose predecessors have left, keeps places for the others. Spec: policy-determined 5.7 R3.
   void settle_claims();
   bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
-  /// What claims wait for: others are still leaving it.
+  /// Places of claims that others are still leaving.
   const std::vector<Place>& awaited() const { return awaited_; }
   /// Gives up the claims of members that are less important than this one; whether there were any.
   bool drop_claims_below(std::uint32_t member);

@@ -1,4 +1,4 @@
-// Moves jobs together so that a larger one fits; nobody loses. Spec: policy-runai 9, Consolidation.
+// Moves jobs together so that a larger one fits; no job loses a place. Spec: policy-runai 9, Consolidation.
 #include <algorithm>
 
 #include "supervisor/policy/actions/solve.hpp"

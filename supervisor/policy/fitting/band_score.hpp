@@ -1,4 +1,4 @@
-// Which of several bands suits a member best, for the policies that count resource vectors.
+// The best of several bands for a member, for policies that count resource vectors.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BandChoice {
   BandFit fit;
 };
 
-/// What is asked.
+/// The question: a member, and the bands that it may use.
 struct Choice {
   std::uint32_t member = kNone;
   Trial::When when = Trial::When::NowOrLater;

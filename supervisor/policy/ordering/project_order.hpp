@@ -1,4 +1,4 @@
-// Which of two projects is served first: the most deprived one.
+// The order in which projects are served: the most deprived one first.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace penstock::policy {
 /// One of two siblings, with its next job, or with what would be taken from it.
 struct Contest {
   const Owner* owner = nullptr;
-  Resources job;     ///< What its next job would add; nothing where something is taken from it.
+  Resources job;     ///< The amount that its next job would add; nothing where something is taken from it.
   Resources change;  ///< Added to what it holds when the dominant shares are compared; negative: taken.
 };
 
-/// What a contest is decided by, counted once for each of the siblings.
+/// The facts that decide a contest, computed once for each of the siblings.
 struct ProjectRank {
   bool over_fair_share = false;
   bool beyond_guarantee = false;
-  bool without_share = false;  ///< It would use what it has no share of.
+  bool without_share = false;  ///< Its job would use resources of which it has no share.
   Fraction with_job;           ///< Largest part of what it may rely on, with the change.
   Fraction without_job;
   const Owner* owner = nullptr;

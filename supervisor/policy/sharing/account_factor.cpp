@@ -112,7 +112,7 @@ class RankWalk {
   /// Users, or accounts, of equal weight.
   struct Visit {
     std::vector<std::uint32_t> nodes;
-    bool tied = false;  ///< With the user who was ranked just before.
+    bool tied = false;  ///< With the user ranked just before.
   };
 
   void rank(const Visit& visit, std::vector<double>& factors) {

@@ -8,10 +8,10 @@
 
 namespace penstock::policy {
 
-/// What is divided: one resource among siblings.
+/// One division: a resource among siblings.
 struct ResourceDivision {
   std::size_t resource = 0;
-  std::int64_t quantum = 1;   ///< What lies beyond the guarantees is given in multiples of this.
+  std::int64_t quantum = 1;   ///< Amounts beyond the guarantees are given in multiples of this.
   double usage_strength = 1;  ///< How much past usage counts against a sibling.
 };
 

@@ -8,14 +8,14 @@
 
 namespace penstock::policy {
 
-/// Who wants to reclaim.
+/// The job that reclaims.
 struct Reclaimer {
   std::uint32_t project = kNone;
   Resources amount;
   bool preemptible = true;
 };
 
-/// What would be taken, in the order in which it would go.
+/// A piece that would be taken, in the order in which pieces go.
 struct ReclaimedPiece {
   std::uint32_t project = kNone;
   Resources amount;
@@ -32,8 +32,8 @@ bool would_be_within_guarantee(const Owner& owner, const Resources& more);
 bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, const Owner& victim,
                              const Resources& remaining);
 
-/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, and nobody ends
-/// fuller than whom he took from. `saturation` in thousandths. Spec: policy-runai 9, Reclaim.
+/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, and no taker
+/// ends fuller than the owner it took from. `saturation` in thousandths. Spec: policy-runai 9, Reclaim.
 bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces, std::int64_t saturation);
 

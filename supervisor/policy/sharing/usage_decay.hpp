@@ -31,7 +31,7 @@ class UsageTally {
   double at_s_;
 };
 
-/// What is left of 1 after `seconds`.
+/// The rest of 1 after `seconds`.
 double decay_factor(double seconds, double half_life_s);
 
 /// The older form in periods: one bin for each, the newest first. Spec: policy-flux 6.2.
@@ -62,7 +62,7 @@ enum class Billing : std::uint8_t {
   Sum,
   Max,  ///< Only what weighs most counts.
 };
-/// What is charged for a second.
+/// The charge for a second.
 double billable(const std::vector<BilledAmount>& amounts, Billing billing);
 
 }  // namespace penstock::policy
