@@ -10,7 +10,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Which columns follow the first byte, in this order. DO NOT RENUMBER (disk).
+/// The columns that follow the first byte, in this order. DO NOT RENUMBER (disk).
 struct Column {
   static constexpr unsigned kTemplates = 1;
   static constexpr unsigned kEdges = 2;
@@ -194,7 +194,7 @@ unsigned columns_of(const Graph& graph, std::uint32_t first, std::uint32_t count
          (graph.payload_offsets.empty() ? 0U : Column::kPayloads) | (graph.name_offsets.empty() ? 0U : Column::kNames);
 }
 
-/// What packing takes at most, before LZ4.
+/// The most bytes that packing takes, before LZ4.
 std::size_t room_for(const Graph& graph, std::uint32_t first, std::uint32_t count) {
   const std::size_t edges = graph.input_offsets[first + count] - graph.input_offsets[first];
   std::size_t bytes =
@@ -263,7 +263,7 @@ char* GraphPacker::Room::of(std::size_t wanted) {
 GraphPacker::Packed GraphPacker::pack(const Graph& graph, std::uint32_t first, std::uint32_t count) {
   char* const raw = raw_.of(room_for(graph, first, count));
   const auto raw_bytes = static_cast<std::size_t>(put_columns(raw, graph, {first, count}) - raw);
-  // A single subtask whose texts are larger than LZ4 takes is stored as it is.
+  // A single subtask with texts larger than LZ4's limit is stored as it is.
   if (raw_bytes > LZ4_MAX_INPUT_SIZE) return {{raw, raw_bytes}, raw_bytes};
   const auto bound = static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(raw_bytes)));
   char* const packed = packed_.of(bound);

@@ -482,7 +482,7 @@ Result<record::PolicyKept> decode_policy(std::string_view value) {
       kept.usage.push_back({wire::text(usage.getAccount()), wire::text(usage.getUser()), used_of(usage)});
     for (const auto quota : in.getQuotas())
       kept.settings.push_back({wire::text(quota.getProject()), ProjectSetting::Slots, quota.getSlots()});
-    // What a newer program knows beside is not lost on the others.
+    // Settings that only a newer program knows are skipped; the others are kept.
     for (const auto other : in.getSettings())
       if (other.getWhat() < kProjectSettings)
         kept.settings.push_back(
