@@ -1,4 +1,5 @@
-// SupervisorCore: copies on shared storage. They outlive their writers, and are taken away when nobody needs them.
+// SupervisorCore: checkpoints, copies on shared storage. A checkpoint outlives its writer, and is removed when no job
+// needs it.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -13,7 +14,7 @@ void SupervisorCore::receive_checkpoint(WorkerSlot slot, Job& job, const Replica
   const bool made = job.data.in_use() && subtask < job.total() &&
                     (claiming ? job.hot[subtask].phase == SubtaskPhase::Succeeded : !job.data.gone(subtask));
   if (!made) {
-    if (claiming) return;  // What it holds and nobody needs is dropped when it has said so.
+    if (claiming) return;  // A claiming worker drops unneeded data itself.
     PENSTOCK_COVERAGE_MARK("a checkpoint came after its datum was dropped");
     return drop_copy(slot, job, report);
   }
@@ -52,13 +53,13 @@ void SupervisorCore::forget_checkpoints(Job& job) {
   }
 }
 
-/// For an output that is needed and held by nobody.
+/// For an output that is needed and that no worker holds.
 void SupervisorCore::find_again(Job& job, std::uint32_t subtask) {
   if (!read_again(job, subtask)) recompute(job, subtask);
 }
 
-/// What is on shared storage need not be made again: a worker stands for it now, or as soon as there is one. False if
-/// it is not there, or those who are here cannot read it.
+/// A checkpoint need not be made again: a worker takes it over now, or as soon as there is one. False if there is none,
+/// or if no present worker can read it.
 bool SupervisorCore::read_again(Job& job, std::uint32_t subtask) {
   if (job.data.checkpoint(subtask) == nullptr || job.cancelling) return false;
   if (stand_in(job, subtask)) return true;
@@ -100,7 +101,7 @@ void SupervisorCore::note_lost_writer(Incarnation writer) {
   }
 }
 
-// A writer that is gone removes nothing any more: somebody else does, when no job needs any file of that life.
+// Another worker removes the files of a lost writer when no job needs any file of that incarnation.
 void SupervisorCore::remove_old_checkpoints() {
   if (!std::exchange(look_for_old_checkpoints_, false) || lost_writers_.empty()) return;
   const WorkerSlot reader = any_reader();

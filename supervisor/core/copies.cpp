@@ -7,7 +7,7 @@
 namespace penstock::supervisor {
 
 KeepBatch& SupervisorCore::tail_of_keeps(WorkerSlot slot, Job& job) {
-  // It must hear when the job has ended.
+  // The worker must learn when the job has ended.
   const WorkerId id = workers_[slot].id;
   if (std::find(job.known_workers.begin(), job.known_workers.end(), id) == job.known_workers.end())
     job.known_workers.push_back(id);
@@ -34,8 +34,8 @@ WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask, 
   return WorkerSlot::none();
 }
 
-// `replicas`: asks other workers to fetch it, after all that somebody waits for. One that was asked before and has not
-// said so yet may be asked again, which changes nothing.
+// `replicas`: asks other workers to fetch the data, after all fetches that subtasks wait for. A worker that was asked
+// before and has not answered yet may be asked again, which changes nothing.
 void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
   const std::uint16_t wanted = job.shape->template_of(subtask).replicas;
   if (wanted <= 1 || job.cancelling || !job.data.in_use() || job.data.gone(subtask) || !is_needed(job, subtask)) return;
@@ -55,8 +55,8 @@ void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
   }
 }
 
-// `checkpoint`: what is on shared storage is as good as here for every worker; one of them stands for it from now on.
-// False if there is none, or no worker to stand for it.
+// `checkpoint`: data on shared storage are as good as local ones for every worker; one of them holds the primary copy
+// from now on. False if there is no checkpoint, or no worker to hold it.
 bool SupervisorCore::stand_in(Job& job, std::uint32_t subtask) {
   const Incarnation* writer = job.data.checkpoint(subtask);
   if (writer == nullptr || job.cancelling) return false;

@@ -1,4 +1,4 @@
-// SupervisorCore: what is sent to which band now, and who helps a band without work.
+// SupervisorCore: the subtasks that are sent to each band now, and stealing for idle bands.
 #include <algorithm>
 
 #include "common/base/prefetch.hpp"
@@ -21,12 +21,12 @@ constexpr std::uint32_t kVictimsTried = 8;
 constexpr std::size_t kQueuedLookedAt = 32;
 /// Room in a new batch: most are small, and the others grow by doubling.
 constexpr std::size_t kReserved = 8;
-/// Hungry bands that may find something in one event at no charge.
+/// Idle bands that may find work in one event without using up the search budget.
 constexpr std::uint32_t kFedMax = 256;
-/// When hungry bands are still to be looked at and nothing else happens.
+/// The next attempt to help idle bands if no other event comes before.
 constexpr Duration kHelpAgainAfter = std::chrono::milliseconds{1};
-/// When what was not worth moving, as far as durations were known, is looked at again: where nothing has ended since,
-/// it has waited for so long. Between two reports every band stands still.
+/// The time after which work that was not worth moving, by known durations, is considered again: where nothing has
+/// ended since, the work has waited for so long. Between two reports every band seems to stand still.
 constexpr Duration kOfferAgainAfter = std::chrono::milliseconds{100};
 
 /// Runs of `milli_slots` each that fit so many slots.
@@ -34,9 +34,9 @@ std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(slots * kOneSlot.value() / milli_slots, UINT16_MAX));
 }
 
-/// What could only wait here, while the job has slots on another band and nothing to run on them, is left for that one:
-/// members of a gang would wait for it for ever, and of others the last ones would take twice as long. That band, or
-/// none.
+/// The band for which a subtask is left that could only wait here, while the job has slots there and nothing to run on
+/// them; none if there is no such band. Members of a gang would wait for that band for ever, and the last of other
+/// subtasks would take twice as long.
 template <class MayRunOn>
 BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, bool is_ready, MayRunOn may_run_on) {
   if (job.shares == nullptr) return BandSlot::none();
@@ -52,7 +52,7 @@ BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, boo
   return BandSlot::none();
 }
 
-/// What is left of a band, in thousandths of slots, once all runs that it holds and that has its inputs.
+/// The slots of a band, in thousandths, that are left once all its attempts with complete inputs run.
 std::int64_t milli_left(const BandEntry& band, const JobTable& jobs) {
   std::int64_t left = band.description.capacity.slots.value();
   for (const AssignedRef& ref : band.assigned) {
@@ -93,7 +93,7 @@ void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
   if (const bool excess = band.runnable > band.slots || band.blocked; excess != band.offers) offer_excess(slot, excess);
 }
 
-// Whatever stands behind something long is moved at last, also where nothing tells that this is long.
+// Work behind a long run is moved at last, also where no duration shows that the run is long.
 void SupervisorCore::offer_again() {
   if (event_.now < search_.offer_again_at) return;
   search_.offer_again_at = kNever;
@@ -114,7 +114,8 @@ void SupervisorCore::offer_excess(BandSlot slot, bool offers) {
 
 void SupervisorCore::fill_dirty_bands() {
   ++search_.fill_round;
-  // By index: filling a band may make another one dirty, because successors of what was assigned find their homes.
+  // By index: filling a band may make another one dirty, because successors of assigned subtasks get their tentative
+  // bands.
   for (std::size_t i = 0; i < dirty_bands_.size(); ++i) {
     const BandSlot slot = dirty_bands_[i];
     workers_[slot].dirty = false;
@@ -123,8 +124,9 @@ void SupervisorCore::fill_dirty_bands() {
   dirty_bands_.clear();
 }
 
-// Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
-// of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
+// Idle bands look for work in rotation; the successors of what they get may feed them. A budget limits the search: with
+// thousands of idle bands and little to take, each report would otherwise pay for all of them. The rest is looked after
+// later.
 void SupervisorCore::help_hungry() {
   if (search_ranks()) fill_dirty_bands();
   offer_again();
@@ -186,7 +188,7 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
     correct_waiting(slot, waiting.next_to_correct());
   passed_over_.clear();
   while (Job* job = first_waiting(slot)) {
-    // Who has a credit of his own leaves nobody less by using it: all at once, so that it is one message.
+    // A job with a credit of its own takes nothing from others by using it: all at once, so that it is one message.
     const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
     const Credit credit = credit_of(*job, slot);
     const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
@@ -337,7 +339,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const BandSlot other = current ? left_for(job, slot, workers_, take_ready, may_run) : BandSlot::none();
     if (other.valid()) {
       const bool asks = job.shares->leave_for(slot, other, take_ready, search_.fill_round);
-      if (asks) mark_dirty(other);  // It pulls what it can run, however costly it is to move.
+      if (asks) mark_dirty(other);  // The other band pulls what it can run, whatever the move costs.
       break;
     }
     if (take_ready) {
@@ -351,7 +353,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     assign(job, subtask, slot);
     if (job.shares == nullptr || job.shares->left_for_others.empty()) continue;
     if (!job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)].empty()) continue;
-    // Nobody is short any more: what was left may be sent ahead.
+    // No band is short any more: subtasks left for others may be sent ahead.
     for (const LeftForAnother& left : std::exchange(job.shares->left_for_others, {})) mark_dirty(left.band);
   }
   return used;
@@ -409,7 +411,7 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   ref.job = job.id;
   ref.subtask = subtask;
   ref.attempt = hot.attempt;
-  // They come near while the assignment is written.
+  // The lines are prefetched while the assignment is written.
   const std::span successors = job.shape->successors(subtask);
   for (const std::uint32_t successor : successors) {
     prefetch_line(&job.hot[successor]);
@@ -502,7 +504,7 @@ void SupervisorCore::place_input(const Job& job, AssignedInput& input, const Sub
   input.location = here ? workers_[worker].id : workers_[producer.band].id.worker;
 }
 
-// The worker is about to be told of data on another worker: it must know where that is.
+// The worker must know the address of another worker before a message names data there.
 void SupervisorCore::introduce_peer(WorkerSlot slot, WorkerId peer) {
   WorkerEntry& worker = workers_[slot];
   if (peer == worker.id || !worker.peers_known.insert(peer, true)) return;
@@ -597,10 +599,10 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
     return false;
   };
   if (try_all(search_.with_ready, &SupervisorCore::move_homes)) return true;
-  // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
-  // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its
-  // inputs. And nobody asks again while the answer may be on its way: at the end of a wide graph thousands would pass
-  // the rest around among themselves.
+  // A band that holds successors asks for subtasks of other bands only if it stays idle: where neighbours wait for each
+  // other, as in a stencil, every band is idle now and then, and moved work is then far from its inputs. No band asks
+  // again while the answer may be on its way: at the end of a wide graph thousands would pass the rest around among
+  // themselves.
   BandEntry& band = workers_[thief];
   Instant patient = band.may_ask_at;
   if (band.in_flight > 0) patient = std::max(patient, later(band.hungry_since, config_.steal_after));
@@ -622,9 +624,9 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   const std::int64_t stands_still_ns = stands_still < kOfferAgainAfter ? 0 : stands_still.count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
-  bool for_another = false;          // What this thief may not take, or too slowly.
-  Instant again = kNever;            // When something has waited for long enough to be worth what it costs.
-  std::optional<std::int64_t> left;  // Of the thief's slots, in thousandths; counted only for who takes several.
+  bool for_another = false;          // The victim has work that this thief may not take, or would run too late.
+  Instant again = kNever;            // The time when some work has waited for long enough to be worth its move.
+  std::optional<std::int64_t> left;  // The thief's free slots, in thousandths; only counted for wide subtasks.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
   const std::size_t least = band.assigned.size() - std::min(band.assigned.size(), kQueuedLookedAt);
@@ -648,7 +650,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
       again = std::min(again, later(band.progress_at, config_.steal_after));
       break;
     }
-    // What takes several slots would wait again beside others.
+    // A subtask of several slots would wait again beside others.
     const std::int64_t takes = job.shape->template_of(ref.subtask).request.slots.value();
     const bool is_wide = takes > kOneSlot.value();
     if (is_wide && !left) {
@@ -671,8 +673,8 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     ++counters_.steals_asked;
   }
   search_.looks_left -= std::min(search_.looks_left, static_cast<std::uint32_t>(looked_at));
-  // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
-  // unless there was something for another.
+  // The victim has nothing to offer until its state changes or it has stood still for longer; if it had work for
+  // another thief, it stays on offer.
   if (asked == 0 && !for_another) offer_excess(victim, false), again = event_.now;
   if (asked == 0 && again < kNever)
     search_.offer_again_at = std::min(search_.offer_again_at, std::max(again, later(event_.now, kOfferAgainAfter)));

@@ -81,7 +81,7 @@ Value SupervisorCore::explain_job(Job& job, bool with_relief) {
   for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
   for (std::size_t i = 0; i < 7; ++i)
     if (phases[i] > 0) fields.emplace_back(name_of(static_cast<SubtaskPhase>(i)), phases[i]);
-  // The best subtask that is neither running nor done tells what holds the job.
+  // The best subtask that neither runs nor has ended shows what holds the job.
   for (std::uint32_t rank = 0; rank < job.total(); ++rank) {
     const std::uint32_t subtask = job.shape->at_rank(rank);
     const SubtaskPhase phase = job.hot[subtask].phase;
