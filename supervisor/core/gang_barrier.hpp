@@ -11,14 +11,14 @@ namespace penstock::supervisor {
 
 /// Passive; `SupervisorCore` moves it (barriers.cpp). Always true: a gang that has begun waits at none.
 struct GangBarrier {
-  std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
+  std::uint64_t number = 0;       ///< Workers answer to it; unique in this term. 0: the gang waits at no barrier.
   bool open = false;              ///< The gang has begun,
   std::uint64_t opened = 0;       ///< because all was held for this one; 0: for another reason, or that was given back.
-  Instant since = kNever;         ///< It waits,
-  Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
+  Instant since = kNever;         ///< The gang waits,
+  Instant until = kNever;         ///< no longer than this; a reload does not move it;
   std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
   std::uint32_t missing = 0;      ///< At least so many do not, as of when all were looked at last.
-  bool told = false;              ///< Workers were told to keep slots for it and not yet that it is over.
+  bool told = false;              ///< Workers keep slots for it and do not know yet that it is over.
   std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
@@ -49,7 +49,7 @@ struct GangBarrier {
     missing = 0;
     held.clear();
   }
-  /// All is held. Who says later of this very barrier that it gave its part back takes it from under the gang.
+  /// All is held. A worker that later gives up its part of this very barrier takes it from under the gang.
   void open_as_held() {
     const std::uint64_t held_for = number;
     end(true);

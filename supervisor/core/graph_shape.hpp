@@ -19,7 +19,7 @@
 
 namespace penstock::supervisor {
 
-/// A subtask whose output is that of another job.
+/// A subtask whose output is an output of another job.
 struct Loan {
   std::uint32_t subtask = 0;
   LentDatum lent;
@@ -86,9 +86,9 @@ class GraphShape {
   SubtaskIndex find(std::string_view name) const;
   /// The same, or else the subtask whose number this is: how people name subtasks. A key that is a number is a key.
   SubtaskIndex find_key_or_number(std::string_view text) const;
-  /// Subtasks that borrow, ascending.
+  /// Subtasks with an external input, ascending.
   std::span<const Loan> loans() const { return loans_; }
-  /// What the subtask borrows; null: nothing.
+  /// The external input of the subtask; null: none.
   const Loan* loan_of(std::uint32_t subtask) const { return loans_.empty() ? nullptr : find_loan(subtask); }
   /// Expected duration by the graph itself; 0: unknown.
   Duration expected_duration(std::uint32_t subtask) const;
@@ -112,7 +112,7 @@ class GraphShape {
   std::vector<std::uint32_t> rank_of_;
   std::vector<std::uint32_t> at_rank_;
   std::vector<Loan> loans_;
-  mutable std::vector<std::uint32_t> by_name_;  ///< Sorted; made when a name is first looked for. Scratch: tells nothing new.
+  mutable std::vector<std::uint32_t> by_name_;  ///< Sorted at the first search for a name. Scratch.
   std::uint64_t critical_path_ns_ = 0;
   std::uint64_t total_ns_ = 0;
   std::uint64_t outputs_ = 0;
@@ -121,7 +121,7 @@ class GraphShape {
 /// Error: LimitExceeded, which names the limit.
 Result<void> check_totals(const GraphTotals& totals, const GraphLimits& limits);
 
-/// What the chunks of one graph come to so far.
+/// The size of a graph's chunks so far.
 class GraphSize {
  public:
   /// Error: LimitExceeded, which names the limit.

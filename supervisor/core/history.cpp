@@ -12,9 +12,9 @@ namespace {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// Which jobs are asked for.
+/// The jobs that a question selects.
 struct JobFilter {
-  bool ended = false;  ///< Those that have ended, too.
+  bool ended = false;  ///< Ended jobs, too.
   bool running = true;
   std::optional<JobState> state;
   std::string name;                  ///< A pattern; empty: any.
@@ -64,7 +64,7 @@ std::uint64_t bytes_of(const SubtaskFailure& failure) {
   return sum;
 }
 
-/// What an ended job takes in memory; on the disk it is less.
+/// The memory that an ended job takes; on the disk it is less.
 std::uint64_t bytes_of(const Job& job) {
   std::uint64_t sum = sizeof job + sizeof(JobProgress) + job.spec.name.size() + job.spec.owner.size() + job.error->message.size();
   sum += (job.final_news->succeeded.size() + job.final_news->cancelled.size()) * sizeof(SubtaskRange);
@@ -106,7 +106,7 @@ void SupervisorCore::forget_old_jobs() {
   }
 }
 
-/// The one that has ended first of those that lend nothing: who lends is forgotten when the borrowers have ended. Or null.
+/// The first job that has ended and has no references left; null if there is none.
 const Job* SupervisorCore::next_to_forget() const {
   for (const JobId id : ended_)
     if (const Job* job = jobs_.find(id); job->borrowers == 0) return job;
@@ -119,7 +119,7 @@ Instant SupervisorCore::forget_at() const {
   return next == nullptr ? kNever : later(next->ended, config_.finished_jobs_age_max);
 }
 
-// What every answer about a job begins with.
+// The first fields of every answer about a job.
 Value::Record SupervisorCore::first_fields(const Job& job) const {
   return {{"id", to_string(job.id)},
           {"name", job.spec.name},
@@ -155,7 +155,7 @@ Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
   if (!filter->ended) return Value{std::move(rows)};
   for (auto id = ended_.rbegin(); id != ended_.rend() && rows.size() < filter->limit; ++id) {
     const Job& job = jobs_[*id];
-    if (event_.now - job.ended > filter->since) break;  // They are in the order of their ends.
+    if (event_.now - job.ended > filter->since) break;  // The list is in the order of the ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));
   }
   return Value{std::move(rows)};

@@ -46,11 +46,11 @@ class JobData {
     if (!books_->replicas.empty()) books_.edit().replicas.erase(SubtaskIndex{subtask});
   }
 
-  /// The life of a worker that has put its output on shared storage; null if none has.
+  /// The incarnation of the worker that has put the output on shared storage; null if none has.
   const Incarnation* checkpoint(std::uint32_t subtask) const { return books_->checkpoints.find(SubtaskIndex{subtask}); }
   void set_checkpoint(std::uint32_t subtask, Incarnation writer);
   void forget_checkpoint(std::uint32_t subtask);
-  /// How many of them each life of a worker has written.
+  /// The number of checkpoints by incarnation of their writer.
   const std::map<Incarnation, std::uint32_t>& writers() const { return books_->writers; }
 
  private:

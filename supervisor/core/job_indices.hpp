@@ -19,8 +19,8 @@ struct JobIndices {
   std::set<JobId> with_homeless;                ///< Jobs with subtasks that no present band may have.
   LimitedJobs limited;                          ///< Jobs that have `Job::shares`, by their limits.
   std::set<std::pair<ClientId, JobId>> follows; ///< `Job::followers`, by client.
-  std::vector<JobId> with_news;                 ///< Jobs whose followers have not been told everything.
-  Instant news_due = kNever;                    ///< When the first of them is to be told.
+  std::vector<JobId> with_news;                 ///< Jobs with followers that have not received everything.
+  Instant news_due = kNever;                    ///< The time to send progress of the first of them.
 };
 
 }  // namespace penstock::supervisor

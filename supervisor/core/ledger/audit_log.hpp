@@ -16,8 +16,8 @@ namespace penstock::supervisor {
 
 /// Keeps the history that `audit` lists, and writes each entry down. Entries are numbered from 1 in one sequence and
 /// kept in order; the history is limited by `audit_entries_max` and `audit_age_max`. Policy decides far more often than
-/// operators order, and workers may be lost by the thousand: entries that nobody ordered make room first while they are
-/// more than half, so that orders keep the other half.
+/// operators order, and workers may be lost by the thousand: entries that the supervisor made by itself make room first
+/// while they are more than half, so that orders keep the other half.
 /// Cost: constant for an entry.
 class AuditLog {
  public:
