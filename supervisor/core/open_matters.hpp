@@ -14,21 +14,21 @@
 
 namespace penstock::supervisor {
 
-/// What a worker held when it was lost, and whether it was drained.
+/// The attempts that a worker held when it was lost, and its drain order.
 struct LostLife {
   Incarnation life;
   std::optional<bool> drain_order;
   std::vector<AssignedRef> held;
 };
 
-/// When the wait for workers of an earlier life of the supervisor ends.
+/// The end of the wait for workers after a restart of the supervisor.
 struct ReclaimEnd {
   Instant until = kNever;
   Instant latest = kNever;              ///< However many workers keep coming back.
-  std::optional<std::uint64_t> ticket;  ///< With it is written that those who are missing are gone.
+  std::optional<std::uint64_t> ticket;  ///< Its record says that missing workers are gone.
 };
 
-/// A life that may have left checkpoints.
+/// A lost incarnation that may have left checkpoints.
 struct LostWriter {
   Incarnation writer;
   bool written = false;

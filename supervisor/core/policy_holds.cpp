@@ -65,7 +65,7 @@ void add_new(Value::List& all, Value::Record made) {
 
 }  // namespace
 
-/// What `held_by` tells.
+/// The rule of `held_by`.
 Value::Record SupervisorCore::Explainer::first_hold(const std::string& text) const {
   const JobRules& rules = job_.shares->rules;
   const std::string own = to_string(job_.id);

@@ -1,4 +1,4 @@
-// Which parts the pools of a configuration have.
+// The policy parts of each pool of a configuration.
 #pragma once
 
 #include <vector>
