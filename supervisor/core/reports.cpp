@@ -7,7 +7,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The more a worker reports, the more may be looked at for hungry bands: helping them costs a share of the work at
+/// The more a worker reports, the larger the search budget for idle bands: helping them costs a share of the work at
 /// most.
 constexpr std::size_t kLooksEarnedMax = 1024;
 
@@ -145,8 +145,8 @@ void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
   hot.flags |= SubtaskFlag::kStarted;
 }
 
-/// What a stale attempt has made. A worker that claims may be the holder of what an earlier attempt of the same
-/// subtask is known to have made; its claim tells.
+/// Drops the outputs of a stale attempt. A claiming worker may hold the outputs of an earlier attempt of the same
+/// subtask; its claim decides about those.
 void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
                                 std::span<const OutputReport> outputs) {
   const bool claiming = workers_[slot].claiming;
@@ -170,7 +170,7 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
   SubtaskHot& hot = job.hot[subtask];
   if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) {
     PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
-    // The success stands: a later attempt, which makes a lost output again, is cancelled by nobody.
+    // The success stands: no cancel holds for a later attempt that makes a lost output again.
     hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kCancelAsked);
   }
   end_subtask(job, subtask, SubtaskPhase::Succeeded);
@@ -261,7 +261,7 @@ void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, Wor
   if (!any) batch.notices.push_back(InputNotice{SubtaskIndex{producer}, EdgeKind::kOrderOnly, holder, 0});
 }
 
-// The subtask is final: it reads its inputs no more. What has lost its last reader is spare.
+// The subtask is final and reads its inputs no more. Outputs that have lost their last reader are retained.
 void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
   if (!job.data.in_use()) return;
   const auto predecessors = job.shape->predecessors(subtask);

@@ -1,4 +1,4 @@
-// What would free a job that holds its fair share, for `explain`: computed as the next pass would divide the pool.
+// Remedies for a job that holds its fair share, for `explain`: computed as the next pass would divide the pool.
 #include <algorithm>
 
 #include "supervisor/core/decimal_text.hpp"
@@ -10,7 +10,7 @@ namespace {
 /// The largest weight that `set weight` takes, in thousandths.
 constexpr std::int64_t kWeightMax = 1'000'000'000;
 
-/// Its groups as positions in `sharers`, which stand by job; who is gone is left out.
+/// The limit with its groups as positions in `sharers`, which are ordered by job; groups that are gone are left out.
 policy::ShareLimit limit_in(const std::vector<ShareView::Sharer>& sharers, const ShareDivision& last,
                             const policy::ShareLimit& limit) {
   policy::ShareLimit found{{}, limit.slots};

@@ -1,5 +1,5 @@
-// SupervisorCore: spare data. All that read them have ended; while memory is plentiful they stay, for what would have to
-// run again if a reader's own outputs were lost with a worker.
+// SupervisorCore: retained outputs. All their readers have ended; while memory is plentiful they stay, for subtasks
+// that would have to run again if a reader's own outputs were lost with a worker.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -7,7 +7,7 @@
 
 namespace penstock::supervisor {
 
-/// Somebody has still to read them: a subtask, or the client.
+/// Whether a subtask or the client has still to read the outputs.
 bool SupervisorCore::is_needed(const Job& job, std::uint32_t subtask) {
   return job.data.readers(subtask) > 0 || (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
 }
@@ -17,9 +17,9 @@ bool SupervisorCore::is_spare(const Job& job, std::uint32_t subtask) {
          !is_needed(job, subtask);
 }
 
-/// Nobody but lineage could need its data again. One copy is enough for that, and only its worker is looked after.
+/// Only lineage could need these data again. One copy is enough for that, and only its worker is watched.
 void SupervisorCore::make_spare(Job& job, std::uint32_t subtask) {
-  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop_data(job, subtask);  // It may be nowhere.
+  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop_data(job, subtask);  // They may be nowhere.
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   WorkerEntry& holder = workers_[slot];
   if (!has_spare_room(holder)) return drop_data(job, subtask);
@@ -29,7 +29,7 @@ void SupervisorCore::make_spare(Job& job, std::uint32_t subtask) {
   holder.spare.push_back({job.id, subtask});
 }
 
-/// By its last word. What drains must become empty.
+/// By the last load report. A draining worker must become empty.
 bool SupervisorCore::has_spare_room(const WorkerEntry& worker) const {
   if (!worker.alive || worker.draining || worker.bands.empty() || config_.spare_data_max == 0) return false;
   const Bytes used = workers_[worker.bands.front()].load.store_used;
@@ -45,7 +45,7 @@ void SupervisorCore::look_after_spare(WorkerSlot slot) {
   drop_spare(slot, (count + 1) / 2);
 }
 
-/// The oldest ones. Some may be needed again, have been dropped, or be elsewhere.
+/// Drops the oldest ones. An entry may be needed again, have been dropped, or be elsewhere.
 void SupervisorCore::drop_spare(WorkerSlot slot, std::size_t count) {
   std::vector<HeldOutput>& spare = workers_[slot].spare;
   const auto end = spare.begin() + static_cast<std::ptrdiff_t>(std::min(count, spare.size()));

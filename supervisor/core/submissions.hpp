@@ -1,4 +1,4 @@
-// Graphs that clients are sending: who may send how many, and what they will cost together.
+// Graphs that clients are sending: their number for each client, and their cost together.
 #pragma once
 
 #include <compare>
@@ -29,12 +29,12 @@ struct RefusedSubmission {
   Error why;
 };
 
-/// The graphs under way of all clients, with what each costs (`graph_price`): as announced by its first chunk, or as
-/// far as it has come when that is more. It decides which are refused, and holds none of them.
+/// The graphs under way of all clients, with their costs (`graph_price`): as announced by the first chunk, or by the
+/// chunks so far when that is more. Decides which are refused, and holds none of them.
 ///
 /// Always true between two calls: no client has more than `graph.submissions_max` under way, or such as cost more than
-/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than what is left of the memory.
-/// Cost: logarithmic in the graphs under way; linear when one is refused. Single-threaded.
+/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than the rest of the memory. Cost:
+/// logarithmic in the graphs under way; linear when one is refused. Single-threaded.
 class Submissions {
  public:
   /// `memory_max`: what graphs under way, graphs that are kept and jobs may take together; 0: no limit.
@@ -50,7 +50,7 @@ class Submissions {
   std::vector<RefusedSubmission> take_idle(Instant now);
   /// When `take_idle` has something to return, unless more of it comes.
   std::optional<Instant> next_deadline() const;
-  /// It has been checked.
+  /// The graph has been checked.
   void end(const SubmissionKey& key);
   /// The client is gone. Returns what it had under way.
   std::vector<SubmissionKey> end_all_of(Incarnation client);
