@@ -31,7 +31,7 @@ class JournalThread {
  public:
   JournalThread(std::unique_ptr<Storage> storage, std::uint64_t next_number, JournalHandlers handlers,
                 Duration retry_after = std::chrono::seconds{1});
-  /// Writes what waits, with one try, and closes the storage.
+  /// Writes the waiting records, with one try, and closes the storage.
   ~JournalThread();
 
   /// From the owner's thread. REQUIRES: a graph in it lives until its ticket is reported, or until the end of this.

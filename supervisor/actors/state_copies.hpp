@@ -28,16 +28,16 @@ Result<StateSummary> verify_state(const std::string& directory);
 /// with the original. A kill leaves no `target`. Errors: those of `verify_state`, InvalidArgument.
 Result<StateSummary> back_up_state(const std::string& directory, const std::string& target);
 
-/// Puts a backup in the place of the state, in one step and as another branch; what was there stays beside it, under the name
-/// that is returned with the summary (`kept`; empty: nothing was there). The backup stays as it is. Errors: StorageLocked (a
-/// supervisor runs), and those of `verify_state` for the backup.
+/// Puts a backup in the place of the state, in one step and as another branch; the former state stays beside it, under
+/// the name that is returned with the summary (`kept`; empty: there was none). The backup stays as it is. Errors:
+/// StorageLocked (a supervisor runs), and those of `verify_state` for the backup.
 struct RestoredState {
   StateSummary summary;
   std::string kept;
 };
 Result<RestoredState> restore_state(const std::string& backup, const std::string& directory);
 
-/// The states in a directory: itself, and those directly in it; what their anchors say, without the counts of jobs.
+/// The states in a directory: itself, and those directly in it; from their anchors alone, without the counts of jobs.
 std::vector<StateSummary> list_states(const std::string& directory);
 
 }  // namespace penstock::supervisor

@@ -1,4 +1,4 @@
-// The directory in which a supervisor keeps what must outlive it.
+// The directory of the state that survives a supervisor's process.
 #pragma once
 
 #include <functional>

@@ -298,8 +298,8 @@ class SupervisorActor {
   void carry_out(supervisor_action::Persist& order) { journal_->write(std::move(order)); }
   void carry_out(supervisor_action::RunPass& order) { run_pass(std::move(order)); }
   void carry_out(const supervisor_action::Alert& alert) { log_error(LogLevel::Warn, "alert", alert.error); }
-  // Taken out of the list, which grows meanwhile: the answer is an event of its own, and what follows from that comes
-  // behind what has been ordered before.
+  // Taken out of the list, which grows meanwhile: the answer is an event of its own, and its actions come behind those
+  // ordered before.
   void carry_out(supervisor_action::ReloadPolicy& order) { reload(supervisor_action::ReloadPolicy{std::move(order)}); }
 
   // One mail for each peer, however many actions.
@@ -381,7 +381,7 @@ void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, Re
 Bytes default_memory_max(const MemoryBounds& bounds) {
   Bytes most{bounds.host.value() / 4 * 3};
   if (bounds.group) most = std::min(most, Bytes{bounds.group->value() / 4 * 3});
-  // Address space is also taken by stacks, and by what allocators reserve and never touch.
+  // Stacks take address space, too, as do the untouched reserves of allocators.
   if (bounds.process) most = std::min(most, Bytes{bounds.process->value() / 2});
   return std::max(most, Bytes{1});  // 0 would be no limit.
 }

@@ -27,7 +27,7 @@ Bytes default_memory_max(const MemoryBounds& bounds);
 struct SupervisorSetup {
   SupervisorConfig config;  ///< REQUIRES: `check_parts` accepts its pools.
   Rng rng;
-  std::shared_ptr<OpenJournal> journal;  ///< Null: nothing outlives the process. The actor takes what is in it.
+  std::shared_ptr<OpenJournal> journal;  ///< Null: no state survives the process. The actor takes its contents.
   std::function<Result<PolicyConfig>()> read_policy{};  ///< As the configuration file says now; empty: there is none.
 };
 

@@ -40,7 +40,7 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
   accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)), event.identity);
 }
 
-// The graph was checked when it came; what the cluster can hold may have changed since.
+// The graph was checked when it came; the capacity of the cluster may have changed since.
 void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity) {
   SubmitReply reply;
   reply.submission = message.submission;

@@ -206,7 +206,7 @@ std::int64_t SupervisorCore::movement_cost_ns(const Job& job, std::uint32_t subt
   return cost;
 }
 
-// How long what is already meant for the band will keep it busy.
+// The time for which the queued work of the band will keep it busy.
 std::int64_t SupervisorCore::queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   return waiting_ns(std::uint64_t{band.in_flight} + band.ready_here, estimate_ns(job, subtask), band.slots);
@@ -277,7 +277,7 @@ bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) 
   return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();
 }
 
-// Only what has changed since is looked at: a fleet that registers costs each template one look for each band.
+// Only changed bands are examined: a fleet that registers costs each template one look for each band.
 const EligibleBands& SupervisorCore::eligible_bands(const Job& job, std::uint32_t template_index) {
   EligibleBands& eligible = job.graph->eligible[template_index];
   if (eligible.epoch == workers_.epoch()) return eligible;

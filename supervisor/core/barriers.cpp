@@ -44,7 +44,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     barrier.end(given > 0);
     return std::exchange(barrier.told, false);
   }
-  // A part is nothing to begin with: a worker was lost, or what ran when the pass began has ended.
+  // A gang cannot begin with a part of its slots: a worker was lost, or a run of the pass's snapshot has ended.
   if (!barrier.open && given < milli_of_gang(job, kind) && !has_runs_that_stay(workers_, job, kind)) {
     for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
@@ -70,7 +70,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   return true;
 }
 
-/// Whether what is planned for it on any band is not what the worker was asked to hold.
+/// Whether the plan for any band differs from the reservation that its worker was asked for.
 bool SupervisorCore::asks_otherwise(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
@@ -177,7 +177,8 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   if (barrier.now_held(band)) open_if_all_held(job, kind);
 }
 
-/// All or nothing: what others hold for it already is given back with the rest, and others come first in the next pass.
+/// All or nothing: slots that workers hold already are given back with the rest, and other jobs come first in the next
+/// pass.
 void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a gang gives all its reserved slots back");
   KindShare& share = job.shares->kinds.edit(kind);

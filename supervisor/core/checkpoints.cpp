@@ -7,7 +7,7 @@
 
 namespace penstock::supervisor {
 
-// One that comes back after a restart says first what is safe and then what it holds: until then that seems gone.
+// A worker that comes back after a restart first lists checkpoints and then its data: until then its data seem gone.
 void SupervisorCore::receive_checkpoint(WorkerSlot slot, Job& job, const ReplicaReport& report) {
   const std::uint32_t subtask = report.producer.index.value();
   const bool claiming = workers_[slot].claiming;

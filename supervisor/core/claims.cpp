@@ -84,7 +84,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     }
     ++counters_.adopted;
     policy_.agenda.look_at(job.id);
-    // Its worker may not have heard of what an operator has ordered last.
+    // The last order of an operator may not have reached the worker.
     if (job.priority_changes->contains(attempt.subtask))
       mail_.last<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
@@ -157,7 +157,7 @@ bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt a
   return true;
 }
 
-/// Ends an attempt that is not the one that counts; what waits at that worker for the subtask waits on.
+/// Ends an attempt that does not count; successors that wait for the subtask at that worker wait on.
 void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt) {
   if (subtask >= job.total()) return;
   PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
@@ -260,7 +260,7 @@ void SupervisorCore::end_reclaiming_if_late() {
   }
 }
 
-// As for a worker that is lost: what the absent ones held is given to others when it is written that they are gone.
+// As for a lost worker: work of the absent ones goes to others when a record says that they are gone.
 void SupervisorCore::give_up_absent() {
   reclaim_end_.until = kNever;
   if (!gate_.durable() || expected_.empty()) return end_reclaiming();
@@ -297,7 +297,7 @@ void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::st
   }
 }
 
-/// Does what was put off while workers of before the restart might still come with the rest of the job.
+/// Carries out the orders that were deferred while workers from before the restart might still bring parts of the job.
 void SupervisorCore::let_go(Job& job) {
   job.held = false;
   job.overlap_until = overlap_over_at(config_, event_.now);

@@ -151,7 +151,7 @@ void SupervisorCore::help_hungry() {
       unfinished += std::exchange(search_.search_unfinished, false);
       continue;
     }
-    // Only what was looked at in vain counts.
+    // Only vain searches use up the budget.
     if (++fed <= kFedMax) search_.looks_left = looks_before;
     fill_dirty_bands();
     search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
@@ -275,7 +275,7 @@ void SupervisorCore::follow_entitlement(Job& job, BandSlot slot) {
   mark_dirty(slot);
 }
 
-// A job may have slots here while what it could run on them is kept elsewhere.
+// A job may have slots here while its runnable subtasks are kept for other bands.
 void SupervisorCore::fill_shares(BandSlot slot) {
   std::vector<JobId>& entitled = workers_[slot].entitled;
   for (auto at = entitled.begin(); at != entitled.end();) {
@@ -472,8 +472,8 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
     const bool order_only = output == EdgeKind::kOrderOnly;
     const bool finished = producer.phase == SubtaskPhase::Succeeded;
     if (order_only && finished) continue;
-    // Written where it stays, as all that is made for every subtask: a copy of what has just been written in smaller
-    // parts waits for these to reach the cache.
+    // Written in place, like everything that is made for every subtask: copying a value that was just written in
+    // smaller parts would wait for these to reach the cache.
     AssignedInput& input = batch.inputs.emplace_back();
     input.producer = SubtaskIndex{predecessors[k]};
     input.output = output;
@@ -556,8 +556,8 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     known[template_index] = true;
   }
   batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.template_at(template_index)});
-  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it, and
-  // removed at last. A user's could be that of another job.
+  // A name for the job that no other supervisor's job has: the saved state of a preempted attempt is found by it, and
+  // removed at last. A user's name could be that of another job.
   Template& sent = batch.templates.back().content;
   std::erase_if(sent.environment, is_checkpoint_key);
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)

@@ -1,4 +1,4 @@
-// SupervisorCore: what policy lets each job hold, from a plan to the workers that latch on it.
+// SupervisorCore: the entitlements of each job, from a plan to the workers that latch on them.
 #include <algorithm>
 #include <map>
 
@@ -47,13 +47,13 @@ std::string hold_text(const policy::Explanation& why, std::int64_t grain, const 
   return {};
 }
 
-/// Attempts that may run at once of what a job is entitled to: at least one for each slot.
+/// Attempts that may run at once on the slots of an entitlement: at least one for each slot.
 std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
   const std::int64_t each = std::min<std::int64_t>(std::max<std::int64_t>(share.unit_milli, 1), kOneSlot.value());
   return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
 }
 
-/// For `explain`, which asks what would change them.
+/// For `explain`, which computes the remedies from them.
 std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, const policy::Plan& plan) {
   std::map<std::uint32_t, ShareDivision> divisions;
   for (const policy::Division& each : plan.divisions) {
@@ -289,7 +289,7 @@ void SupervisorCore::entitle(Job& job) {
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       const bool differs = share.entitled != entitled;
       const std::uint32_t runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
-      // A waiting job has nothing on any of what may be thousands of bands, and keeps no list of them.
+      // A waiting job has nothing on any of possibly thousands of bands, and keeps no list of them.
       if (differs || share.runs != runs)
         job.shares->change(band, workers_[band].kind, [&](BandShare& changes) {
           changes.runs = runs;
@@ -311,7 +311,7 @@ void SupervisorCore::entitle(Job& job) {
       continue;
     }
     send_entitlements(job, WorkerSlot{i});
-    // Behind it: what was prepared has gone back by then and can be given up.
+    // Behind the entitlement: prepared attempts have gone back by then and can be given up.
     for (const BandSlot band : worker.bands)
       if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
         recall(job, band);
@@ -332,7 +332,7 @@ void SupervisorCore::send_entitlements(const Job& job, WorkerSlot slot) {
   }
 }
 
-/// The job has lost the band: what waits there unprepared comes back and goes where the job has slots.
+/// The job has lost the band: unprepared attempts there come back and go to bands where the job has slots.
 void SupervisorCore::recall(Job& job, BandSlot slot) {
   for (const AssignedRef& ref : workers_[slot].assigned) {
     if (ref.job != job.id || ref.subtask >= job.total()) continue;
@@ -346,7 +346,7 @@ void SupervisorCore::recall(Job& job, BandSlot slot) {
   }
 }
 
-/// Attempts that have been running for a while on slots that the job has lost: the latest are told to leave. Short
+/// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
 /// attempts end before a message could reach them.
 void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);

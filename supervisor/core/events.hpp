@@ -66,7 +66,8 @@ struct Tick {};
 struct Persisted {
   std::uint64_t ticket = 0;
 };
-/// The journal cannot be written now. The shell keeps what waits and tries again by itself; `Persisted` ends the trouble.
+/// The journal cannot be written now. The shell keeps the waiting records and tries again; `Persisted` ends the
+/// trouble.
 struct StorageFailed {
   Error error;
 };

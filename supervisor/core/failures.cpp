@@ -15,7 +15,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   hot.flags |= SubtaskFlag::kTroubled;
   SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
-  // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
+  // A process runner serves many subtasks, and may have been killed for its own growth rather than for this one's.
   const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
   const bool larger = detail.failure == FailureClass::OutOfMemory &&
@@ -220,8 +220,8 @@ bool SupervisorCore::data_is_gone(const Job& job, std::uint32_t producer) const 
 // Runs a subtask again that has lost needed outputs, after the producers of its own lost inputs. No recursion: a
 // lineage may be as long as the graph.
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
-  // An earlier one of several losses may have ended the job; what is opened now would never be cancelled.
-  // While workers of before a restart may still bring what seems gone, nothing is made again.
+  // An earlier one of several losses may have ended the job; subtasks opened now would never be cancelled. While
+  // workers from before a restart may still bring the missing data, nothing is made again.
   if (job.cancelling || job.held) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;

@@ -17,7 +17,7 @@ std::int64_t lacking(std::int64_t wanted, std::int64_t there) {
   return std::max<std::int64_t>((wanted - std::max<std::int64_t>(there, 0)) / part, 1);
 }
 
-/// How far a band is from holding a request, summed over what it lacks.
+/// The distance of a band from holding a request, summed over the missing amounts.
 std::int64_t distance_of(const ResourceVector& request, const ResourceVector& limit) {
   std::int64_t sum = lacking(request.slots.value(), limit.slots.value()) +
                      lacking(request.cpu.value(), limit.cpu.value()) + lacking(request.gpu.value(), limit.gpu.value()) +

@@ -11,10 +11,10 @@
 
 namespace penstock::supervisor {
 
-/// With thousands of workers nothing that a report touches is in the cache: its worker, its band, what is kept for that
-/// band, the next subtask, the successors, each found only by way of the one before. So before some messages are
-/// applied, all of them go that way together, a step at a time: a step of many takes as long as that of one. Changes
-/// nothing, and does nothing where there are few bands.
+/// With thousands of workers nothing that a report touches is in the cache: its worker, its band, the subtasks kept for
+/// that band, the next subtask, the successors, each found only by way of the one before. So before several messages
+/// are applied, the lines of all of them are prefetched together, a step at a time: a step of many takes as long as
+/// that of one. Changes nothing, and does nothing where there are few bands.
 class Foresight {
  public:
   using Said = std::span<const supervisor_event::WorkerSaid>;

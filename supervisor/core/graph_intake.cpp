@@ -1,4 +1,4 @@
-// GraphIntake: what makes a graph acceptable.
+// GraphIntake: the checks that make a graph acceptable.
 #include <algorithm>
 #include <limits>
 

@@ -61,14 +61,14 @@ class GraphShape {
   /// there each subtask with successors is read.
   std::vector<bool> read_subtasks() const;
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
-  /// Asks for what leads to the edges of the subtask.
+  /// Prefetches the way to the edges of the subtask.
   void prefetch(std::uint32_t subtask) const {
     if (!one_template_) prefetch_line(&graph_.template_of[subtask]);
     if (successors_.empty()) return;
     prefetch_line(&graph_.input_offsets[subtask]);
     prefetch_line(&successor_offsets_[subtask]);
   }
-  /// Asks for its edges. Needs what `prefetch` has asked for. REQUIRES: has_edges().
+  /// Prefetches the edges; reads the lines of `prefetch`. REQUIRES: has_edges().
   void prefetch_edges(std::uint32_t subtask) const {
     prefetch_line(graph_.predecessors.data() + graph_.input_offsets[subtask]);
     prefetch_line(successors_.data() + successor_offsets_[subtask]);

@@ -27,7 +27,7 @@ struct LearnedDuration {
   std::uint64_t mean_ns = 0;
 };
 
-/// A checked graph with everything that its jobs share. What depends on one run is in `Job`.
+/// A checked graph with everything that its jobs share. State of one run is in `Job`.
 struct SharedGraph {
   std::unique_ptr<const GraphShape> shape;
   std::vector<EligibleBands> eligible;   ///< By template.

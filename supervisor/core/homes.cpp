@@ -68,7 +68,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   std::uint32_t moved = 0;
   const std::size_t count = waiting.size();
   std::size_t tries = 0;
-  bool hides_more = false;  // A job has kept what was looked at first.
+  bool hides_more = false;  // A job has kept the subtasks examined first.
   for (; tries < count && moved < wanted && (tries < kBestFirst || search_.looks_left > 0); ++tries) {
     const std::size_t at = tries < kBestFirst ? tries : waiting.next_to_offer();
     if (at >= waiting.size()) break;
@@ -158,8 +158,9 @@ bool SupervisorCore::take_home(Job& job, std::uint32_t& looks) {
   return false;
 }
 
-// The job has slots here and nothing to run on them: half of what is kept for another of its bands, or what fills these
-// and is not for the slots there, if that is more; where it has lost its slots, at least what fills these.
+// The job has slots here and nothing to run on them. It gets half of the subtasks kept for another of its bands, or as
+// many as fill these slots and are not for the slots there, if that is more; where the job has lost its slots there, at
+// least as many as fill these.
 bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
   const std::uint32_t bands = job.homes_end();
   std::uint32_t at = job.shares->pull_cursor;

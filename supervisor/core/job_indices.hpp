@@ -1,4 +1,4 @@
-// Jobs by what is due of them or asked about them: no event searches all jobs.
+// Indices of jobs by deadlines and open questions: no event searches all jobs.
 #pragma once
 
 #include <set>

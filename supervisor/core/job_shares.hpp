@@ -26,7 +26,7 @@ inline constexpr std::size_t kBandKinds = 2;
 struct BandShare {
   MilliSlots entitled;          ///< `max()`: policy sets no limit. 0 until the first pass has looked at the job.
   std::uint64_t planned = 0;    ///< Thousandths of slots that the last plan gave it, also where it sets no limit.
-  std::uint32_t runs = 0;       ///< Attempts that what it is entitled to lets run at once, at least.
+  std::uint32_t runs = 0;       ///< Attempts that its entitlement lets run at once, at least.
   std::uint32_t in_flight = 0;  ///< Attempts that the band holds of the job, cached successors included.
   std::uint32_t runnable = 0;   ///< Attempts with complete inputs.
   std::uint32_t started = 0;    ///< Attempts that have been running for a while.
@@ -38,7 +38,7 @@ struct BandShare {
   bool is_short() const { return limited() && runnable < runs; }
 };
 
-/// A band has left what it could send for another one, where the job is short.
+/// A band has left subtasks for another one, where the job is short.
 struct LeftForAnother {
   BandSlot band;
   BandSlot other;
@@ -71,7 +71,7 @@ struct ToldShare {
   std::uint8_t once = 0;  ///< States that have had a line, by bit.
   Standing seen = Standing::Nothing;
   std::uint64_t seen_milli = 0;
-  std::uint32_t changes = 0;  ///< Of what was seen, since the line.
+  std::uint32_t changes = 0;  ///< Since the last line.
 };
 
 /// The rule that keeps a job from more, as of the last pass. Slots in thousandths, memory in bytes.
@@ -88,7 +88,7 @@ struct WaitsFor {
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
   ResourceVector beside;         ///< The most that its subtasks take beside as many slots,
-  Seldom<ResourceVector> beside_least;  ///< and what each of them does, at least: of a gang.
+  Seldom<ResourceVector> beside_least;  ///< and the least that each of them takes: of a gang.
   Portion portion;               ///< As of the last pass.
   // In thousandths of slots:
   std::uint64_t demand = 0;                          ///< Usable slots, for the last pass.
@@ -104,7 +104,7 @@ struct KindShare {
   Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
   std::string gave_back;              ///< Text about slots given back at `policy.gang_wait`, until it has all.
   Seldom<GangBarrier> barrier;        ///< Of a gang: where it waits until workers hold all its slots.
-  Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
+  Instant starts_by = kNever;         ///< Its reserved start, by time limits.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   std::optional<WaitsFor> waits;  ///< The same, for the remedies.
   Seldom<ToldShare> told;  ///< The last line of the audit history.
@@ -166,7 +166,7 @@ struct JobRules {
   double qos_factor = 0.5;
   double queue_factor = 0;
   double user_factor = 1;
-  std::int64_t usage_factor = 1000;  ///< Thousandths: so much of what it uses is charged.
+  std::int64_t usage_factor = 1000;  ///< Thousandths of its use that are charged.
   bool exempt = false;               ///< Limits of slots do not hold for it.
   std::vector<LimitedBy> limits;
   bool has_run = false;  ///< The job counts as running until it holds and wants nothing.
@@ -215,14 +215,15 @@ struct JobShares {
   std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
   std::vector<LeftForAnother> left_for_others;
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
-  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were told to leave their slots.
+  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were asked to leave.
 
   BandShare& at(BandSlot band) {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);
     return bands[band.value()];
   }
-  /// `ready`: what is left could run at once, and so the other band may pull it. Whether it is to be asked: once in a
-  /// round is enough. Of two jobs each may leave something on its band for the other's: they would ask for ever.
+  /// `ready`: the subtasks left could run at once, so the other band may pull them. Returns whether to ask that band:
+  /// once in a round is enough. Of two jobs each may leave something on its band for the other's: they would ask for
+  /// ever.
   bool leave_for(BandSlot band, BandSlot other, bool ready, std::uint64_t round) {
     const auto is_there = [band](const LeftForAnother& each) { return each.band == band; };
     auto left = std::find_if(left_for_others.begin(), left_for_others.end(), is_there);

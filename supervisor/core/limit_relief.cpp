@@ -1,4 +1,4 @@
-// SupervisorCore: what would free a job that a limit or its own cap holds, for `explain`.
+// SupervisorCore: remedies for a job that a limit or its own cap holds, for `explain`.
 #include <algorithm>
 
 #include "supervisor/core/decimal_text.hpp"

@@ -14,7 +14,7 @@ class Taken {
  public:
   explicit Taken(const std::vector<JobLimits>& limits) : limits_(limits), counts_(limits.size()) {}
 
-  /// The limit of slots that leaves least to this job, and what it leaves; `~0`: none limits it.
+  /// The limit of slots that leaves least to this job, and the slots that it leaves; `~0`: none limits it.
   std::uint64_t left(const TurnRequest& request, std::size_t kind, std::uint32_t& by) const {
     std::uint64_t least = ~std::uint64_t{0};
     for (const std::uint32_t at : request.limits) {

@@ -30,9 +30,9 @@ struct Turn {
   LimitRule rule = LimitRule::None;        ///< The limit that it would exceed.
   std::uint32_t limit = 0;                 ///< Position of that limit.
   std::int64_t most = 0;                   ///< The value of that limit,
-  std::uint64_t taken = 0;                 ///< and what others have of it: jobs, or thousandths of slots.
+  std::uint64_t taken = 0;                 ///< and the part that others have: jobs, or thousandths of slots.
   std::size_t kept_for = ~std::size_t{0};  ///< Of the requests, the one for which some of it is kept; else none.
-  std::uint64_t kept_milli = 0;            ///< How much, of what is taken.
+  std::uint64_t kept_milli = 0;            ///< The reserved part of `taken`.
 };
 
 /// Running jobs keep their slots, as far as limits of slots go; a gang keeps all of them. Then each job, in the order

@@ -28,7 +28,7 @@ std::vector<JobId> lenders_of(const GraphShape& shape) {
 
 }  // namespace
 
-/// Whether what cannot be borrowed now ever can.
+/// Whether an external input that is not available now can become so.
 struct SupervisorCore::Prospect {
   bool never = false;
   bool drains = false;  ///< Only workers hold it that take nothing new, by an order.

@@ -73,7 +73,7 @@ class KeyHeap {
     for (std::size_t i = rest_->next; i < rest_->ranges.size(); ++i) append(rest_->ranges[i], keys);
     keys.insert(keys.end(), rest_->heap.begin(), rest_->heap.end());
   }
-  /// Writes keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
+  /// Writes keys that will probably be taken next; returns how many. Reads the lines of `prefetch_keys`.
   std::size_t foresee(std::span<std::uint64_t> keys) const {
     // The two below the best of the heap are all that the next two can be.
     std::size_t count = std::min({std::size_t{heap_size_}, kTopOfHeap, keys.size()});
@@ -85,7 +85,7 @@ class KeyHeap {
   void prefetch_rest() const {
     if (rest_ != nullptr) prefetch_line(rest_.get());
   }
-  /// Prefetches the keys that are touched next. REQUIRES: `prefetch_rest` was called a while ago.
+  /// Prefetches the keys that are touched next. Reads the lines of `prefetch_rest`.
   void prefetch_keys() const {
     if (heap_size_ > 0) {
       prefetch_line(rest_->heap.data());
@@ -251,7 +251,7 @@ class alignas(64) LocalSet {
   bool is_waiting() const { return ready_.is_marked(); }
   void set_waiting(bool waiting) { ready_.mark(waiting); }
 
-  /// Keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
+  /// Keys that will probably be taken next; returns how many. Reads the lines of `prefetch_keys`.
   std::size_t foresee(std::span<std::uint64_t> keys) const {
     const std::size_t ready = ready_.foresee(keys);
     return ready + ahead_.foresee(keys.subspan(ready));
@@ -261,7 +261,7 @@ class alignas(64) LocalSet {
     ready_.prefetch_rest();
     ahead_.prefetch_rest();
   }
-  /// Asks for those that are touched next. Needs what `prefetch_rest` has asked for.
+  /// Prefetches the keys that are touched next. Reads the lines of `prefetch_rest`.
   void prefetch_keys() const {
     ready_.prefetch_keys();
     ahead_.prefetch_keys();

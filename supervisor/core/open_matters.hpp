@@ -1,4 +1,4 @@
-// Matters that a supervisor's core has begun and not ended: those that wait for the disk, and workers that were lost.
+// Pending operations of a supervisor's core: operations that wait for the disk, and lost workers.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 /// The first time of each admission state of a job has a line; later changes of it, and of the number, have at most one
 /// in this time, with their count. Not a setting: `queue` shows each change.
 constexpr Duration kToldAgainAfter = std::chrono::minutes{1};
-/// Lines of that kind in that time, over all jobs; the others have theirs later, with what is true then.
+/// Lines of that kind in that time, over all jobs; the others follow later, with the state of that time.
 constexpr std::uint32_t kLinesMax = 60;
 /// Preempted attempts of one plan, or moves of one reload, that have a line each; the rest share one.
 constexpr std::uint32_t kLinesEachMax = 16;
@@ -32,7 +32,7 @@ std::string slots_text(std::uint64_t milli, BandKind kind) {
 
 }  // namespace
 
-/// `Free`: nothing keeps it from what it wants; `Limited`: it holds some of that; `Nothing`: it wants nothing.
+/// `Free`: nothing limits its demand; `Limited`: it holds a part of its demand; `Nothing`: it has no demand.
 Standing SupervisorCore::standing_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (const std::uint64_t milli = milli_held(job, kind); milli > 0)
@@ -63,7 +63,7 @@ std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
   return share.target > 0 ? text + "; its share is " + decimal_text(share.target) : text;
 }
 
-/// Work that comes and goes changes what a job may hold all the time: that must not fill the history.
+/// Work that comes and goes changes the slots of a job all the time: that must not fill the history.
 bool SupervisorCore::may_tell_again(const ToldShare& told) {
   if (event_.now < later(told.at, kToldAgainAfter)) return false;
   if (event_.now >= policy_.lines_until) {
@@ -174,7 +174,7 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
   return "policy";
 }
 
-/// Why each job loses what it loses; a plan takes many places of one job, mostly for one reason.
+/// Records why each job loses slots; a plan takes many places of one job, mostly for one reason.
 void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
   std::vector<bool> told(pass.subjects.size(), false);
   HeldByProject held_by;

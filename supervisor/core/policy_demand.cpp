@@ -1,4 +1,4 @@
-// SupervisorCore: what a job wants of the cluster and what it holds, as policy counts it.
+// SupervisorCore: the demand of a job and its holdings, as policy counts them.
 #include <algorithm>
 #include <utility>
 
@@ -12,13 +12,13 @@ namespace {
 /// Not a setting: how long that takes is, as `policy.period`.
 constexpr std::uint32_t kForgottenPart = 4;
 
-/// Slots are forgotten one by one, or what is less than one.
+/// A former demand is forgotten slot by slot, or by parts of one.
 std::uint64_t step_of(const Portion& portion) { return std::min<std::uint64_t>(portion.milli, 1000); }
 
 std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
 
-/// Passes that may find a job's slots where it has no work before it gets them where it has. Not a setting: a pass is
-/// too few, because work is on its way there, and what is waited for in vain lasts as long as `policy.period` says.
+/// Passes that may find a job's slots where it has no work before its slots move to its work. Not a setting: one pass
+/// is too few, because work may be on its way there, and a vain wait lasts as long as `policy.period` says.
 constexpr std::uint32_t kMisplacedMax = 4;
 
 /// Whether an open subtask must not return to a band where it has failed. A subtask that was lost with its worker must
@@ -179,7 +179,7 @@ bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   return share.misplaced >= kMisplacedMax;
 }
 
-/// Whether policy may take back what the job runs on bands of that kind.
+/// Whether policy may take back slots of the job's runs on bands of that kind.
 bool SupervisorCore::may_leave(const Job& job, BandKind kind) const {
   return job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay;
 }

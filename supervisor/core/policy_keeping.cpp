@@ -10,7 +10,7 @@ constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
 
 }  // namespace
 
-/// Use changes all the time: what has been written is renewed now and then, and when the last job ends.
+/// Use changes all the time: its record is renewed now and then, and when the last job ends.
 void SupervisorCore::keep_usage() {
   if (!gate_.durable() || policy_.config.accounts.empty()) return;
   if (event_.now >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();

@@ -159,7 +159,7 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
   if (count > 0) tree.accounts.push_back({"", policy::kNone, false, 1, 0});
   std::map<UsageTable::Key, double> used;
   for (const auto& [whom, seconds] : usage.tallies()) used[whom] = billed(seconds, config.usage);
-  // Where users are counted together, one without a tally of his own is one of these.
+  // Where users are counted together, a user without a tally is one of these.
   const auto counted_as = [&](const UsageTable::Key& whom) {
     const UsageTable::Key together{whom.first, kUsersTogether};
     return usage.tallies().contains(whom) || !usage.tallies().contains(together) ? whom : together;

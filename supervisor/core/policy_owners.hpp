@@ -18,7 +18,7 @@ namespace penstock::supervisor {
 struct ProjectTree {
   std::vector<std::uint32_t> parents;      ///< `kNone`: it is at the top.
   std::vector<std::uint32_t> homes;        ///< The pool of its guarantees.
-  std::vector<std::uint32_t> parts_first;  ///< All of them, parts before what they are parts of.
+  std::vector<std::uint32_t> parts_first;  ///< All of them, parts before their wholes.
 };
 /// `project 'vision'`, or `department 'research'`.
 std::string owner_text(const ProjectConfig& owner);

@@ -1,4 +1,4 @@
-// SupervisorCore: what operators ask about policy, and what they change of it.
+// SupervisorCore: questions and orders of operators about policy.
 #include <algorithm>
 #include <cmath>
 #include <utility>

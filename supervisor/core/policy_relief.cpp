@@ -63,7 +63,7 @@ RoomView::Holder SupervisorCore::Explainer::holder_of(const Job& other, const Ro
   return holder;
 }
 
-/// Room without places: only how what needs it takes it.
+/// Room without places, with the way in which the job takes it.
 RoomView SupervisorCore::Explainer::empty_room() const {
   RoomView view;
   const bool quotas = core_.counts_quotas(job_.shares->pool);
@@ -97,7 +97,8 @@ RoomView SupervisorCore::Explainer::room() const {
   return view;
 }
 
-/// By holder, what would leave for this job if it had that precedence, by the rules of its pool; rather too little.
+/// By holder, the slots that would leave for this job if it had that precedence, by the rules of its pool; rather too
+/// little.
 std::vector<RoomView::Amounts> SupervisorCore::Explainer::leaving_for(const RoomView& room,
                                                                       std::int64_t precedence) const {
   const policy::Parts& parts = core_.parts_in(job_.shares->pool);

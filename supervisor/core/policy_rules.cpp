@@ -1,4 +1,4 @@
-// SupervisorCore: what levels of service, queues and limits make of a job.
+// SupervisorCore: the effects of levels of service, queues and limits on a job.
 #include <algorithm>
 #include <cmath>
 
@@ -318,7 +318,7 @@ Result<Value> SupervisorCore::set_user_factor(Job& job, const std::string& text)
   return Value{Value::Record{{"job", to_string(job.id)}, {"user_factor", factor}, {"was", before}}};
 }
 
-/// `hold JOB`: what runs of it ends, and nothing begins until `release JOB`.
+/// `hold JOB`: its running attempts end, and no others begin until `release JOB`.
 Result<Value> SupervisorCore::hold_by_request(const AdminRequest& request) {
   if (!policed())
     return Error{ErrorCode::WrongState, "policy", "none is in force, and jobs are held by it",

@@ -57,7 +57,7 @@ Result<void> check_grace(Duration grace, Duration most) {
 
 }  // namespace
 
-/// How long what is preempted of the job has to save what it has. The site may have lowered its limit since.
+/// The time in which a preempted attempt of the job may save its state. The site may have lowered its limit since.
 Duration SupervisorCore::grace_of(const Job& job) const {
   const Duration own = job.spec.policy.grace;
   return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;
@@ -128,7 +128,7 @@ void SupervisorCore::open_shares(Job& job) {
     fresh.barrier = std::move(share.barrier);
     share = std::move(fresh);
   });
-  // Of a hundred thousand jobs that are alike nearly all wait where no pass looks at them: what they want is kept once.
+  // Of a hundred thousand equal jobs nearly all wait where no pass reads them: their demand is stored once.
   KindShares* alike = is_new && job.larger_templates->empty() ? policy_.agenda.wanted_alike(job.id) : nullptr;
   if (alike != nullptr) shares.kinds = *alike;
   measure_requests(job);
@@ -202,7 +202,7 @@ void SupervisorCore::note_pools_of(WorkerSlot slot) {
   policy_changed();
 }
 
-/// All of it at once: what was under way rests on the old one and is dropped.
+/// Replaces the policy as a whole: a pass under way rests on the old one and is dropped.
 void SupervisorCore::set_policy(PolicyConfig config) {
   const std::vector<std::pair<std::string, std::string>> pools = pools_by_name();
   const PolicyConfig before = std::exchange(policy_.config, std::move(config));

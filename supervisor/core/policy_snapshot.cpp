@@ -65,7 +65,7 @@ void request(policy::Member& member, const Portion& portion, std::uint64_t milli
   }
 }
 
-/// On a band that is too small for what a mixture of subtasks might take it takes all that there is: `portion_of`.
+/// On a band that is too small for a mixture of subtasks the member takes the whole band: see `portion_of`.
 void fit_to(policy::Member& member, const BandEntry& band) {
   const ResourceVector& all = band.description.capacity;
   member.request.cpu = std::min(member.request.cpu, all.cpu.value());
@@ -407,7 +407,7 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
   }
 }
 
-/// Each pass, by what has run since the last one, whether it has ended or not. Spec: policy-flux 6.
+/// Charges accounts in each pass, by the runs since the last one, whether ended or not. Spec: policy-flux 6.
 void SupervisorCore::charge_accounts() {
   const Duration passed = event_.now - policy_.decayed;
   const double left = left_after(passed, policy_.config.usage_half_life);

@@ -1,4 +1,4 @@
-// The cluster's policy as the supervisor carries it out: what is in force, and the pass that is under way.
+// The cluster's policy as the supervisor carries it out: the policy in force, and the pass under way.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ struct PassUnderWay {
   std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
   AccountTree::Charged charged;               ///< The account of the snapshot that each user's use is charged to.
   std::vector<DomainView> domains;
-  std::vector<std::vector<std::uint64_t>> devices;  ///< By band: what of each of its devices is held in parts.
+  std::vector<std::vector<std::uint64_t>> devices;  ///< By band: the held part of each of its devices.
   std::vector<Subject> subjects;
   std::uint64_t grain_of(std::uint32_t subject) const { return domains[subjects[subject].domain].grain; }
   std::vector<Member> members;
@@ -75,7 +75,7 @@ struct ShareDivision {
   std::uint64_t grain = 1;  ///< Thousandths of a slot that one of these is.
   std::int64_t capacity = 0;
   std::vector<JobId> jobs;  ///< Oldest first,
-  std::vector<policy::ShareGroup> groups;  ///< and what each of them counted for.
+  std::vector<policy::ShareGroup> groups;  ///< and the demand and weight that counted for each.
   std::vector<policy::ShareLimit> limits;  ///< Of groups that may use some bands only.
 };
 
@@ -98,7 +98,7 @@ struct PolicyState {
   UsageTable usage;  ///< Decayed.
   Instant decayed{};
   Instant kept{};  ///< When usage was written down last.
-  /// By project: what operators have set since the configuration was read.
+  /// By project: settings of operators since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::map<std::string, std::int64_t> shares;  ///< By account: the same.
   std::map<std::uint32_t, ShareDivision> divisions;  ///< By pool of a snapshot, see `domain_of`.

@@ -227,7 +227,7 @@ void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome, std:
     const std::size_t next = shares.turn.index();
     if (job.in_flight == 0) enter_turn(job);
     if (next != before) tell_of(shares, shares.tried[next], policy_.config.pools[shares.turn.pools()[before]].name);
-    // Room that is known is not left idle for a period: a pass there takes what this one has seen.
+    // Known room is not left idle for a period: a pass there uses it.
     if (next > before || room_in != kAnyPool)
       policy_.due = std::min(policy_.due, later(event_.now, policy_.config.settle));
   }
@@ -366,7 +366,7 @@ std::vector<std::uint32_t> SupervisorCore::bands_allowed(const Job& job, BandKin
   return allowed.empty() ? std::vector<std::uint32_t>{policy::kNone} : allowed;
 }
 
-/// Its list, and what held it in those pools that it is not in. For `explain`.
+/// The job's list of pools, with the rule that held it in each other pool. For `explain`.
 Value::List SupervisorCore::describe_turns(const Job& job) const {
   Value::List rows;
   const JobShares& shares = *job.shares;

@@ -59,8 +59,8 @@ ResourceVector scaled_to(const ResourceVector& request, std::int64_t slots) {
   return scaled;
 }
 
-/// Thousandths of the band's slots that go with `slots` and what is taken beside them: a run that takes half of a
-/// device leaves no more than half of its slots to others.
+/// Thousandths of the band's slots that go with `slots` and the amounts beside them: a run that takes half of a device
+/// leaves no more than half of its slots to others.
 std::uint64_t counts_for(std::int64_t slots, const ResourceVector& beside, const ResourceVector& band) {
   const std::int64_t all = band.slots.value();
   const std::int64_t most = std::max({slots, part(beside.gpu.value(), all, band.gpu.value()),
@@ -137,7 +137,7 @@ std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& 
   return least == ~std::uint64_t{0} ? run_milli(share, BandKind::Gpu, {}) : least;
 }
 
-/// For a pass: what there is of each kind in each pool, and by what it is counted.
+/// For a pass: the capacity of each kind in each pool, and the granularity of its counts.
 void SupervisorCore::size_portions(PassUnderWay& pass) {
   pass.domains.assign(policy_.config.pools.size() * kBandKinds, {});
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {

@@ -8,15 +8,15 @@
 
 namespace penstock::supervisor {
 
-/// Translates between what users write and what all inside compares: any whole number, larger first. In pools with
-/// `priorities = "1-99"` users write these, smaller first. Plain value. Spec: policy-determined 5.1, C8.
+/// Translates between the priorities that users write and those that the core compares: any whole number, larger first.
+/// In pools with `priorities = "1-99"` users write these, smaller first. Plain value. Spec: policy-determined 5.1, C8.
 class PriorityScale {
  public:
   PriorityScale() = default;  ///< Both are the same.
   explicit PriorityScale(const PoolConfig& pool)
       : default_(pool.ranks_priorities() ? static_cast<std::uint8_t>(pool.default_priority) : 0) {}
 
-  /// Error: InvalidArgument, for what is not of the scale.
+  /// Error: InvalidArgument, for a number outside the scale.
   Result<std::int32_t> inside(std::int32_t written) const;
   /// Of a new job, where 0 means unset: the default of the pool stands for it.
   Result<std::int32_t> inside_of_new(std::int32_t written) const;

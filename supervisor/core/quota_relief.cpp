@@ -32,7 +32,7 @@ std::int64_t SupervisorCore::Explainer::amount_of(const Job& other, policy::Reso
   return share.portion.memory.value() * static_cast<std::int64_t>((milli + portion - 1) / portion);
 }
 
-/// By project, what it and its parts would hold with the next step, slots and memory.
+/// By project, the amounts that it and its parts would hold with the next step, slots and memory.
 std::vector<SupervisorCore::Explainer::Sums> SupervisorCore::Explainer::sums_with(
     const std::array<std::int64_t, 2>& next) const {
   const ProjectTree& tree = core_.policy_.tree;
@@ -130,7 +130,7 @@ void SupervisorCore::Explainer::add_settings(const RoomView& room, const std::ve
     ProjectConfig& project = changed.projects[bound.project];
     const std::int64_t amount = amount_to_set(bound.resource, bound.would_hold);
     const bool memory = bound.resource == policy::Resource::Memory;
-    // Elsewhere a department guarantees what its parts do.
+    // Elsewhere a department guarantees the sum of its parts.
     if (bound.guarantee && core_.policy_.tree.homes[bound.project] != job_.shares->pool) continue;
     if (bound.guarantee) {
       const ProjectSetting what = memory                   ? ProjectSetting::Memory

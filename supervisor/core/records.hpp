@@ -65,10 +65,10 @@ struct SubtasksEnded {
   std::vector<SubtaskFailure> failures;
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   std::vector<MadeOutput> made;         ///< Of those that succeeded, also when they ran again.
-  std::vector<CheckpointPlace> checkpoints;  ///< Of what was made before; what is made again has none at first.
+  std::vector<CheckpointPlace> checkpoints;  ///< Of earlier runs; a repeated run has none at first.
   friend bool operator==(const SubtasksEnded&, const SubtasksEnded&) = default;
 };
-/// An operator or a failure has changed what becomes of the job; each replaces the one before.
+/// An operator or a failure has changed the job; each record replaces the one before.
 struct JobChanged {
   JobId job;
   std::int32_t priority = 0;
@@ -106,13 +106,13 @@ struct JobEnded {
   JobId job;
   JobSpec spec;
   JobProgress everything;
-  std::int64_t submitted_ms = 0;  ///< Unix time; 0 in what an older version has written.
+  std::int64_t submitted_ms = 0;  ///< Unix time; 0 in records of an older version.
   std::int64_t ended_ms = 0;
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
   bool unneeded = false;  ///< They are kept only for jobs that refer to them.
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
-  std::vector<KeptKey> keys{};  ///< Of what is kept, where the graph has keys.
+  std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// No client can ask for the job any more.

@@ -204,7 +204,7 @@ void SupervisorCore::cancel_behind_failures(Job& job) {
   if (!doomed.empty()) cancel_subtasks(job, std::move(doomed), kDefaultGrace);
 }
 
-/// Failures that were charged stay charged, and what operators have ordered stays ordered.
+/// Charged failures stay charged, and orders of operators stay in force.
 void SupervisorCore::recover_changes(Job& job, std::vector<record::SubtaskChanged>& changes) {
   std::vector<std::uint32_t> cancelled;
   for (record::SubtaskChanged& change : changes) {
@@ -249,7 +249,7 @@ std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, s
   return found;
 }
 
-/// Places what can be placed, and makes again what is needed and found nowhere.
+/// Places ready subtasks, and makes needed outputs again that were found nowhere.
 void SupervisorCore::resume(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
     if (is_needed(job, i) && data_is_gone(job, i)) find_again(job, i);

@@ -1,4 +1,4 @@
-// SupervisorCore: what workers report, applied in one pass.
+// SupervisorCore: reports of workers, applied in one pass.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -62,8 +62,8 @@ bool SupervisorCore::may_be_read(const Job& job, std::uint32_t subtask) {
   return !job.shape->successors(subtask).empty();  // Readers are counted from the first datum on.
 }
 
-/// An order to drop what a worker has of a subtask that it runs once more would arrive after that run and take what it
-/// has made: readers there would wait for ever.
+/// Whether the worker runs the subtask once more. An order to drop its former outputs would arrive after that run and
+/// take the new ones: readers there would wait for ever.
 bool SupervisorCore::makes_again(WorkerSlot slot, const Job& job, std::uint32_t subtask) const {
   const SubtaskHot& hot = job.hot[subtask];
   return hot.phase == SubtaskPhase::Assigned && workers_[hot.band].worker == slot;
@@ -84,7 +84,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     if (report.outcome == Outcome::Failed && next_failure < reports.failures.size())
       failure = &reports.failures[next_failure++];
     if (!is_current(job, report, slot)) {
-      // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
+      // Spec: design 5. A stale attempt's report counts for nothing; its outputs are dropped.
       PENSTOCK_COVERAGE_MARK("a stale attempt was reported");
       ++counters_.stale_reports;
       drop_stale(slot, job, report, own_outputs);
@@ -216,7 +216,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
     }
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
-  forget_checkpoint(job, subtask);  // Of what was made before.
+  forget_checkpoint(job, subtask);  // Of the former outputs.
   note_held(workers_[job.hot[subtask].band].worker, job, subtask);
   if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
   std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
@@ -244,8 +244,8 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
   }
 }
 
-// The worker that caches a successor learns that one of its producers has finished elsewhere. `holder` is none if what
-// it has made is lost.
+// Notifies the worker that caches a successor that one of its producers has finished elsewhere. `holder` is none if the
+// outputs are lost.
 void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
   InputNoticeBatch& batch = mail_.last<InputNoticeBatch>(to, job.id);
   if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;

@@ -12,7 +12,7 @@ namespace penstock::supervisor {
 
 /// Amounts are thousandths of slots.
 struct RoomView {
-  using Amounts = std::vector<std::uint64_t>;  ///< By place; what is missing at the end is 0.
+  using Amounts = std::vector<std::uint64_t>;  ///< By place; missing places at the end are 0.
   struct Place {
     BandSlot band;  ///< None: of a worker that is not there.
     std::uint64_t all = 0;

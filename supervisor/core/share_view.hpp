@@ -17,7 +17,7 @@ std::int64_t weight_in_project(std::int64_t project, std::int64_t own, std::int6
 struct ShareView {
   struct Sharer {
     JobId job;
-    policy::ShareGroup group;    ///< Its weight is what comes of those below.
+    policy::ShareGroup group;    ///< Its weight is computed from those below.
     std::int64_t weight = 1000;  ///< Its own.
     std::size_t project = 0;     ///< Position in `projects`; none there: it has none.
   };

@@ -37,7 +37,7 @@ bool SupervisorCore::has_spare_room(const WorkerEntry& worker) const {
   return used.value() < percent * config_.spare_data_percent;
 }
 
-/// Half of them at a time: what is dropped then is no more than a worker keeps of their memory for the next ones.
+/// Drops half of them at a time: a worker keeps no more than that of their memory for the next ones.
 void SupervisorCore::look_after_spare(WorkerSlot slot) {
   const std::size_t count = workers_[slot].spare.size();
   if (count == 0 || has_spare_room(workers_[slot])) return;
@@ -57,7 +57,7 @@ void SupervisorCore::drop_spare(WorkerSlot slot, std::size_t count) {
   spare.erase(spare.begin(), end);
 }
 
-/// The job has ended, and its workers keep what its client wants.
+/// Drops the retained outputs of an ended job; its workers keep the outputs that its client wants.
 void SupervisorCore::drop_spare_of(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
     if (is_spare(job, i) && job.data.total_bytes(*job.shape, i) > 0) drop_data(job, i);

@@ -20,7 +20,7 @@ struct WaitingForRoom {
 
 struct StartEstimate {
   std::optional<Duration> within;   ///< From now; none: unknown.
-  std::vector<std::size_t> after;   ///< Holders, by position, that end before it starts: what it rests on.
+  std::vector<std::size_t> after;   ///< Holders, by position, that end before it starts: the basis.
   std::vector<std::size_t> unsure;  ///< Holders with an unknown end.
 };
 
@@ -31,8 +31,9 @@ struct StartEstimate {
 StartEstimate estimate_start(RoomView room, const std::vector<std::optional<Duration>>& ends_in,
                              const std::vector<WaitingForRoom>& waiting);
 
-/// How long a job still runs, from what it has run: so many subtasks have taken so long together, so many are left, and
-/// so many run at once. None without a sound basis: few ended, or a small part of all, or nothing runs.
+/// The rest of a job's time, from its ended subtasks: their number and their time together, the number of open
+/// subtasks, and the number that run at once. None without a sound basis: few ended, or a small part of all, or nothing
+/// runs.
 struct Progress {
   std::uint64_t ended = 0;
   std::uint64_t run_us = 0;  ///< Of those that have ended, together.

@@ -37,11 +37,12 @@ struct RefusedSubmission {
 /// logarithmic in the graphs under way; linear when one is refused. Single-threaded.
 class Submissions {
  public:
-  /// `memory_max`: what graphs under way, graphs that are kept and jobs may take together; 0: no limit.
+  /// `memory_max`: the memory of graphs under way, kept graphs and jobs together; 0: no limit.
   Submissions(const GraphLimits& limits, Bytes memory_max) : limits_(limits), memory_max_(memory_max) {}
 
-  /// A chunk has come. Returns those that have to go, which may be others than its own: what breaks a limit of its
-  /// client or of graphs, and the dearest of all while they do not fit beside the `held_bytes` of graphs and jobs.
+  /// A chunk has come. Returns the graphs that must be refused, which may be others than its own: those that break a
+  /// limit of their client or of graphs, and the dearest of all while they do not fit beside the `held_bytes` of graphs
+  /// and jobs.
   std::vector<RefusedSubmission> take(const SubmissionKey& key, const SubmitChunk& chunk, std::uint64_t held_bytes,
                                       Instant now);
   /// False after `take`: its own graph is refused, or was before.
@@ -52,7 +53,7 @@ class Submissions {
   std::optional<Instant> next_deadline() const;
   /// The graph has been checked.
   void end(const SubmissionKey& key);
-  /// The client is gone. Returns what it had under way.
+  /// The client is gone. Returns its graphs under way.
   std::vector<SubmissionKey> end_all_of(Incarnation client);
 
  private:

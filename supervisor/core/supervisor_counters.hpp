@@ -5,7 +5,7 @@
 
 namespace penstock::supervisor {
 
-/// Plain counts of what happened; shells make metrics of them.
+/// Plain counts of events; shells make metrics of them.
 struct SupervisorCounters {
   std::uint64_t jobs_accepted = 0;
   std::uint64_t jobs_refused = 0;

@@ -23,7 +23,7 @@ void SupervisorCore::rule_out_bands(Job& job, std::uint32_t subtask, const Failu
   }
 }
 
-// Of what would fail again on this worker: whether there is another one to try.
+// Whether there is another worker to try, for a failure that would repeat on this one.
 bool SupervisorCore::mends_elsewhere(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
   const TryAgain again = where_to_try_again(detail.code);
   if (again == TryAgain::Anywhere) return true;

@@ -14,7 +14,7 @@ namespace {
 /// A site with a thousand projects hears of the first ones.
 constexpr std::size_t kNamedMax = 3;
 
-/// Names of what is set, for one text.
+/// Names of settings, for one text.
 class Names {
  public:
   void add(bool is_set, const std::string& name) {

@@ -33,7 +33,7 @@ using UsedSeconds = std::array<double, kUsedKinds>;
 /// thousandths of slots, MiB, and thousandths of weighted units.
 using UsedRate = std::array<std::uint64_t, kUsedKinds>;
 
-/// Of what is allocated, whether it is used or not.
+/// The rate of the allocated amounts, whether they are used or not.
 UsedRate used_rate(const Template& wanted, const UsageConfig& weights);
 void add(UsedRate& sum, const UsedRate& rate);
 void subtract(UsedRate& sum, const UsedRate& rate);

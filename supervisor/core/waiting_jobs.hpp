@@ -54,7 +54,7 @@ class WaitingJobs {
     cursor_ = cursor_ + 1 < entries_.size() ? cursor_ + 1 : 0;
     return cursor_;
   }
-  /// The same for bands in need of work, with a count of what was offered since something came or went.
+  /// The same for bands in need of work, with a count of the offers since the entries changed.
   std::size_t next_to_offer() {
     ++offered_;
     offer_cursor_ = offer_cursor_ + 1 < entries_.size() ? offer_cursor_ + 1 : 0;

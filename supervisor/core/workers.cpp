@@ -45,7 +45,7 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
                                    worker.description.shared_storage, draining, true});
   mail_.tell(slot, Drain{draining});
   look_after_spare(slot);
-  if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
+  if (!worker.claiming) open_or_close_bands(slot);  // Else when it has reported its data.
 }
 
 /// Asks the attempts of a draining worker to leave, as policy does: an attempt saves its state, ends within the grace,
@@ -75,7 +75,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
   return told;
 }
 
-// Fault F02: what is given to a worker that is gone waits there until it is declared lost.
+// Fault F02: subtasks given to a worker that is gone wait there until it is declared lost.
 void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   const WorkerSlot slot = workers_.find(event.worker);
   if (!slot.valid() || workers_[slot].lost || workers_[slot].suspected == event.suspected) return;

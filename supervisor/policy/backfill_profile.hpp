@@ -1,4 +1,4 @@
-// How many slots are free at which time, as far as time limits tell.
+// The number of free slots over time, as far as time limits tell.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct PartsChoice {
 /// the remedy names the parts that do.
 Result<Parts> choose_parts(const PartsChoice& choice);
 
-/// The same words for what was chosen. A backfill with another number of reserved starts has that for a word.
+/// The same words for chosen parts. A backfill with another number of reserved starts has that number as its word.
 PartsChoice words_of(const Parts& parts);
 
 /// Whether jobs go by the positions that operators can change: among those of one priority.

@@ -1,4 +1,5 @@
-// Limits of users and queues: what is refused at submission, what is accepted but held, and when it is let go.
+// Limits of users and queues: requests that are refused at submission, jobs that are accepted but held, and their
+// release.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +64,8 @@ struct LimitedRequest {
   std::int64_t cores = 0;
   bool only_cores = false;  ///< The cores may lie on as many hosts as they need.
   std::int64_t time_s = 0;
-  bool exempt = false;   ///< Standby: no limit of size or time holds, only what is there.
-  bool on_wish = false;  ///< Held by its owner until he says so.
+  bool exempt = false;   ///< Standby: limited by capacity only, not by size or time.
+  bool on_wish = false;  ///< Held by its owner until released.
 };
 
 enum class LimitedState : std::uint8_t { Held, Eligible, Running, Inactive };
@@ -92,7 +93,7 @@ class LimitBook {
   /// then.
   Result<void> change(std::uint32_t job, const LimitedRequest& request);
 
-  /// Starts what is eligible and fits, lets go what no limit holds any more, until nothing changes.
+  /// Starts jobs that are eligible and fit, releases jobs that no limit holds any more, until nothing changes.
   struct Settled {
     std::vector<std::uint32_t> started;  ///< Jobs that were eligible before.
     std::vector<std::uint32_t> let_go;

@@ -32,14 +32,14 @@ struct Reservation {
   std::uint32_t member = kNone;
   std::vector<Place> places;
   std::vector<std::uint32_t> device_groups;
-  Instant starts_by = kNever;  ///< As far as time limits tell.
+  Instant starts_by = kNever;  ///< By time limits.
   friend bool operator==(const Reservation&, const Reservation&) = default;
 };
 
 enum class PreemptionReason : std::uint8_t {
   AboveShare,     ///< Its workload holds more than its fair share.
   Priority,       ///< A more important workload needs the place.
-  Reclaim,        ///< Another project is below what it is entitled to.
+  Reclaim,        ///< Another project is below its entitlement.
   Consolidation,  ///< The member gets another place, so that another job fits.
   StaleGang,      ///< Its gang has been below its minimum for too long.
   BandDisabled,   ///< Its band takes no members any more.
@@ -58,10 +58,10 @@ enum class Hold : std::uint8_t {
   NeverFits,          ///< No band, or no set of bands, could hold it even if all were empty.
   AtFairShare,        ///< The job holds `have` of the `need` slots of its share; its next gang is larger.
   AtSlotsMax,         ///< Its own cap is `need`; it holds `have`.
-  HigherPriority,     ///< Something more important waits, and what may not be preempted is not backfilled.
+  HigherPriority,     ///< A more important job waits, and only preemptible jobs are backfilled.
   PredecessorsLeave,  ///< Its place is promised and is being left.
   ProjectLimit,       ///< With it `subject` would hold `need` and may hold `have`.
-  ProjectGuarantee,   ///< Not preemptible, so it must fit what is guaranteed: `subject` would hold `need` of `have`.
+  ProjectGuarantee,   ///< Not preemptible, so it must fit the guarantee: `subject` would hold `need` of `have`.
   Gated,              ///< Its gang is not complete.
   Held,               ///< By a limit or by wish.
   BehindReservation,  ///< Starting it would delay a reserved start.
@@ -92,7 +92,7 @@ struct Division {
   std::uint32_t pool = 0;
   std::int64_t capacity = 0;              ///< Slots.
   std::vector<std::uint32_t> workloads;   ///< Oldest first,
-  std::vector<ShareGroup> groups;         ///< and what each of them counted for.
+  std::vector<ShareGroup> groups;         ///< and the demand and weight that counted for each.
   std::vector<ShareLimit> limits;         ///< Of groups that may use some bands only.
   friend bool operator==(const Division&, const Division&) = default;
 };
@@ -106,7 +106,7 @@ struct WorkloadPriority {
 };
 
 struct Plan {
-  std::vector<Entitlement> entitlements;  ///< By workload, then band; what it holds and what it starts.
+  std::vector<Entitlement> entitlements;  ///< By workload, then band; kept places and starts.
   std::vector<Start> starts;
   std::vector<Reservation> reservations;
   std::vector<Preemption> preemptions;

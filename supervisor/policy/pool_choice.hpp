@@ -10,8 +10,8 @@
 
 namespace penstock::policy {
 
-/// Pools by preference: what the job says, else what its project says, else the pool of those that say nothing. Never
-/// empty. Spec: policy-runai 10.
+/// Pools by preference: those of the job, else those of its project, else the default pool. Never empty. Spec:
+/// policy-runai 10.
 std::vector<std::uint32_t> pools_wanted(const std::vector<std::uint32_t>& of_job,
                                         const std::vector<std::uint32_t>& of_project, std::uint32_t pool_default);
 

@@ -1,4 +1,4 @@
-// By what parts of a slot are counted where policies count slots.
+// The granularity of parts of a slot where policies count slots.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace penstock::policy {
 
-/// Parts of a slot are counted by the largest of these thousandths that all jobs there are multiples of; what is a
-/// multiple of none is rounded up to the last. Not a setting: finer ones would only make passes slower.
+/// Parts of a slot are counted by the largest of these thousandths that all jobs there are multiples of; a part that is
+/// a multiple of none is rounded up to the last. Not a setting: finer ones would only make passes slower.
 inline constexpr std::uint64_t kSlotGrains[] = {1000, 500, 250, 200, 125, 100, 50};
 
 /// The granularity that suits all jobs of `grain` and one more with runs of `milli`. Begin with 1000.

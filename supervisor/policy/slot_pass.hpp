@@ -37,7 +37,7 @@ class KnownShapes {
   std::set<RequestShape> shapes_;
 };
 
-/// One pass over one pool. Collects starts and preemptions, and does on the trial what the plan will do.
+/// One pass over one pool. Collects starts and preemptions, and carries them out on the trial.
 class SlotPass {
  public:
   SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan);
@@ -67,7 +67,7 @@ class SlotPass {
 
   /// Why the workload of a waiting member waits; the first reason stays.
   void explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have, std::uint32_t other = kNone);
-  /// Slots that a workload holds, with what this pass starts and without what leaves.
+  /// Slots that a workload holds, with the starts of this pass and without leaving members.
   std::int64_t held(std::uint32_t workload) const { return held_[workload]; }
   bool is_over_cap(std::uint32_t member) const;
 
@@ -96,7 +96,7 @@ class SlotPass {
   std::vector<bool> explained_;     ///< By workload.
   std::vector<std::int64_t> held_;  ///< By workload.
   std::vector<Place> awaited_;
-  std::vector<std::vector<Place>> kept_;  ///< By claim: what of it is free already and kept for it.
+  std::vector<std::vector<Place>> kept_;  ///< By claim: the part that is free already and kept.
 };
 
 // The actions. Each takes the members in its own order, from the roomy to the full trial.

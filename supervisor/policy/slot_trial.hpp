@@ -120,8 +120,7 @@ class SlotTrial {
   std::int64_t capacity_ = 0;
   std::vector<SlotRoom> rooms_;  ///< By position in the snapshot.
   std::vector<Change> log_;
-  // The open bands by class. A search files what has changed since the last one: what is tried and undone costs
-  // nothing.
+  // The open bands by class. A search files the changes since the last one: a trial that is undone costs nothing.
   mutable Classes classes_;
   mutable std::vector<RoomClass> filed_;  ///< By position in the snapshot: the class of the band.
   mutable std::vector<std::uint32_t> changed_;

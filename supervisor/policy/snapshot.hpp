@@ -49,7 +49,7 @@ struct Resources {
 
 enum class BandState : std::uint8_t {
   Enabled,
-  Draining,  ///< Goes on with what it has and takes nothing new.
+  Draining,  ///< Goes on with its members and takes nothing new.
   Disabled,  ///< Has no slots; all members on it must leave.
 };
 
@@ -70,7 +70,7 @@ struct Band {
 struct ResourceShare {
   std::int64_t guaranteed = 0;
   std::int64_t limit = kUnlimited;
-  std::int64_t weight = 0;  ///< In thousandths; of what lies idle beyond all guarantees.
+  std::int64_t weight = 0;  ///< In thousandths; of the idle rest beyond all guarantees.
   double usage = 0;         ///< Decayed use of this resource over the window, as part of its capacity; 0: not counted.
 };
 
@@ -93,7 +93,7 @@ enum class MemberState : std::uint8_t {
   Starting,  ///< Given a place, not running yet.
   Running,
   Promised,  ///< Has a place that is still being left by others.
-  Leaving,   ///< Told to give its place back.
+  Leaving,   ///< Asked to give its place back.
   Succeeded,
   Failed,
 };

@@ -125,7 +125,7 @@ void Trial::make_owners() {
     const bool wanted = source.state == MemberState::Pending || is_held_on_trial(source.state);
     if (!wanted) continue;
     const Resources all = amount(member, holdings.band);
-    // A draining band has what is held of it, and no more. Spec: policy-determined 9.3.
+    // A draining band has only the capacity that is held. Spec: policy-determined 9.3.
     if (holdings.band != kNone && snapshot_.bands[holdings.band].state == BandState::Draining) total_ += all;
     for (const std::uint32_t owner : chain_of(owners_, snapshot_.workloads[source.workload].project))
       for (std::size_t resource = 0; resource < kResources; ++resource)

@@ -37,7 +37,7 @@ struct BandRoom {
   bool open = false;
   std::int64_t device_memory_mib = 0;  ///< Of one device, as it is handed out.
   Resources idle;
-  Resources leaving;  ///< Without what is promised of it already; below 0 where more was promised.
+  Resources leaving;  ///< Without the part that is promised already; below 0 where more was promised.
   std::int64_t places_idle = 0;
   std::int64_t places_leaving = 0;
   std::vector<DeviceGroup> groups;
@@ -64,7 +64,7 @@ struct Holdings {
 
 /// How a member would fit a band.
 struct BandFit {
-  bool now = false;  ///< On what is idle; otherwise when others have left.
+  bool now = false;  ///< On idle room; otherwise when others have left.
   std::vector<std::uint32_t> groups;
 };
 
@@ -83,8 +83,7 @@ struct SetCount {
   friend bool operator==(const SetCount&, const SetCount&) = default;
 };
 
-/// Bands by what will be free of a resource, then by name: the fullest that has
-/// room first.
+/// Bands by the future free amount of a resource, then by name: the fullest that has room first.
 using BandsByRoom = std::set<std::pair<std::int64_t, std::uint32_t>>;
 /// Owned by one pass over one pool. Cost: a change is O(depth of the project tree); undo the same.
 class Trial {
@@ -100,9 +99,9 @@ class Trial {
   /// The memory that the member takes of each of its devices.
   std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
   /// Puts a waiting or leaving member on a band. `now`: it starts; else it is promised the place. A member that is
-  /// promised exactly what it was leaving simply stays, and one that this pass was to start there starts.
+  /// promised exactly the place that it was leaving simply stays, and one that this pass was to start there starts.
   void place(std::uint32_t member, std::uint32_t band, const BandFit& fit);
-  /// Tells a member to leave what it holds, or takes back a promise.
+  /// Orders a member to leave its place, or takes back a promise.
   void leave(std::uint32_t member);
   /// The place of its start is free for others from now on.
   void forget_start(std::uint32_t member);
@@ -123,8 +122,7 @@ class Trial {
   const std::vector<Owner>& owners() const { return owners_; }
   const Resources& total() const { return total_; }
   const DeviceTotals& devices() const { return devices_; }
-  /// Counts changes: what was found while it had this value holds as long as it
-  /// has.
+  /// Counts changes: a result found at this value holds as long as it stays.
   std::uint64_t version() const { return version_; }
   /// Of each of its sets.
   std::span<const SetCount> sets_of(std::uint32_t workload) const {

@@ -240,7 +240,7 @@ Result<void> Recovery::take_head(std::string_view value) {
   return {};
 }
 
-// A worker that is not known any more starts afresh, so one that is lost costs only what it holds.
+// A worker that is not known any more starts afresh, so a lost entry costs only the work on its worker.
 Result<void> Recovery::take_worker(std::string_view key, std::string_view value) {
   Result<record::WorkerJoined> worker = decode_worker(value);
   if (!worker) {
@@ -279,7 +279,7 @@ Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view v
   return {};
 }
 
-// Without it accounts begin with no use, and projects with what the configuration guarantees them.
+// Without it accounts begin with no use, and projects with the guarantees of the configuration.
 Result<void> Recovery::take_policy(std::string_view key, std::string_view value) {
   Result<record::PolicyKept> kept = decode_policy(value);
   if (!kept) {
@@ -600,7 +600,7 @@ Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered,
   if (identity.branch == 0) renew_branch(identity, entropy, 0);
   ++identity.life;
   StorageBatch batch;
-  // An older version must not go on from what this one is about to write.
+  // An older version must not go on from the entries that this one is about to write.
   batch.put(std::string(1, kHead), encode(Head{kFormat, recovered.state.next_job}));
   batch.put(std::string(1, kIdentity), encode(identity));
   PENSTOCK_TRY(storage.commit(batch, Sync::Yes));

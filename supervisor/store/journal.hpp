@@ -41,14 +41,15 @@ constexpr unsigned kJobsInFile = 32;
 /// identity of the state (`RocksdbOptions::doubled`).
 std::vector<std::string> doubled_keys();
 
-/// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
+/// Appends the changes of a record to `batch`. `number` grows from record to record, also over restarts; see
+/// `Recovered`.
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);
 
 /// One thing that could not be read.
 struct JournalLoss {
   JobId job;               ///< None: something that belongs to no job.
   std::string name;        ///< Of the job, if it could be read.
-  bool whole_job = false;  ///< False: the job goes on, without what `what` says.
+  bool whole_job = false;  ///< False: the job goes on, without the parts in `what`.
   std::string what;
   JobId last{};  ///< None, or all jobs from `job` to this one are meant.
 };

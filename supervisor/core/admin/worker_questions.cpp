@@ -10,7 +10,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The lines that begin with `prefix`, and what is said about dropped ones.
+/// The lines that begin with `prefix`, and the notes about dropped lines.
 std::string lines_of(const std::string& log, const std::string& prefix) {
   if (prefix.empty()) return log;
   std::string kept;

@@ -30,7 +30,7 @@ class WorkerQuestions {
     ClientId client;
     std::uint64_t request;
   };
-  /// Asks a worker for the state of a subtask. `answer` is what is known without the worker.
+  /// Asks a worker for the state of a subtask. `answer` has the facts that are known without the worker.
   void ask_for_explanation(WorkerSlot worker, const SubtaskId& subtask, Asker asker, Value answer);
   /// Asks all workers for the job's log: any of them may have run some of it, those too that have lost its data since.
   /// `only`: the beginning of the lines that are wanted. False: there is no worker.

@@ -31,7 +31,7 @@ class AuditLog {
   void note_order(const AdminRequest& request, const Result<Value>& result);
   /// A decision of policy about something whose owner may ask why.
   void note_decision(std::string decision, std::string reason);
-  /// An event that has befallen the cluster, and what the supervisor does about it.
+  /// An event that has befallen the cluster, and the supervisor's reaction.
   void note_trouble(const std::string& decision, const std::string& reason);
   /// Entries of an earlier term of the state, in order.
   void recover(std::vector<record::Ordered>& entries);

@@ -1,4 +1,4 @@
-// In the order of their priorities; what is blocked gets a reserved start, later jobs fill the gaps before it.
+// In the order of their priorities; a blocked job gets a reserved start, later jobs fill the gaps before it.
 #include <algorithm>
 
 #include "supervisor/policy/actions/band_profiles.hpp"
@@ -11,7 +11,7 @@
 namespace penstock::policy {
 namespace {
 
-/// When what is held comes back.
+/// The times when held slots come back.
 AvailabilityProfile profile_of(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   std::int64_t used = 0;

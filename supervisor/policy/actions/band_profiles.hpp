@@ -11,7 +11,7 @@ namespace penstock::policy {
 /// The band where a member that needs slots of one band waits, and its start there.
 struct OwnPlace {
   std::uint32_t band = kNone;
-  Instant at = kNever;  ///< As far as time limits tell.
+  Instant at = kNever;  ///< By time limits.
   std::int64_t free = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace penstock::policy {
 namespace {
 
-/// Whether what is free in all, parts of shared devices included, would do.
+/// Whether the free devices in all, parts of shared ones included, would do.
 bool room_in_all(const Trial& trial, std::int64_t gpu) { return gpu <= trial.devices().later + trial.devices().parts; }
 
 }  // namespace

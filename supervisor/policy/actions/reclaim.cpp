@@ -46,7 +46,7 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   return rules;
 }
 
-/// Whether it is within what its project, and each department above, has guaranteed.
+/// Whether the amount is within the guarantees of its project, and of each department above.
 bool has_guaranteed(const std::vector<Owner>& owners, const Reclaimer& reclaimer) {
   for (std::uint32_t at = reclaimer.project; at != kNone; at = owners[at].parent)
     if (!would_be_within_guarantee(owners[at], reclaimer.amount)) return false;
@@ -117,8 +117,8 @@ void reclaim(QuotaPass& pass) {
     rules.free_devices = view.free_devices();
     bool solved = solve(pass, *workload, rules);
     if (!solved && pass.parts().own_rules && has_guaranteed(view.owners(), reclaimer)) {
-      // The search takes more and more, and serves victims first where they are the more deprived: what may not be
-      // lost in such company may still be lost alone.
+      // The search takes more and more, and serves victims first where they are the more deprived: a victim that may
+      // not be lost together with others may still be lost alone.
       rules.one_piece = true;
       solved = solve(pass, *workload, rules);
     }

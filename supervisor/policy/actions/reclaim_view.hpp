@@ -40,7 +40,7 @@ class ReclaimView {
   std::size_t mark_ = 0;  ///< Of the trial, when it was looked at last.
   std::vector<Owner> owners_;
   std::int64_t free_devices_ = 0;
-  std::vector<std::vector<OnBand>> held_;    ///< By project: what its jobs that may be preempted hold.
+  std::vector<std::vector<OnBand>> held_;    ///< By project: holdings of its preemptible jobs.
   std::vector<std::vector<bool>> may_lose_;  ///< By project that reclaims; empty: not asked yet.
   std::vector<std::int64_t> sums_;           ///< By band; all 0 between questions.
 };

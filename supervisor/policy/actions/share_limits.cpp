@@ -162,7 +162,7 @@ class LimitsOfLists {
     }
   }
 
-  /// Lists by what they overlap with: of each the number of its component.
+  /// The lists in components of overlapping ones: of each list the number of its component.
   std::vector<std::uint32_t> components() const {
     std::vector<std::uint32_t> parent(lists_.size());
     std::iota(parent.begin(), parent.end(), 0U);

@@ -20,7 +20,7 @@ struct Contender {
   std::int64_t blocked = 0;             ///< Slots of members that wait for slots which may not be preempted.
   std::int64_t leaving = 0;             ///< Slots of members on their way out: they will wait again.
   std::vector<std::uint32_t> promised;  ///< Members with a place that others are leaving, or that is kept since then.
-  std::int64_t held = 0;                ///< With what is promised.
+  std::int64_t held = 0;                ///< With promised slots.
 };
 
 /// The list and the label of bands that a member asks for.

@@ -17,7 +17,7 @@ using Bands = std::vector<std::uint32_t>;
 /// Members of one job that are taken together.
 using Piece = TakenMembers;
 
-/// Not a setting: what it costs to find out anew whether anything can come of it.
+/// Not a setting: the cost of a new look at whether a search may succeed.
 constexpr std::uint32_t kTriesBeforeLooking = 4;
 
 /// One search for one job.
@@ -452,7 +452,7 @@ class Solver {
   const std::vector<Members>& victims_;  ///< By project, while nothing has been tried.
   Members wanted_;
   std::vector<Piece> recorded_;
-  // Of one scenario's search: what has been chosen so far.
+  // The choices of one scenario's search so far.
   std::vector<Piece> pieces_;
   std::map<std::uint32_t, std::vector<std::size_t>> pieces_of_;  ///< By job, positions in `pieces_`.
   std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
@@ -461,7 +461,7 @@ class Solver {
   std::vector<bool> bands_with_room_;
   std::uint32_t tries_ = 0;
   bool looked_ = false;            ///< The members below are valid; else every band is hopeful.
-  bool anywhere_ = false;          ///< All of `wanted_` might fit whatever goes, or they are too many to tell.
+  bool anywhere_ = false;          ///< All of `wanted_` might fit whichever go, or they are too many to tell.
   std::int64_t helpful_left_ = 0;  ///< Members on hopeful bands that have not been taken, at most.
   std::vector<bool> helps_;        ///< By band: hopeful, or its jobs may be on a hopeful one as well.
   std::vector<bool> hopeful_;      ///< By band: it might hold one of `wanted_` if all went that may.

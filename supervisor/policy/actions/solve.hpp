@@ -23,10 +23,10 @@ struct SolveRules {
   std::uint32_t not_project = kNone;
   /// Whether one of them may, that holds something.
   std::function<bool(std::uint32_t workload)> is_candidate;
-  /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
+  /// Whether the outcome on the trial is right; gets the taken members, in the order in which they were taken.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;
-  /// Takes what one job would lose next, and nothing else; the job that waits is placed before the one that loses.
+  /// Takes the piece that one job would lose next, and nothing else; the waiting job is placed before the loser.
   bool one_piece = false;
   bool victims_move = true;  ///< Members that are taken may be placed again, and are not lost then.
   /// By project: members of it may lose their place for good, as the sums are before the search. Empty: all.

@@ -244,9 +244,9 @@ class PassByReach {
   const ShareLimits& limits_;
   const ShareTargets& shares_;
   std::vector<std::size_t> order_;    ///< Contenders, the one with the lowest level first.
-  std::vector<std::int64_t> held_;    ///< By contender: with what this pass starts.
-  std::vector<std::int64_t> wanted_;  ///< By contender: what it could use in an empty pool.
-  std::vector<std::int64_t> excess_;  ///< By contender: what it holds above its share, without what leaves.
+  std::vector<std::int64_t> held_;    ///< By contender: with the starts of this pass.
+  std::vector<std::int64_t> wanted_;  ///< By contender: usable slots in an empty pool.
+  std::vector<std::int64_t> excess_;  ///< By contender: slots above its share, without leaving ones.
   std::vector<std::size_t> above_;    ///< Contenders that hold more than their share.
   /// By wish: the position in `above_` of the first running member that may still be of use for that wish.
   std::map<BandWish, std::vector<std::size_t>> first_useful_;

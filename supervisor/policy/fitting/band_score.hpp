@@ -12,7 +12,7 @@ namespace penstock::policy {
 /// Points of a whole step in the comparison of bands.
 inline constexpr std::int64_t kScoreUnit = 1'000'000'000;
 
-/// From 0 to 9 units: the fuller band gets more. `low` and `high` bound what is free over all bands that have the
+/// From 0 to 9 units: the fuller band gets more. `low` and `high` bound the free amounts over all bands that have the
 /// resource. Spec: policy-runai 7.
 std::int64_t pack_score(std::int64_t free, std::int64_t low, std::int64_t high);
 

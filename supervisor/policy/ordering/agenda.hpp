@@ -56,7 +56,7 @@ class Agenda {
     std::uint64_t version = 0;
     std::uint64_t seen_version = ~std::uint64_t{0};
     std::uint32_t best_job = kNone;
-    Resources change;  ///< The next job's, or what would be taken from it.
+    Resources change;  ///< The next job's, or the amount to be taken from it.
     ProjectRank rank;  ///< Against its siblings, with that change.
   };
 

@@ -8,11 +8,11 @@
 
 namespace penstock::policy {
 
-/// One of two siblings, with its next job, or with what would be taken from it.
+/// One of two siblings, with its next job, or with the amount to be taken from it.
 struct Contest {
   const Owner* owner = nullptr;
   Resources job;     ///< The amount that its next job would add; nothing where something is taken from it.
-  Resources change;  ///< Added to what it holds when the dominant shares are compared; negative: taken.
+  Resources change;  ///< Added to its holdings when the dominant shares are compared; negative: taken.
 };
 
 /// The facts that decide a contest, computed once for each of the siblings.
@@ -20,14 +20,14 @@ struct ProjectRank {
   bool over_fair_share = false;
   bool beyond_guarantee = false;
   bool without_share = false;  ///< Its job would use resources of which it has no share.
-  Fraction with_job;           ///< Largest part of what it may rely on, with the change.
+  Fraction with_job;           ///< Largest part of its allocatable amounts, with the change.
   Fraction without_job;
   const Owner* owner = nullptr;
 };
 ProjectRank rank_project(const Contest& contest, const Resources& total);
 int compare_ranks(const ProjectRank& left, const ProjectRank& right);
-/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers can tell. `total` is the pool's capacity.
-/// Spec: policy-runai 5.
+/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers differ. `total` is the pool's capacity. Spec:
+/// policy-runai 5.
 int compare_projects(const Contest& left, const Contest& right, const Resources& total);
 
 }  // namespace penstock::policy

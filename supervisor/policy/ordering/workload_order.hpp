@@ -30,7 +30,7 @@ class WorkloadOrder {
   bool all_at_min(std::uint32_t workload) const { return state(workload) != GangState::BelowMin; }
 
   using Waits = std::function<bool(std::uint32_t)>;
-  /// Higher priority, then what is below its minimum, then age. Spec: policy-runai 5.
+  /// Higher priority, then jobs below their minimum, then age. Spec: policy-runai 5.
   bool before(std::uint32_t a, std::uint32_t b, GangState a_state, GangState b_state) const;
   /// The members to place now: whole gangs that lack their minimum, or one more member.
   std::vector<std::uint32_t> next_members(std::uint32_t workload, const Waits& waits) const;

@@ -235,7 +235,7 @@ Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
 /// Bands by their model.
 using ByModel = std::map<std::string, std::vector<std::uint32_t>>;
 
-/// Reads the list of others; counts what is odd.
+/// Reads the list of others; counts oddities.
 class AlibabaReader {
  public:
   /// `untimed_runs_s`: how long jobs run in a list that does not say when they came; 0: it says.
@@ -270,7 +270,7 @@ class AlibabaReader {
     return job;
   }
 
-  /// Adds the job that was read last, unless no band has what it asks for.
+  /// Adds the job that was read last, unless no band could hold it.
   void keep(ReplayJob job) {
     if (left_out_) return;
     if (open_from_s_ != kNoTime) without_end_.emplace_back(trace_.jobs.size(), open_from_s_);

@@ -156,7 +156,7 @@ class Replay {
     return ended_ != before;
   }
 
-  /// Charges what it has run and takes its places away. REQUIRES: it holds what it runs on.
+  /// Charges its run and takes its places away. REQUIRES: it holds the places of its run.
   void stop(Live& live) {
     go_on();
     const ReplayJob& job = job_of(live);
@@ -258,7 +258,7 @@ class Replay {
     return *list;
   }
 
-  /// As `BandLists`, which would sort what is sorted already: a good part of a replay.
+  /// As `BandLists`, which would sort a sorted list: a good part of a replay.
   std::uint32_t name_list(const std::vector<std::uint32_t>& bands) {
     const auto position = static_cast<std::uint32_t>(snapshot_.band_lists.size());
     const auto [known, is_new] = list_positions_.try_emplace(bands, position);
@@ -266,7 +266,8 @@ class Replay {
     return known->second;
   }
 
-  /// The bands that a waiting job is shown; false if it is held because none has room for what the policy does not see.
+  /// The bands that a waiting job is shown; false if it is held because none has room for resources that the policy
+  /// does not see.
   bool show_bands(const Live& live, std::uint32_t& list) {
     if (!requests_.by_slots() || job_of(live).devices == 0) {
       list = requests_.by_slots() ? kNone : list_of(live);
@@ -503,14 +504,14 @@ class Replay {
   std::int64_t last_arrival_s_ = 0;            ///< Of those that could run.
   std::int64_t capacity_ = 0;                  ///< Thousandths of devices, as `held_` and `wanted_`.
   std::vector<std::int64_t> held_;             ///< By project.
-  std::vector<std::int64_t> wanted_;           ///< By project: what runs, and what waits and could run.
+  std::vector<std::int64_t> wanted_;           ///< By project: running jobs, and waiting ones that could run.
   std::vector<std::int64_t> present_;          ///< By project: jobs that have come and not ended.
   std::vector<ReplayOwners::Owner> owner_of_;  ///< By project.
   Snapshot snapshot_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> list_positions_;  ///< In the snapshot.
   std::vector<std::optional<std::uint32_t>> lists_;                     ///< By kind: of bands that are possible.
   std::vector<std::int64_t> free_slots_;                                ///< By band, at the last snapshot.
-  std::vector<std::array<Shown, 2>> shown_;  ///< By kind: what jobs are shown, and those that were refused.
+  std::vector<std::array<Shown, 2>> shown_;  ///< By kind: the bands shown to jobs, and to refused ones.
   std::vector<bool> failed_light_;           ///< By kind: found no room in this pass.
   std::vector<Live> live_;                   ///< By arrival.
   std::int64_t running_ = 0;

@@ -18,7 +18,7 @@ std::vector<double> equal_shares(const std::vector<double>& wanted, double capac
 ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t jobs,
                      std::int64_t never_started);
 
-/// Free devices of a band, in thousandths: those that are wholly free, and what is left of the shared ones.
+/// Free devices of a band, in thousandths: wholly free ones, and the rests of shared ones.
 struct BandRest {
   std::int64_t whole = 0;
   std::vector<std::int64_t> parts;
@@ -62,8 +62,8 @@ class RequestGrid {
 class TypicalRequests {
  public:
   explicit TypicalRequests(const ReplayTrace& trace);
-  /// Over all requests, weighted by how often they come: the part of what is free that is on bands where one does not
-  /// fit. 0 if nothing is free.
+  /// Over all requests, weighted by how often they come: the part of the free devices that is on bands where one does
+  /// not fit. 0 if nothing is free.
   double unusable_part(const std::vector<BandRest>& bands) const;
   double unusable_part(const RestValue& sum) const;
   RestValue value_of(const BandRest& band) const;

@@ -1,4 +1,4 @@
-// The jobs of a trace as one policy sees them, and what they take of bands.
+// The jobs of a trace as one policy sees them, and the amounts that they take of bands.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ class ReplayRooms {
  private:
   struct Room {
     BandRest rest;                                  ///< Without `parts`, which are in `devices`.
-    std::map<std::uint32_t, std::int64_t> devices;  ///< Shared ones: what is free of each.
+    std::map<std::uint32_t, std::int64_t> devices;  ///< Shared ones: the rest of each.
     RestValue value;                                ///< The share of this band in `sum_`.
   };
   bool take(Holding& holding);

@@ -122,7 +122,7 @@ class RankWalk {
     left_ -= static_cast<std::int64_t>(visit.nodes.size());
   }
 
-  /// The children of all of them as one list; what comes first is put on top.
+  /// The children of all of them as one list; the first is put on top.
   void expand(const Visit& visit) {
     std::vector<std::uint32_t> list;
     for (const std::uint32_t account : visit.nodes)

@@ -37,8 +37,7 @@ bool is_blocked(const ShareGroup& group, std::int64_t target) {
 }
 
 /// Fills all groups from their low marks to their demands so that each grows by its slope, until all is given out.
-/// Groups can be frozen one after the other: what is sorted stays sorted. Cost: O(n log n) once, O(n) for each
-/// division.
+/// Groups can be frozen one after the other: sorted lists stay sorted. Cost: O(n log n) once, O(n) for each division.
 class WaterLevel {
  public:
   explicit WaterLevel(const std::vector<ShareGroup>& groups) : groups_(groups) {
@@ -71,7 +70,7 @@ class WaterLevel {
     return given_;
   }
 
-  /// From now on the group keeps what it holds: pinned, with no wish for more.
+  /// From now on the group keeps its holdings: pinned, with no wish for more.
   void freeze(std::size_t group) {
     ShareGroup& frozen = groups_[group];
     if (passed_ != kNobody) {
@@ -110,8 +109,8 @@ class WaterLevel {
   }
   bool grows(std::size_t i) const { return groups_[i].demand > low_mark(i); }
 
-  /// Too many groups for one slot each: what is left goes to the oldest. After the first time only what is different
-  /// then is looked at. Groups up to `passed_` have one where their low mark has it, `ones_` in all.
+  /// Too many groups for one slot each: the rest goes to the oldest. After the first time only changes are examined.
+  /// Groups up to `passed_` have one where their low mark has it, `ones_` in all.
   void give_to_oldest(std::int64_t left) {
     const auto takes_one = [this](std::size_t i) { return low_mark(i) > groups_[i].pinned; };
     if (passed_ == kNobody) {
@@ -148,7 +147,7 @@ class WaterLevel {
     }
   }
 
-  /// Whole slots: all down, then what is left by largest remainder, the older group first.
+  /// Whole slots: all down, then the rest by largest remainder, the older group first.
   void round_down(std::int64_t total) {
     remainders_.clear();
     const Wide level = Wide{total} - fixed_;
@@ -196,7 +195,7 @@ std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& t
   return kNobody;
 }
 
-/// One round of max-min filling over the groups below their demand; what was given out.
+/// One round of max-min filling over the groups below their demand; returns the amount given out.
 std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector<std::size_t>& order, Amounts& offered,
                         Amounts& credit, std::int64_t capacity) {
   std::int64_t weights = 0;

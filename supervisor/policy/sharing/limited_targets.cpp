@@ -62,7 +62,7 @@ class Bottlenecks {
     for (std::size_t i = 0; i < to.size(); ++i) amounts_[to[i]] = given[i];
   }
 
-  /// Beyond what may not be taken from it anyway.
+  /// The amount beyond the part that may not be taken from it anyway.
   std::int64_t taken(std::uint32_t group) const { return amounts_[group] - groups_[group].pinned; }
 
   Amounts loads_of(const Positions& groups) const {

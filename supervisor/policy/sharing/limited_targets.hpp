@@ -1,4 +1,4 @@
-// Fair shares where some workloads may use a part of the pool only: they get together at most what that part has.
+// Fair shares where some workloads may use a part of the pool only: together they get at most that part's slots.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ class Level {
     return std::max<std::int64_t>(0, amount(owner).requestable() - amount(owner).fair_share);
   }
 
-  /// The part of each that still wants something: its weight, less what it has used lately.
+  /// The part of each sibling that still wants something: its weight, less its recent use.
   std::vector<std::int64_t> parts() {
     std::int64_t weights = 0;
     bool any_usage = false;

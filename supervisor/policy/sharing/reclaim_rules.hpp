@@ -21,7 +21,7 @@ struct ReclaimedPiece {
   Resources amount;
 };
 
-/// With it the project stays within its fair share; what may not be preempted, within the guarantee.
+/// Whether the project stays within its fair share with it, and within the guarantee if it may not be preempted.
 bool may_reclaim(const std::vector<Owner>& owners, const Reclaimer& reclaimer);
 
 /// Rule 1: the victim's side holds more than it may rely on, of something.
@@ -37,8 +37,8 @@ bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, co
 bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces, std::int64_t saturation);
 
-/// Whether a victim would take its piece back in the next pass, by rule 2: it has what is guaranteed to it no more, the
-/// reclaimer more than that. The page has no such test; without it two projects go round for ever.
+/// Whether a victim would take its piece back in the next pass, by rule 2: it would hold less than its guarantee, the
+/// reclaimer more than its own. The page has no such test; without it two projects go round for ever.
 bool would_come_back(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces);
 

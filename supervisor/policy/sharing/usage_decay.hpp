@@ -1,4 +1,4 @@
-// Past use that fades: resource-seconds with a half-life, exact however charges are cut.
+// Past use that decays: resource-seconds with a half-life, exact however charges are cut.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct BilledAmount {
 };
 enum class Billing : std::uint8_t {
   Sum,
-  Max,  ///< Only what weighs most counts.
+  Max,  ///< Only the largest weighted amount counts.
 };
 /// The charge for a second.
 double billable(const std::vector<BilledAmount>& amounts, Billing billing);
