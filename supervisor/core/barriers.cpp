@@ -32,7 +32,7 @@ bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kin
 }  // namespace
 
 /// Begins, changes or ends the gang's wait at a barrier. A gang that is given slots and had none waits; one that has
-/// begun, or whose slots must be where its work is, does not. Returns whether workers must get its entitlements again.
+/// begun, or needs its slots where its work is, does not. Returns whether workers must get its entitlements again.
 bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   if (job.spec.policy.gang == 0) return false;
   KindShare& share = job.shares->kinds.edit(kind);

@@ -19,17 +19,17 @@
 
 namespace penstock::supervisor {
 
-/// A subtask whose output is an output of another job.
+/// A subtask with an output of another job as its own.
 struct Loan {
   std::uint32_t subtask = 0;
   LentDatum lent;
 };
 
-/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job runs,
-/// so that the same graph submitted again can share it.
+/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job
+/// runs, so that the same graph submitted again can share it.
 ///
-/// `rank` is the static order in which subtasks are best run: user priority, then critical path, then position. It is
-/// the identity for graphs that are already sorted so, which then store no permutation.
+/// `rank` is the static order in which subtasks are best run: user priority, then critical path, then position. The
+/// order is the identity for graphs that are already sorted so, and these store no permutation.
 class GraphShape {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
@@ -84,7 +84,7 @@ class GraphShape {
   std::string name(std::uint32_t subtask) const;
   /// None if the graph has no subtask of that name.
   SubtaskIndex find(std::string_view name) const;
-  /// The same, or else the subtask whose number this is: how people name subtasks. A key that is a number is a key.
+  /// The same, or else the subtask of that number: people name subtasks by both. A key that is a number is a key.
   SubtaskIndex find_key_or_number(std::string_view text) const;
   /// Subtasks with an external input, ascending.
   std::span<const Loan> loans() const { return loans_; }

@@ -158,9 +158,9 @@ bool SupervisorCore::take_home(Job& job, std::uint32_t& looks) {
   return false;
 }
 
-// The job has slots here and nothing to run on them. It gets half of the subtasks kept for another of its bands, or as
-// many as fill these slots and are not for the slots there, if that is more; where the job has lost its slots there, at
-// least as many as fill these.
+// Pulls subtasks to a band where the job has slots and nothing to run: half of the subtasks kept for another of its
+// bands, or as many as fill these slots and are not for the slots there, if that is more; where the job has lost its
+// slots there, at least as many as fill these.
 bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
   const std::uint32_t bands = job.homes_end();
   std::uint32_t at = job.shares->pull_cursor;
@@ -180,7 +180,7 @@ bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
     const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
     if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
     job.shares->pull_cursor = from.value();
-    mark_dirty(from);  // It has left subtasks that this band could begin at once.
+    mark_dirty(from);  // The band has left subtasks that this one could begin at once.
     return true;
   }
   return false;

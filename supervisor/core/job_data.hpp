@@ -12,10 +12,10 @@
 
 namespace penstock::supervisor {
 
-/// Bookkeeping of outputs that have bytes. A job whose outputs are all empty never allocates any of it: it
-/// takes a pointer.
+/// Bookkeeping of outputs that have bytes. A job with only empty outputs never allocates any of it: it takes a pointer.
 ///
-/// The primary copy of a subtask's outputs is on the worker of the band where it succeeded; further copies are replicas.
+/// The primary copy of a subtask's outputs is on the worker of the band where it succeeded; further copies are
+/// replicas.
 class JobData {
  public:
   bool in_use() const { return !books_->bytes.empty(); }

@@ -231,7 +231,7 @@ SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan)
   return {false, drains, drains ? "its worker drains" : "its worker is not heard of, or has not said what it holds"};
 }
 
-/// The first deadline of a subtask whose holders drain.
+/// The first deadline of a subtask with draining holders.
 Instant SupervisorCore::lenders_given_up_at() const {
   Instant next = kNever;
   for (const auto& [waiter, until] : lenders_drain_until_) next = std::min(next, until);

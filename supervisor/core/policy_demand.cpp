@@ -104,7 +104,7 @@ std::uint64_t SupervisorCore::runnable_for(const Job& job, BandSlot band) const 
   return job.shares->of(band).runnable + (local != nullptr ? local->ready_count() : 0);
 }
 
-/// The slots of one band that a job could use whose work there can run nowhere else.
+/// The slots of one band that a job could use if its work there can run nowhere else.
 std::uint64_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];

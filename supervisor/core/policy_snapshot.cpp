@@ -213,7 +213,7 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
 }
 
 /// Takes all places of a gang back that has waited too long for the rest. Where quotas count, the pass itself does so
-/// for a gang that holds places. It may also move a part of the gang; the promise for the moved part then stays,
+/// for a gang that holds places. The pass may also move a part of the gang; the promise for the moved part then stays,
 /// because without it the gang would run in part.
 void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
                                 std::vector<PromisedPlace>& leaving) const {

@@ -109,7 +109,7 @@ struct JobEnded {
   std::int64_t submitted_ms = 0;  ///< Unix time; 0 in records of an older version.
   std::int64_t ended_ms = 0;
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
-  bool unneeded = false;  ///< They are kept only for jobs that refer to them.
+  bool unneeded = false;  ///< Kept only for jobs that refer to them.
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
   std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
@@ -136,7 +136,7 @@ struct WorkerGone {
   WorkerId worker;
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
 };
-/// A lost incarnation of a worker, whose checkpoints may be on shared storage.
+/// A lost incarnation of a worker that may have checkpoints on shared storage.
 struct WriterLost {
   Incarnation writer;
   friend bool operator==(const WriterLost&, const WriterLost&) = default;

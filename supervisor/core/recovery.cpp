@@ -126,7 +126,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   cancel_behind_failures(job);
   job.held = reclaiming_;
   if (job.held) policy_.agenda.look_at(job.id);  // Workers may have much of it.
-  job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker whose loss was written.
+  job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker with a recorded loss.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");

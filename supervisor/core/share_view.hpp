@@ -49,7 +49,7 @@ struct ShareView {
 /// Cost: that of some twenty divisions.
 std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int64_t most);
 
-/// Up to `rows_max` jobs each of whose ends is enough. If there is none: the first of `candidates` that are enough
+/// Up to `rows_max` jobs that are each enough by their end. If there is none: the first of `candidates` that are enough
 /// together, or the last of these if it is enough alone; none if not even all are. Cost: a division for each of the
 /// first `looks_max` candidates.
 std::vector<std::vector<std::size_t>> ends_that_suffice(const ShareView& view,

@@ -19,7 +19,7 @@ bool SupervisorCore::is_spare(const Job& job, std::uint32_t subtask) {
 
 /// Only lineage could need these data again. One copy is enough for that, and only its worker is watched.
 void SupervisorCore::make_spare(Job& job, std::uint32_t subtask) {
-  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop_data(job, subtask);  // They may be nowhere.
+  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop_data(job, subtask);  // The data may be nowhere.
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   WorkerEntry& holder = workers_[slot];
   if (!has_spare_room(holder)) return drop_data(job, subtask);

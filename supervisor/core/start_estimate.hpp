@@ -24,9 +24,9 @@ struct StartEstimate {
   std::vector<std::size_t> unsure;  ///< Holders with an unknown end.
 };
 
-/// Those of `waiting` start in their order, each as soon as there is room for it, and none passes another; the estimate
-/// is that of the last one. `ends_in`: by holder of `room`, from now. A holder with an unknown end never ends: so an
-/// estimate never rests on a guess. Cost: O(ends x places).
+/// The estimate for the last of `waiting`, if they start in their order, each as soon as there is room for it, and none
+/// passes another. `ends_in`: by holder of `room`, from now. A holder with an unknown end never ends: so an estimate
+/// never rests on a guess. Cost: O(ends x places).
 /// REQUIRES: `waiting` is not empty.
 StartEstimate estimate_start(RoomView room, const std::vector<std::optional<Duration>>& ends_in,
                              const std::vector<WaitingForRoom>& waiting);

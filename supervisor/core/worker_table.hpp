@@ -56,7 +56,7 @@ struct alignas(64) BandEntry {
   Instant hungry_since = kNever;    ///< Since when it has had free slots and nothing to run.
   std::vector<AssignedRef> assigned;  ///< Its attempts, oldest first; ended ones are swept out now and then.
   Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
-  Instant may_ask_at{};             ///< It asks no other band for sent work before.
+  Instant may_ask_at{};             ///< The band asks no other band for sent work before.
   WaitingJobs waiting;              ///< The jobs that keep something here for it.
   std::vector<JobId> entitled;      ///< Jobs that policy gives a part of it, and perhaps some that it no longer does.
   BandLoad load;
@@ -75,8 +75,8 @@ struct alignas(64) WorkerEntry {
   bool suspected = false;           ///< Nothing is heard of it: it gets nothing new.
   bool lost = false;                ///< For good, and that is being written down.
   bool has_new_peers = false;
-  bool claiming = false;            ///< It reports its work from before the restart; nothing is sent before.
-  bool reclaimed = false;           ///< It has done so: it may know addresses of other workers.
+  bool claiming = false;            ///< The worker reports its earlier work; nothing is sent before.
+  bool reclaimed = false;           ///< That is done: it may know addresses of other workers.
   bool owed_applied = false;        ///< `ReportsApplied` waits until the records are on the disk.
   std::uint32_t outbox = kNoOutbox;  ///< The outbox of its messages of this event.
   std::uint64_t reports_received = 0;

@@ -51,7 +51,7 @@ struct BackfillRequest {
 
 enum class BackfillVerdict : std::uint8_t {
   Starts,
-  Reserved,  ///< It has a reserved start, which no later job delays.
+  Reserved,  ///< A later job may not delay its reserved start.
   Waits,
 };
 

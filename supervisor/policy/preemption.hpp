@@ -8,8 +8,8 @@
 
 namespace penstock::policy {
 
-/// A request to checkpoint and leave, watched by the parts of one gang. It is a level, not an edge: a watcher sees it
-/// whenever it looks. Spec: policy-determined 7.3.
+/// A request to checkpoint and leave, watched by the parts of one gang. The request is a level, not an edge: a watcher
+/// sees it whenever it looks. Spec: policy-determined 7.3.
 class PreemptionFlag {
  public:
   static constexpr Duration kGraceDefault = std::chrono::hours{1};

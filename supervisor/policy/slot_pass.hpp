@@ -45,7 +45,7 @@ class SlotPass {
   /// Places for the member, unless an equal one has failed already.
   std::vector<Place> find(std::uint32_t member);
   void start(std::uint32_t member, std::vector<Place> places, bool backfilled);
-  /// Takes the places without starting: others, of whom `behind` is a workload, have to leave first.
+  /// Takes the places without starting: others have to leave first; `behind` is a workload of these.
   void reserve(std::uint32_t member, std::vector<Place> places, std::uint32_t behind = kNone);
   /// Orders the member to leave. Its places stay taken, unless the caller gives them back on trial.
   void preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
@@ -57,7 +57,7 @@ class SlotPass {
 
   /// Members on bands that take no members must go. Spec: policy-determined 9.3.
   void clear_disabled_bands();
-  /// Starts claims whose predecessors have left, keeps places for the others. Spec: policy-determined 5.7 R3.
+  /// Starts claims with places that are free now, keeps places for the others. Spec: policy-determined 5.7 R3.
   void settle_claims();
   bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
   /// Places of claims that others are still leaving.

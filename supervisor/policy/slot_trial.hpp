@@ -127,7 +127,7 @@ class SlotTrial {
   mutable std::vector<bool> is_changed_;
   mutable std::map<std::uint32_t, ListIndex> lists_;  ///< By position in `Snapshot::band_lists`.
   mutable std::vector<std::uint32_t> asked_;          ///< By the same: the number of searches without an index.
-  mutable std::vector<std::uint32_t> refiled_;        ///< Bands whose class has changed since the first index.
+  mutable std::vector<std::uint32_t> refiled_;        ///< Bands with changes of class since the first index.
 };
 
 /// How well a member suits a band; larger is better. Spec: policy-determined 6.3.

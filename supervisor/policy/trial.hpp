@@ -109,7 +109,7 @@ class Trial {
   void make_promise(std::uint32_t member);
 
   std::size_t mark() const { return log_.size(); }
-  /// Positions of the projects whose jobs have changed since then, each once.
+  /// Positions of the projects with changed jobs since then, each once.
   std::vector<std::uint32_t> projects_changed_since(std::size_t mark) const;
   void undo_to(std::size_t mark);
 

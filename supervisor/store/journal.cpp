@@ -522,8 +522,9 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   return {};
 }
 
-/// Lists the jobs whose entries were all in an unreadable part of a file: only their numbers are missing. Ended jobs
-/// are forgotten in the order of their ends, so no job submitted after the oldest remembered end has been forgotten.
+/// Lists the jobs that had all their entries in an unreadable part of a file: only their numbers are missing. Ended
+/// jobs are forgotten in the order of their ends, so no job submitted after the oldest remembered end has been
+/// forgotten.
 void Recovery::list_vanished() {
   std::int64_t oldest_end_ms = INT64_MAX;
   for (const auto& [id, job] : jobs_)

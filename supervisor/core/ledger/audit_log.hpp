@@ -29,7 +29,7 @@ class AuditLog {
 
   /// An operator's order and its outcome; refused orders are kept, too. A question is not kept.
   void note_order(const AdminRequest& request, const Result<Value>& result);
-  /// A decision of policy about something whose owner may ask why.
+  /// A decision of policy that its owner may ask about.
   void note_decision(std::string decision, std::string reason);
   /// An event that has befallen the cluster, and the supervisor's reaction.
   void note_trouble(const std::string& decision, const std::string& reason);

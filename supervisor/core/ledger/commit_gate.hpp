@@ -58,8 +58,8 @@ class CommitGate {
   bool persisted(std::uint64_t ticket);
   /// Nothing can be written. False if that was known.
   bool fail(Error why);
-  /// A job whose acceptance could not be written never was: replies that announce it become refusals and leave, and its
-  /// progress is dropped. REQUIRES: trouble().
+  /// Withdraws a job without a written acceptance: replies that announce it become refusals and leave, and its progress
+  /// is dropped. REQUIRES: trouble().
   void withdraw(JobId job);
 
  private:

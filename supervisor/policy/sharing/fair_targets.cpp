@@ -95,7 +95,7 @@ class WaterLevel {
   /// Whether a division gives out less than that, because no group wants more.
   bool leaves_some_of(std::int64_t total) const { return pinned_ < total && lows_ <= total && demands_ < total; }
 
-  /// The youngest group whose smallest waiting gang does not fit the unused part of its last share.
+  /// The youngest group with a smallest waiting gang that does not fit the unused part of its last share.
   std::size_t blocked_gang() const {
     for (auto gang = gangs_.rbegin(); gang != gangs_.rend(); ++gang)
       if (is_blocked(groups_[*gang], given_[*gang])) return *gang;
@@ -188,7 +188,7 @@ class WaterLevel {
   Wide slopes_ = 0;
 };
 
-/// The youngest group whose smallest waiting gang does not fit the unused part of its target.
+/// The youngest group with a smallest waiting gang that does not fit the unused part of its target.
 std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& targets) {
   for (std::size_t i = groups.size(); i-- > 0;)
     if (is_blocked(groups[i], targets[i])) return i;
