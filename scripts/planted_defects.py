@@ -423,8 +423,8 @@ SUPERVISOR = {
     "overlap-forgotten-at-restart": Defect(
         "what must not overlap, and nobody has claimed, is given out at once after a restart",
         [("supervisor/core/claims.cpp",
-          "  job.overlap_until = overlap_over_at(config_, event_.now);\n  // Whoever",
-          "  job.overlap_until = Instant{};\n  // Whoever")]),
+          "  job.overlap_until = overlap_over_at(config_, event_.now);\n  // A job that is found",
+          "  job.overlap_until = Instant{};\n  // A job that is found")]),
     "runnable-not-counted-down": Defect(
         "what has left a band counts there as able to run",
         [("supervisor/core/jobs/subtask_machine.cpp",

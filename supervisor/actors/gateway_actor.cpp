@@ -33,10 +33,11 @@ struct Guest {
   PeerRole role = PeerRole::Worker;
   std::shared_ptr<const void> place;  ///< Of its present connection, or of its last one.
   std::unique_ptr<PeerLink> link;
-  bool given_up = false;  ///< The supervisor has been told so: nothing more of it is heard.
+  bool given_up = false;  ///< The supervisor has been told: its later messages are dropped.
 };
 
-/// Fault F16: what the network has done to frames of a link that ends. TCP does none of it: most have nothing to tell.
+/// Fault F16: reports the network's effects on the frames of a link that ends. TCP has none of them, so most links have
+/// nothing to report.
 void tell_faults(const Guest& guest) {
   const LinkCounters& counters = guest.link->core().counters();
   if (counters.frames_resent + counters.duplicates_dropped + counters.gaps_dropped == 0) return;
@@ -79,12 +80,12 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   caf::actor supervisor;
   caf::actor self;
   std::unique_ptr<Listener> listener;
-  std::map<std::string, std::uint32_t> of_host;  ///< Connections from each address. Outlives those who count here.
+  std::map<std::string, std::uint32_t> of_host;  ///< Connections from each address. Outlives all that count here.
   std::map<std::uint64_t, PendingConnection> pending;
   std::uint64_t next_pending = 1;
   std::map<Incarnation, Guest> guests;
   std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
-  std::map<Incarnation, Instant> fenced;  ///< Lives that were given up; the latest few thousand.
+  std::map<Incarnation, Instant> fenced;  ///< Incarnations that were given up; the latest few thousand.
 };
 
 Gateway::Gateway(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -114,7 +115,7 @@ std::uint16_t Gateway::port() const { return state_->listener->port(); }
 
 namespace {
 
-constexpr std::uint32_t kPeerNameBytesMax = 4096;  // Of a name that nobody has checked yet.
+constexpr std::uint32_t kPeerNameBytesMax = 4096;  // Of a name that is not checked yet.
 
 // A named function with an argument: CAF 0.17 dereferences a null pointer when a function is spawned without any.
 template <class GatewayState>
@@ -160,7 +161,7 @@ void Gateway::State::accept(std::unique_ptr<Connection> connection) {
   entry.place = std::move(place);
   entry.connection = std::move(connection);
   entry.patience = std::make_unique<LoopTimer>(loop);
-  // Faults F19, F38: whoever does not introduce itself in time is shown out.
+  // Faults F19, F38: the gateway drops a peer that does not introduce itself in time.
   entry.patience->arm(monotonic_now() + options.wire.handshake_timeout,
                       [this, number, peer = entry.connection->peer_address()] {
                         drop_pending(number, {ErrorCode::TimedOut, peer, "did not introduce itself in time", {}});
@@ -215,16 +216,16 @@ void Gateway::State::refuse(std::uint64_t number, Error error) {
   entry.refused = true;
   entry.connection->send(FrameKind::Introduction, {options.incarnation, 0, 0},
                          encode(Introduction{Refusal{std::move(error)}}));
-  // It goes when the refusal is out, or when the peer does not take it.
+  // The connection closes when the refusal is out, or when the peer does not take it in time.
   entry.patience->arm(monotonic_now() + std::chrono::seconds{1}, [this, number] { drop_pending(number, {}); });
   entry.connection->close_after_sending();
 }
 
-// Everything in one turn: between a decision about a link and its new connection nothing may come in on the old one.
+// Everything in one event: between a decision about a link and its new connection no message may arrive on the old one.
 void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   auto guest = guests.find(hello.incarnation);
   if (guest != guests.end() && hello.peer != options.incarnation && guest->second.link->core().received_through() == 0) {
-    // It has not heard our first welcome; nothing has come of that.
+    // The peer has not received our first welcome, so nothing has come of that.
     forget(hello.incarnation);
     guest = guests.end();
   }
@@ -257,8 +258,8 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   link.attach(std::move(connection), resumed, hello.received_through);
 }
 
-// Orders and jobs name workers; two of one name would be neither. A life before this one does not stand in the way: its
-// connection is closed, or is found to be silent in time, and until then the newcomer asks again.
+// Orders and jobs name workers, so two workers must not have one name. An earlier incarnation does not block the name:
+// its connection is closed, or is found to be silent in time, and until then the newcomer asks again.
 const Guest* Gateway::State::namesake_of(const Hello& hello) const {
   if (hello.role != PeerRole::Worker) return nullptr;
   const auto known = workers.find(hello.name);

@@ -18,7 +18,7 @@ struct GatewayOptions {
   LinkConfig link;
   WireConfig wire;
   Incarnation incarnation;   ///< Of this supervisor process.
-  JournalIdentity identity;  ///< Of what it goes on from; none without a journal.
+  JournalIdentity identity;  ///< Of the recovered state; none without a journal.
 };
 
 /// A running gateway; destroying it closes the port and every link.

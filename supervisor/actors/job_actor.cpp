@@ -18,7 +18,7 @@ class JobActor {
 
   caf::behavior make_behavior(const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
                               Thread thread) {
-    // Fault F20: whoever sends a graph that takes a processor for seconds does not take it from those who wait.
+    // Fault F20: a graph that takes a processor for seconds must not take it from other actors.
     if (thread == Thread::Own) step_back();
     intake_ = std::make_unique<GraphIntake>(limits);
     client_ = client;

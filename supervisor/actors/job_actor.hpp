@@ -21,7 +21,7 @@ struct GraphCheckedMail {
   std::shared_ptr<supervisor_event::GraphChecked> checked;
 };
 
-/// `heavy`: more chunks follow, so the work gets a thread of its own and nobody waits for it.
+/// `Own`: more chunks follow, so the work gets a thread of its own and delays no other actor.
 enum class Thread { Shared, Own };
 caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
                             Thread thread);

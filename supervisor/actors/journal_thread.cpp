@@ -43,7 +43,7 @@ bool JournalThread::wait_and_take(std::vector<supervisor_action::Persist>& taken
 
 void JournalThread::run() {
   std::vector<supervisor_action::Persist> taken;
-  StorageBatch batch;  // What could not be written stays in it.
+  StorageBatch batch;  // Entries that could not be written stay in it.
   std::uint64_t ticket = 0;
   bool failed = false;
   while (wait_and_take(taken, failed)) {
@@ -52,7 +52,8 @@ void JournalThread::run() {
     if (!taken.empty()) ticket = taken.back().ticket;
     const Result<void> committed = storage_->commit(batch, Sync::Yes);
     failed = !committed.has_value();
-    // The order matters: what was on the disk before the lease was seen to be ours is in whatever the next holder reads.
+    // The order matters: entries that were on the disk before the lease was found to be ours are in every state that
+    // the next holder reads.
     if (handlers_.may_report && !handlers_.may_report()) break;
     if (committed) {
       batch.changes.clear();
@@ -63,7 +64,7 @@ void JournalThread::run() {
     const std::lock_guard lock{mutex_};
     if (ending_) break;
   }
-  static_cast<void>(storage_->close().has_value());  // Nobody is left to be told.
+  static_cast<void>(storage_->close().has_value());  // No error can be reported any more.
 }
 
 }  // namespace penstock::supervisor

@@ -18,19 +18,20 @@ namespace penstock::supervisor {
 struct JournalHandlers {
   std::function<void(std::uint64_t)> on_persisted;  ///< Everything up to this ticket is on the disk.
   std::function<void(const Error&)> on_failed;      ///< For each try that failed; it tries again by itself.
-  /// Asked between a commit and `on_persisted`: whether the state is still ours. Empty: always. After an error nothing is
-  /// reported any more, as somebody else answers for the state now.
+  /// Asked between a commit and `on_persisted`: whether the state is still ours. Empty: always. After an error nothing
+  /// is reported any more, because another supervisor owns the state.
   std::function<Result<void>()> may_report{};
 };
 
-/// Writes what the core orders, in order, on a thread of its own. Group commit: it takes all that waits and syncs once,
-/// so a slow disk makes larger batches. What could not be written stays first in line and is tried again. Encodes on
-/// its own thread, too: graphs are read there, which therefore live until they are known to be written.
+/// Writes the records that the core orders, in order, on a thread of its own. Group commit: it takes all waiting
+/// records and syncs once, so a slow disk makes larger batches. A batch that could not be written stays first in line
+/// and is tried again. Encodes on its own thread, too: it reads graphs there, which therefore live until they are known
+/// to be written.
 class JournalThread {
  public:
   JournalThread(std::unique_ptr<Storage> storage, std::uint64_t next_number, JournalHandlers handlers,
                 Duration retry_after = std::chrono::seconds{1});
-  /// Writes what waits, with one try, and closes the storage.
+  /// Writes the waiting records, with one try, and closes the storage.
   ~JournalThread();
 
   /// From the owner's thread. REQUIRES: a graph in it lives until its ticket is reported, or until the end of this.

@@ -1,4 +1,4 @@
-// Keeps the lease of a state while its supervisor lives.
+// Keeps the lease of a state while its supervisor runs.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 namespace penstock::supervisor {
 
 /// Renews a lease several times within its duration, on a thread of its own: reading a large journal takes longer. Once
-/// the supervisor has a loop, that has to show signs of life, or the lease is left to whoever stands by.
+/// the supervisor has a loop, the loop must beat, or the keeper leaves the lease to a standby supervisor.
 ///
 /// All members may be called by any thread.
 class LeaseKeeper {
@@ -32,7 +32,7 @@ class LeaseKeeper {
   Duration beat_every() const { return every_; }
   /// Calls at once if the lease is lost already. An empty one ends it.
   void when_lost(OnLost on_lost);
-  /// Whether the state is ours. Error: StorageLocked, names who has it.
+  /// Whether the state is ours. Error: StorageLocked, names the holder.
   Result<void> check();
 
  private:

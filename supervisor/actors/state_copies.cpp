@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 /// A journal that is written and merged all the time rarely gets in the way more than once.
 constexpr int kSnapshotTries = 50;
 
-/// Gone when this ends, whatever comes of it.
+/// A directory that is removed at the end of the scope.
 struct Scratch {
   explicit Scratch(std::string place) : path(std::move(place)) { clear(); }
   ~Scratch() { clear(); }
@@ -57,9 +57,9 @@ Result<StateSummary> read_through(const std::string& state) {
   return summary;
 }
 
-/// Copies the journal of `directory` into `place` and reads it through. The anchor and the list of files are copied before
-/// what they tell of: whatever the supervisor does meanwhile, the copy has all that was promised when it began, or is
-/// noticed not to have it and made anew.
+/// Copies the journal of `directory` into `place` and reads it through. The anchor and the list of files are copied
+/// before the files that they list: the copy then has all that was durable when it began, or the check finds that it
+/// has not, and the copy is made anew.
 Result<StateSummary> snapshot(const std::string& directory, const std::string& place) {
   std::error_code code;
   if (!fs::exists(journal_of(directory), code))

@@ -19,8 +19,8 @@ constexpr const char* kAccess = ".of-";
 /// Of copies that were being made (`state_copies.cpp`).
 constexpr const char* kCopy = ".copy-";
 
-/// Whoever had the state before may be stopped in the middle of anything and go on at any time. From here on nothing of
-/// what it does reaches the journal: its names lead nowhere, and its open files have no name.
+/// The former holder of the state may be stopped in the middle of anything and go on at any time. From here on none of
+/// its writes reaches the journal: its names lead nowhere, and its open files have no name.
 Result<std::string> take_access(const std::string& journal, FileLease& lease) {
   std::error_code code;
   const std::string own = fs::path{journal}.filename().string();
@@ -66,7 +66,7 @@ Result<bool> salvage_storage(const RocksdbOptions& options, std::vector<JournalL
   return true;
 }
 
-/// Of a job that goes on nobody knows what else was written of it.
+/// Other records of a job that goes on may be missing as well.
 void list_doubtful(const Recovered& recovered, std::vector<JournalLoss>& losses) {
   for (const RecoveredJob& job : recovered.state.jobs)
     if (!job.is_over)

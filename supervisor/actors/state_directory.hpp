@@ -1,4 +1,4 @@
-// The directory in which a supervisor keeps what must outlive it.
+// The directory of the state that survives a supervisor's process.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace penstock::supervisor {
 
 /// A journal that has been read and can be written. One owner.
 struct OpenJournal {
-  std::shared_ptr<LeaseKeeper> lease;  ///< Ends behind the storage: until then nobody else may have it.
+  std::shared_ptr<LeaseKeeper> lease;  ///< Ends behind the storage, so that no other supervisor gets it before.
   std::unique_ptr<Storage> storage;
   Recovered recovered;
 };
@@ -24,20 +24,20 @@ struct StateOptions {
   std::string directory;  ///< Made if it is not there.
   Damage damage = Damage::Refuse;
   Duration lease = SupervisorConfig{}.lease;
-  /// Of one that stands by: what it has seen of the holder so far. Null: a holder that lives is let be.
+  /// Of a standby: its observations of the holder so far. Null: a live holder is left alone.
   LeaseWatch* watch = nullptr;
-  /// Is told of every loss before anybody goes on from what is left; may be empty.
+  /// Called with every loss before the supervisor goes on from the rest; may be empty.
   std::function<void(const JournalLoss&)> tell{};
   bool new_branch = false;  ///< An operator knows that the state does not go on from where it was left; see `renew_branch`.
 };
 
-/// Opens the journal in the directory and reads it whole. With `Damage::Salvage` what is damaged is taken out, listed in
-/// `recovered.losses`, and the damaged original is kept beside it. A salvage that ended before it had told of that is done
-/// again: until then the state is damaged. Errors: StorageLocked (names host and process of the
+/// Opens the journal in the directory and reads it whole. `Damage::Salvage` removes damaged parts, lists them in
+/// `recovered.losses`, and keeps the damaged original beside the state. A salvage that ended before it had reported
+/// them is repeated: until then the state counts as damaged. Errors: StorageLocked (names host and process of the
 /// holder), StorageDamaged, StorageFull, VersionMismatch, InvalidArgument (the directory cannot be written to).
 Result<OpenJournal> open_state_directory(const StateOptions& options);
 
-/// A state that nobody else can reach.
+/// A state that no other process can reach.
 struct HeldState {
   std::unique_ptr<FileLease> lease;
   std::string access;  ///< The name under which the journal's files are ours (`RocksdbOptions::reached_by`).
@@ -47,7 +47,7 @@ Result<HeldState> hold_state(const std::string& directory, LeaseWatch* watch);
 
 /// Where the journal of a state is.
 std::string journal_of(const std::string& directory);
-/// How it is kept, for whoever opens it.
+/// The options of the journal's storage, for every opener.
 RocksdbOptions journal_options(const std::string& directory);
 
 }  // namespace penstock::supervisor

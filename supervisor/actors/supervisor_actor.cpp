@@ -79,8 +79,8 @@ class SupervisorActor {
   }
 
  private:
-  /// Whatever does not come from a worker is heard at once, behind what workers have said before. What follows from
-  /// both leaves even when the mail itself turns out to be about somebody who is gone.
+  /// Mails that are not from workers are applied at once, behind the messages that workers sent before. Actions of both
+  /// leave even when the mail itself turns out to be about a peer that is gone.
   template <class Mail>
   void take(const Mail& mail) {
     apply_said();
@@ -88,7 +88,7 @@ class SupervisorActor {
     carry_out_all();
   }
 
-  /// Someone at the other end: where its mails go and what the core calls it.
+  /// A connected peer: the route of its mails, and its number in the core.
   template <class IdType>
   struct Peer {
     IdType id;
@@ -168,7 +168,7 @@ class SupervisorActor {
       }
     }
     said_in_.push_back(mail.messages);
-    // What else has come meanwhile belongs to the same event; behind the last mail there is no reason to wait.
+    // Mails that have arrived meanwhile belong to the same event; behind the last mail there is no reason to wait.
     if (said_.size() < config_.messages_together_max && !self_->mailbox().empty()) return;
     apply_said();
     carry_out_all();
@@ -181,7 +181,7 @@ class SupervisorActor {
     said_in_.clear();
   }
 
-  /// The number that it had in an earlier life: others may know it by that.
+  /// The number that it had before a restart: other workers may know it by that.
   WorkerId name_worker(Incarnation life) {
     const auto known = known_.extract(life);
     return known.empty() ? WorkerId{next_worker_++} : known.mapped();
@@ -216,8 +216,8 @@ class SupervisorActor {
     }
   }
 
-  // Fault F20: whoever checks the graph stands behind all others, and a graph may come faster than it is checked. What
-  // waits there must not be more than what may be kept.
+  // Fault F20: the check of a graph runs behind all other actors, and a graph may arrive faster than it is checked.
+  // Waiting chunks must not exceed the memory limit.
   void take_chunk(Incarnation client, SubmitChunk chunk) {
     const SubmissionKey key{client, chunk.submission};
     for (const RefusedSubmission& refused : submissions_->take(key, chunk, core_->held_bytes(), monotonic_now()))
@@ -262,7 +262,7 @@ class SupervisorActor {
 
   void receive(const GraphCheckedMail& mail) {
     const SubmissionKey key{mail.client, mail.checked->submission};
-    if (!intakes_.contains(key)) return;  // It was refused before it was checked, or its client has left.
+    if (!intakes_.contains(key)) return;  // The graph was refused before its check ended, or its client has left.
     end_intake(key);
     submissions_->end(key);
     mail.checked->client = clients_.at(mail.client).id;
@@ -298,11 +298,11 @@ class SupervisorActor {
   void carry_out(supervisor_action::Persist& order) { journal_->write(std::move(order)); }
   void carry_out(supervisor_action::RunPass& order) { run_pass(std::move(order)); }
   void carry_out(const supervisor_action::Alert& alert) { log_error(LogLevel::Warn, "alert", alert.error); }
-  // Taken out of the list, which grows meanwhile: the answer is an event of its own, and what follows from that comes
-  // behind what has been ordered before.
+  // Taken out of the list, which grows meanwhile: the answer is an event of its own, and its actions come behind those
+  // ordered before.
   void carry_out(supervisor_action::ReloadPolicy& order) { reload(supervisor_action::ReloadPolicy{std::move(order)}); }
 
-  // One mail for each peer, whatever the number of actions.
+  // One mail for each peer, however many actions.
   void carry_out_all() {
     for (std::size_t i = 0; i < actions_.size(); ++i)
       std::visit([this](auto& concrete) { carry_out(concrete); }, actions_[i]);
@@ -381,7 +381,7 @@ void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, Re
 Bytes default_memory_max(const MemoryBounds& bounds) {
   Bytes most{bounds.host.value() / 4 * 3};
   if (bounds.group) most = std::min(most, Bytes{bounds.group->value() / 4 * 3});
-  // Address space is also taken by stacks, and by what allocators reserve and never touch.
+  // Stacks take address space, too, as do the untouched reserves of allocators.
   if (bounds.process) most = std::min(most, Bytes{bounds.process->value() / 2});
   return std::max(most, Bytes{1});  // 0 would be no limit.
 }

@@ -17,28 +17,28 @@ namespace penstock::supervisor {
 /// Whether the parts of these pools go together. Error: that of `parts_of`.
 Result<void> check_parts(const std::vector<PoolConfig>& pools);
 
-/// What of a policy can be, and is probably not meant, as far as that is known without any worker. REQUIRES:
+/// Settings of a policy that are valid and probably not meant, as far as that is known without any worker. REQUIRES:
 /// `check_policy` and `check_parts` accept it.
 std::vector<std::string> warnings_of(const PolicyConfig& policy);
 
-/// `supervisor.memory_max` where nobody has set it; not 0.
+/// `supervisor.memory_max` where it is not set; not 0.
 Bytes default_memory_max(const MemoryBounds& bounds);
 
 struct SupervisorSetup {
   SupervisorConfig config;  ///< REQUIRES: `check_parts` accepts its pools.
   Rng rng;
-  std::shared_ptr<OpenJournal> journal;  ///< Null: nothing outlives the process. The actor takes what is in it.
+  std::shared_ptr<OpenJournal> journal;  ///< Null: no state survives the process. The actor takes its contents.
   std::function<Result<PolicyConfig>()> read_policy{};  ///< As the configuration file says now; empty: there is none.
 };
 
-/// Spawns the actor on the loop's actor system. It takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail` and
-/// `ClientLostMail`, and answers their senders with `ToWorkerMail`, `DismissWorkerMail` and `ToClientMail`. Graphs are
-/// put together and checked by a `JobActor` beside it, large ones on a thread of their own; what a client is sending
-/// goes with the client.
+/// Spawns the actor on the loop's actor system. The actor takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail`
+/// and `ClientLostMail`, and answers their senders with `ToWorkerMail`, `DismissWorkerMail` and `ToClientMail`. A
+/// `JobActor` beside it puts graphs together and checks them, large ones on a thread of their own; an unfinished
+/// submission ends with its client.
 /// `loop` must outlive the actor; ends with an exit message.
 caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
 
-/// Lets it read its configuration again because of a signal; what comes of it is logged and stands in the audit.
+/// Lets the supervisor read its configuration again because of a signal; the log and the audit have the result.
 void reload_policy(const caf::actor& supervisor);
 
 }  // namespace penstock::supervisor

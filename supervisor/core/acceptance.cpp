@@ -8,8 +8,8 @@
 namespace penstock::supervisor {
 namespace {
 
-/// An order for a job of that name would go to the one of that number. Whoever submits one again that is there already
-/// is told so all the same: earlier versions took such names.
+/// An order for a job of such a name would go to the job of that number. Submitting an existing job with such a name
+/// again is still answered as a repetition: earlier versions took such names.
 Result<void> check_new_name(const std::string& name) {
   if (!job_selector_of(name).id.valid()) return {};
   return Error{ErrorCode::InvalidArgument, "job name '" + name + "'", "reads as the number of a job",
@@ -40,7 +40,7 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
   accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)), event.identity);
 }
 
-// The graph was checked when it came; what the cluster can hold may have changed since.
+// The graph was checked when it came; the capacity of the cluster may have changed since.
 void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity) {
   SubmitReply reply;
   reply.submission = message.submission;
@@ -118,7 +118,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   reply.identity = identity;
   ++counters_.jobs_accepted;
   send_to_client(client, std::move(reply));
-  spec.priority = *scale_of(spec).inside_of_new(spec.priority);  // It was checked.
+  spec.priority = *scale_of(spec).inside_of_new(spec.priority);  // The priority has been checked.
   Job& job = make_job(std::move(spec), graph, id);
   job.identity = identity;
   progress_.submitted(job, client);
@@ -127,13 +127,13 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   job.waiting_for_disk = true;
   accepting_.push_back({gate_.next_ticket(), id});
   if (!graph.written_as.valid()) graph.written_as = id;
-  graphs_.join(graph);  // Whatever becomes of the job: whoever writes reads it meanwhile.
+  graphs_.join(graph);  // Kept until it is written, whatever becomes of the job.
   being_written_.push_back({gate_.next_ticket(), &graph});
   gate_.write(record::JobAccepted{id, job.spec, &job.shape->graph(), clock_.unix_ms(job.submitted), graph.written_as,
                                   job.scale.code(), identity});
 }
 
-// What the next job of the same graph begins with, so that bands get their whole credit at once.
+// The next job of the same graph begins with these durations, so that bands get their whole credit at once.
 void SupervisorCore::learn_durations(const Job& job) {
   for (std::size_t i = 0; i < job.templates.size(); ++i)
     if (job.templates[i].runs > 0) job.graph->learned[i] = {job.templates[i].runs, job.templates[i].mean_ns};

@@ -1,4 +1,4 @@
-// What a supervisor's core wants done.
+// The actions that a supervisor's core orders.
 #pragma once
 
 #include <string>
@@ -46,7 +46,7 @@ struct ReloadPolicy {
   ClientId client;
   AdminRequest request;
 };
-/// Someone should look at this; logged once.
+/// A person should look at this; logged once.
 struct Alert {
   Error error;
 };

@@ -11,7 +11,7 @@
 
 namespace penstock::supervisor {
 
-/// The highest priority first, then the earliest. Walking it yields numbers of jobs; whoever ends or changes jobs
+/// The highest priority first, then the earliest. Walking it yields numbers of jobs; a caller that ends or changes jobs
 /// meanwhile walks `all()`. Cost: logarithmic for each change.
 class ActiveJobs {
   struct Key {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kCandidatesMax = 8;
 constexpr std::size_t kPredecessorsLookedAt = 64;
-/// Times `steal_after` that a band must have been hungry before it gets what cannot run yet.
+/// Times `steal_after` that a band must have been idle before it gets subtasks that cannot run yet.
 constexpr std::int64_t kPatience = 4;
 /// Of a band's memory: beyond it the band is avoided.
 constexpr std::int64_t kPressedPermille = 800;
@@ -31,7 +31,7 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
 }  // namespace
 
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
-  if (job.held) return;  // It stays `Waiting` and is placed with all the others.
+  if (job.held) return;  // The subtask stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
   const Instant unclaimed_until = claims_open_ > 0 ? later(event_.now, config_.reclaim_wait) : Instant{};
   if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > event_.now) {
@@ -72,7 +72,8 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
 BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return band_of_lent(job, *loan);
   const Template& wanted = job.shape->template_of(subtask);
-  // What came back for a hungry band goes there; by what follows it would often return to where it came from.
+  // A subtask that was asked back for an idle band goes there; the rules below would often return it to where it came
+  // from.
   if (const BandSlot* asked = job.thieves->find(SubtaskIndex{subtask}); asked != nullptr) {
     const BandSlot thief = *asked;
     job.thieves.edit().erase(SubtaskIndex{subtask});
@@ -107,9 +108,9 @@ BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const B
   return count == 0 ? BandSlot::none() : cheapest_of(job, subtask, {candidates, count});
 }
 
-// One of the bands that are in need of work, drawn by a hash; none if this subtask is nothing for it. What waits for
-// producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a band that is idle,
-// or stays hungry for so long that the graph must be out of balance.
+// One of the idle bands, drawn by a hash; none if the subtask is nothing for that band. A subtask that waits for
+// producers gives the band no work now, and far from its producers it costs more later: it goes only to a band that
+// holds nothing, or that stays idle for so long that the graph must be out of balance.
 BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) const {
   if (search_.hungry.empty()) return BandSlot::none();
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
@@ -170,8 +171,8 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
   return count == 0 ? any_band(job, subtask) : cheapest_of(job, subtask, {candidates, count});
 }
 
-// No predecessor's band will do: of two that a hash names, the one with the shorter queue (power of two choices,
-// Mitzenmacher 2001), else whatever is allowed.
+// For a subtask that no predecessor's band suits: of two bands that a hash names, the one with the shorter queue (power
+// of two choices, Mitzenmacher 2001), else any allowed band.
 BandSlot SupervisorCore::any_band(Job& job, std::uint32_t subtask) {
   const std::uint32_t count = workers_.band_slots();
   if (count == 0) return BandSlot::none();
@@ -205,7 +206,7 @@ std::int64_t SupervisorCore::movement_cost_ns(const Job& job, std::uint32_t subt
   return cost;
 }
 
-// How long what is already meant for the band will keep it busy.
+// The time for which the queued work of the band will keep it busy.
 std::int64_t SupervisorCore::queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   return waiting_ns(std::uint64_t{band.in_flight} + band.ready_here, estimate_ns(job, subtask), band.slots);
@@ -218,7 +219,7 @@ std::int64_t SupervisorCore::waiting_ns(std::uint64_t queued, std::uint64_t each
   return static_cast<std::int64_t>(std::min(sum / slots, static_cast<std::uint64_t>(kCostMax)));
 }
 
-// A band whose memory is nearly full is avoided: a second for each tenth above four fifths.
+// A band with nearly full memory is avoided: a second for each tenth above four fifths.
 std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   return band.pressed ? (used_permille(band) - kPressedPermille) * 10'000'000 : 0;
@@ -254,11 +255,11 @@ bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot 
   return !larger || (knows_larger(band) && job.memory_of(subtask) <= memory_limit_of(band));
 }
 
-// One of before protocol 1.2, which is when barriers came, keeps the first content that it has heard of a number, also
-// when another life of the supervisor means something else by it.
+// A worker from before protocol 1.2, which brought barriers, keeps the first content that it has received for a
+// template's number, also when a restarted supervisor means another one by it.
 bool SupervisorCore::knows_larger(const BandEntry& band) const { return workers_[band.worker].description.barriers; }
 
-// Beyond its capacity something runs alone.
+// A subtask that exceeds the capacity runs alone.
 Bytes SupervisorCore::memory_limit_of(const BandEntry& band) {
   return std::max(band.description.capacity.memory, band.description.memory_hard_limit);
 }
@@ -276,7 +277,7 @@ bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) 
   return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();
 }
 
-// Only what has changed since is looked at: a fleet that registers costs each template one look for each band.
+// Only changed bands are examined: a fleet that registers costs each template one look for each band.
 const EligibleBands& SupervisorCore::eligible_bands(const Job& job, std::uint32_t template_index) {
   EligibleBands& eligible = job.graph->eligible[template_index];
   if (eligible.epoch == workers_.epoch()) return eligible;

@@ -5,7 +5,7 @@
 
 namespace penstock::supervisor {
 
-/// Whoever requires a worker or a band takes it whatever its kind is.
+/// A template that requires a worker or a band takes bands of any kind there.
 inline bool may_take(const Template& wanted, BandKind kind) {
   return !wanted.required.empty() || wants_gpu(wanted) == (kind == BandKind::Gpu);
 }

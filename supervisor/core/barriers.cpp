@@ -31,8 +31,8 @@ bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kin
 
 }  // namespace
 
-/// Whoever is given slots and had none waits at a barrier; a gang that has begun, or whose slots must be where its work
-/// is, does not. Whether workers have to be told again what they let it hold.
+/// Begins, changes or ends the gang's wait at a barrier. A gang that is given slots and had none waits; one that has
+/// begun, or needs its slots where its work is, does not. Returns whether workers must get its entitlements again.
 bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   if (job.spec.policy.gang == 0) return false;
   KindShare& share = job.shares->kinds.edit(kind);
@@ -44,7 +44,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     barrier.end(given > 0);
     return std::exchange(barrier.told, false);
   }
-  // A part is nothing to begin with: a worker was lost, or what ran when the pass began has ended.
+  // A gang cannot begin with a part of its slots: a worker was lost, or a run of the pass's snapshot has ended.
   if (!barrier.open && given < milli_of_gang(job, kind) && !has_runs_that_stay(workers_, job, kind)) {
     for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
@@ -70,7 +70,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   return true;
 }
 
-/// Whether what is planned for it on any band is not what the worker was asked to hold.
+/// Whether the plan for any band differs from the reservation that its worker was asked for.
 bool SupervisorCore::asks_otherwise(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
@@ -95,18 +95,18 @@ bool SupervisorCore::runs_whole_where_planned(const Job& job, BandKind kind) con
   return true;
 }
 
-/// What a worker is told to hold for it on a band, instead of letting it begin.
+/// The reservation that a worker holds for the gang on a band, instead of letting it begin.
 void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
   if (!share.barrier->waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
   entitlement.barrier = share.barrier->number;
-  // Who has not heard by then that the gang begins must not hold slots for it, and is lost: the order is ours to keep,
-  // whatever workers are configured to.
+  // A worker that has not heard by then that the gang begins is lost, and must not hold slots for it. The supervisor
+  // enforces this deadline, whatever workers are configured to.
   entitlement.barrier_max = std::max(share.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
-  // No plan divides these, so nobody leaves for them: what only some members take is not waited for.
+  // No plan divides these, so no job leaves for them: amounts that only some members take are not waited for.
   entitlement.cpu = share.beside_least->cpu * runs;
   entitlement.named = share.beside_least->named;
   for (NamedAmount& each : entitlement.named)
@@ -114,16 +114,17 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   entitlement.patience = std::max(share.barrier->patient_until() - event_.now, Duration{0});
 }
 
-/// Where quotas count, a gang is as many portions as there are in it.
+/// Where quotas count, a gang is a whole number of portions.
 std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const {
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
   const std::uint64_t portion = job.shares->kinds[static_cast<std::size_t>(kind)].portion.milli;
   return counts_quotas(job.shares->pool) ? all / portion * portion : all;
 }
 
-/// A worker that knows of no barriers lets the gang begin as soon as it is told to hold anything: it is not waited for.
+/// A worker without barriers lets the gang begin as soon as it is entitled to anything, so the supervisor does not wait
+/// for it.
 void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
-  // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
+  // A worker may have given up a late barrier: see `worker.barrier_margin`.
   if (const Seldom<GangBarrier>& at = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
       !at->waits() || event_.now >= at->until)
     return;
@@ -176,7 +177,8 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   if (barrier.now_held(band)) open_if_all_held(job, kind);
 }
 
-/// All or nothing: what others hold for it already is given back with the rest, and others come first in the next pass.
+/// All or nothing: slots that workers hold already are given back with the rest, and other jobs come first in the next
+/// pass.
 void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a gang gives all its reserved slots back");
   KindShare& share = job.shares->kinds.edit(kind);
@@ -248,7 +250,7 @@ void SupervisorCore::leave_barriers(Job& job) {
     }
 }
 
-/// Nobody tells gangs when to begin in this life: what an earlier one had closed is open.
+/// Opens barriers from before a restart, as no policy is in force now.
 void SupervisorCore::free_gang(const Job& job, WorkerSlot slot) {
   EntitlementBatch batch;
   batch.version = ++policy_.version;
@@ -257,7 +259,7 @@ void SupervisorCore::free_gang(const Job& job, WorkerSlot slot) {
   mail_.tell(slot, std::move(batch));
 }
 
-/// How far it has come, for people; whom it waits for.
+/// The progress of the barrier, for people, with the workers that it waits for.
 std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
   const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
   std::uint64_t held = 0;

@@ -11,8 +11,8 @@ void SupervisorCore::find_again(Job& job, std::uint32_t subtask) {
   if (!read_again(job, subtask)) recompute(job, subtask);
 }
 
-/// What is on shared storage need not be made again: a worker stands for it now, or as soon as there is one. False if
-/// it is not there, or those who are here cannot read it.
+/// A checkpoint need not be made again: a worker takes it over now, or as soon as there is one. False if there is none,
+/// or if no present worker can read it.
 bool SupervisorCore::read_again(Job& job, std::uint32_t subtask) {
   if (job.data.checkpoint(subtask) == nullptr || job.cancelling) return false;
   if (data_.promote_checkpoint(job, subtask)) return true;

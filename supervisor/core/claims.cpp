@@ -1,4 +1,4 @@
-// SupervisorCore: workers that have outlived an earlier life of the supervisor, and what they bring.
+// SupervisorCore: re-adoption of workers that have outlived a restart of the supervisor.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -7,8 +7,8 @@
 
 namespace penstock::supervisor {
 
-// Fault F05. Nothing that an earlier life has given away is given to others before those who may have it are back, or
-// have had their time; what is new has nothing to wait for.
+// Fault F05. Subtasks given out before the restart are not given to other workers before their workers are back, or
+// have had their time; new jobs need not wait.
 void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected) {
   expected_ = std::move(expected);
   if (expected_.empty()) return;
@@ -17,8 +17,8 @@ void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected
   reclaim_end_.latest = later(event_.now, config_.reclaim_wait * 3);
 }
 
-/// None if no earlier life has written down that this life of the worker may hold something: it was given up as lost,
-/// or it came in the very last moments and holds nothing that was not begun since.
+/// None if no record says that this incarnation of the worker may hold something: it was given up as lost, or it joined
+/// in the very last moments and holds only work that was begun since.
 std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, Incarnation incarnation) {
   const auto found = std::find_if(expected_.begin(), expected_.end(), [&](const record::WorkerJoined& known) {
     return known.worker == worker && known.incarnation == incarnation;
@@ -32,7 +32,7 @@ std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, I
     data_.writer_returned(incarnation);
     if (found->shared_storage) gate_.write_with_next(record::WriterForgotten{incarnation});
     found->again = true;
-    gate_.write_with_next(*found);  // It was written to be gone.
+    gate_.write_with_next(*found);  // A record says that the worker is gone.
   }
   record::WorkerJoined known = std::move(*found);
   expected_.erase(found);
@@ -48,15 +48,15 @@ void SupervisorCore::begin_claim(WorkerSlot slot) {
 }
 
 void SupervisorCore::receive(WorkerSlot slot, const WorkerClaim& message) {
-  if (!workers_[slot].claiming) return;  // It has nothing to claim from this life.
+  if (!workers_[slot].claiming) return;  // The worker has nothing to claim in this term.
   for (const ClaimedJob& claimed : message.jobs)
     if (means_another(slot, claimed.job, claimed.identity)) return;
   for (const ClaimedJob& claimed : message.jobs) claim_job(slot, claimed);
   if (message.last) finish_claim(slot, message.draining);
 }
 
-/// A worker that knows another job under a number of ours goes on from a state that is not ours, e.g. from one that was
-/// put back by hand. Whatever it holds is of no use: it begins afresh, and nothing of the two is mixed up.
+/// A worker that knows another job under a number of ours goes on from another state, e.g. from one that was put back
+/// by hand. Its data and attempts are of no use: it begins afresh, and the two states are not mixed up.
 bool SupervisorCore::means_another(WorkerSlot slot, JobId job, const JobIdentity& identity) {
   if (!jobs_.knows(job) || !differ(identity, jobs_[job].identity)) return false;
   PENSTOCK_COVERAGE_MARK("a worker means another job of that number");
@@ -84,7 +84,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     }
     ++counters_.adopted;
     policy_.agenda.look_at(job.id);
-    // Its worker may not have heard of what an operator has ordered last.
+    // The last order of an operator may not have reached the worker.
     if (job.priority_changes->contains(attempt.subtask))
       mail_.last<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
@@ -102,8 +102,8 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   }
 }
 
-/// Makes an attempt of an earlier life one of this life. The first who claims a subtask has it; a success wins over
-/// attempts that still run. False: it is refused.
+/// Makes an attempt from before the restart an attempt of this term. The first claim of a subtask wins; a success wins
+/// over attempts that still run. False: the claim is refused.
 bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Proof proof) {
   const std::uint32_t subtask = claim.subtask.value();
   if (subtask >= job.total() || !claim.attempt.valid() || claim.band.value() >= workers_[slot].bands.size())
@@ -130,7 +130,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   return true;
 }
 
-/// Whether this attempt, or a later one, is known to have failed: in this life, or by what an earlier one has written.
+/// Whether this attempt, or a later one, is known to have failed: in this term, or by a record of an earlier one.
 bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt attempt) {
   if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return false;
   const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
@@ -139,7 +139,7 @@ bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt a
   return true;
 }
 
-/// Ends an attempt that is not the one that counts; what waits at that worker for the subtask waits on.
+/// Ends an attempt that does not count; successors that wait for the subtask at that worker wait on.
 void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt) {
   if (subtask >= job.total()) return;
   PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
@@ -150,7 +150,7 @@ void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std
   batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{attempt}});
 }
 
-/// The end of an attempt that this life has not heard of: adopted, and then ended like any other.
+/// The end of an attempt that is unknown in this term: the attempt is adopted, and then ended like any other.
 void SupervisorCore::claim_end(WorkerSlot slot, Job& job, const AttemptReport& report) {
   if (report.outcome == Outcome::Started || is_current(job, report, slot)) return;
   const Proof proof = report.outcome == Outcome::Succeeded ? Proof::Success : Proof::None;
@@ -169,7 +169,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
     draining = *worker.drain_order;
     mail_.tell(slot, Drain{draining});
   }
-  // An old journal does not say what was ordered: only the worker does, and whoever follows it must know.
+  // An old journal has no drain orders: only the worker knows of the drain, and its next incarnation has to be drained,
+  // too.
   if (draining) worker.drain_order = true;
   worker.draining = draining;
   --claims_open_;
@@ -187,7 +188,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   awaited_.all_changed();
   if (!draining) house_homeless();
   if (!reclaiming_) return tell_what_has_finished(slot);
-  // Others may be on their way, held up by the same crowd.
+  // More workers may be on their way, delayed by the same crowd.
   if (!reclaim_end_.ticket)
     reclaim_end_.until =
         std::min(reclaim_end_.latest, std::max(reclaim_end_.until, later(event_.now, config_.reclaim_wait / 3)));
@@ -198,7 +199,7 @@ void SupervisorCore::end_reclaiming_if_complete() {
   if (reclaiming_ && expected_.empty() && claims_open_ == 0) end_reclaiming();
 }
 
-// Who is there and has not said all has more time than who is not there.
+// Workers that are present and have not finished their claims get more time than absent ones.
 void SupervisorCore::end_reclaiming_if_late() {
   if (event_.now < reclaim_end_.until || reclaim_end_.ticket) return;
   const Instant last = later(reclaim_end_.latest, config_.reclaim_wait * 7);
@@ -210,7 +211,7 @@ void SupervisorCore::end_reclaiming_if_late() {
   }
 }
 
-// As for a worker that is lost: what the absent ones held is given to others when it is written that they are gone.
+// As for a lost worker: work of the absent ones goes to others when a record says that they are gone.
 void SupervisorCore::give_up_absent() {
   reclaim_end_.until = kNever;
   if (!gate_.durable() || expected_.empty()) return end_reclaiming();
@@ -218,7 +219,7 @@ void SupervisorCore::give_up_absent() {
   reclaim_end_.ticket = gate_.next_ticket();
 }
 
-// All are back, or have had their time. They may still come later; then they get what nobody else has got.
+// All workers are back, or have had their time. Late ones still keep the work that no other worker has got.
 void SupervisorCore::end_reclaiming() {
   reclaiming_ = false;
   reclaim_end_ = {};
@@ -232,7 +233,7 @@ void SupervisorCore::end_reclaiming() {
     if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) tell_what_has_finished(WorkerSlot{i});
 }
 
-/// What it held runs again elsewhere, and nobody fetches from it any more.
+/// Work of the absent worker runs again elsewhere, and no worker fetches from it any more.
 void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a worker did not come back");
   if (absent.shared_storage) data_.writer_lost(absent.incarnation);
@@ -247,11 +248,11 @@ void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::st
   }
 }
 
-/// Does what was put off while workers of before the restart might still come with the rest of the job.
+/// Carries out the orders that were deferred while workers from before the restart might still bring parts of the job.
 void SupervisorCore::let_go(Job& job) {
   job.held = false;
   job.overlap_until = overlap_over_at(config_, event_.now);
-  // Whoever is found running keeps its turn.
+  // A job that is found running keeps its admission by limits.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
   const bool has_begun = job.in_flight > 0 || job.counts.succeeded > 0;
@@ -271,8 +272,8 @@ void SupervisorCore::let_go(Job& job) {
   if (job.open == 0) maybe_done_.push_back(job.id);
 }
 
-/// What waits at a worker for producers may have missed that they have finished: the last words of an earlier life are
-/// lost with it.
+/// A subtask that waits at a worker for producers may have missed their end: the last messages of the earlier
+/// supervisor are lost with it.
 void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
   for (const SubtaskId& waiter : std::exchange(workers_[slot].waiting, {})) {
     if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) continue;
@@ -286,7 +287,8 @@ void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
       if (!DataDirectory::is_gone(job, predecessors[k])) {
         notice(job, predecessors[k], slot, done.band.valid() ? workers_.worker_of(done.band).id : workers_[slot].id);
       } else if (job.shape->edge_output(job.shape->first_edge(waiter.index.value()) + k) == EdgeKind::kOrderOnly) {
-        // What it has made is nowhere, and this one does not read it; another one at this worker may want to.
+        // The producer's data are gone, and this subtask does not read them; another subtask at this worker may want
+        // to.
         notice(job, predecessors[k], slot, WorkerId::none());
       }
     }

@@ -1,4 +1,4 @@
-// SupervisorCore: workers that a native operator took down with itself (fault F25), and who is charged for it.
+// SupervisorCore: workers that a native operator took down with itself (fault F25), and the attempts charged for it.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -8,7 +8,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// What ends an operator that runs beyond its time limit; see `end_overdue_operator`.
+/// The signal that ends an operator beyond its time limit; see `end_overdue_operator`.
 constexpr std::int32_t kOverdue = 24;  // SIGXCPU
 
 FailureDetail detail_of(const OperatorCrash& crash) {
@@ -26,9 +26,9 @@ bool SupervisorCore::is_blamed(const OperatorCrash* crash, const AssignedRef& re
          crash->attempt.value() == ref.attempt;
 }
 
-/// The next life of a worker's process tells what ended the one before. Usually that one is not known to be lost yet;
-/// else what was charged to everybody is put right. A life that nobody remembers blames nobody: its numbers may be
-/// those of another state.
+/// A worker's process reports after its restart how the previous incarnation ended. Usually that one is not known to be
+/// lost yet; otherwise the charges to innocent attempts are taken back. An unknown incarnation blames no attempt: its
+/// numbers may be those of another state.
 void SupervisorCore::blame(WorkerSlot teller, const OperatorCrash& crash) {
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (const WorkerEntry& worker = workers_[WorkerSlot{i}];
@@ -51,7 +51,7 @@ void SupervisorCore::blame(WorkerSlot teller, const OperatorCrash& crash) {
   ++counters_.stale_reports;
 }
 
-/// Its loss was charged to all that it held, as nobody knew better.
+/// Its loss was charged to all attempts that it held, because the culprit was unknown.
 void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash was told after its worker was lost");
   for (const AssignedRef& ref : lost.held) {
@@ -80,7 +80,8 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
   }
 }
 
-/// It went down while the supervisor was away: nobody has to wait for it, and what it ran is known only from this.
+/// The worker went down while the supervisor was away: there is no reason to wait for it, and its attempts are known
+/// only from this.
 void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash happened while the supervisor was away");
   if (reclaiming_) {
@@ -102,15 +103,15 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
   end_reclaiming_if_complete();
 }
 
-/// Kept for a while: whoever crashed tells it only when it is up again.
+/// Kept for a while: a worker reports its crash only when it is up again.
 void SupervisorCore::remember_lost_life(const WorkerEntry& worker, std::vector<AssignedRef> held) {
-  // Who was drained held nothing in the end, and its next process is to be drained all the same.
+  // A drained worker held nothing in the end, and its next process is to be drained all the same.
   if ((held.empty() && !worker.drain_order.value_or(false)) || config_.lost_lives_max == 0) return;
   if (lost_lives_.size() >= config_.lost_lives_max) lost_lives_.pop_front();
   lost_lives_.push_back({worker.incarnation, worker.drain_order, std::move(held)});
 }
 
-/// An operator who has drained a worker does not know that its process began again by itself.
+/// The operator that drained a worker does not know that its process has restarted.
 void SupervisorCore::pass_on_drain(WorkerSlot heir, std::optional<bool> order) {
   if (order.value_or(false)) set_draining(heir, true);
 }
@@ -129,7 +130,7 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
       const SubtaskHot& hot = job.hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;
       const bool blamed = is_blamed(crash, ref);
-      // It has run, whatever became of it.
+      // The attempt has run, whatever became of it.
       if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;
       note_stopped(job, ref.subtask);
       hold_for_overlap(job, ref.subtask, overlap_over_at(config_, event_.now));

@@ -1,4 +1,4 @@
-// What SupervisorCore may send to a band for one job.
+// The credit of one job on a band, for SupervisorCore.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace penstock::supervisor {
 
-/// What of a band a job may fill: all of it, or its share.
+/// The part of a band that a job may fill: all of it, or its share.
 struct SupervisorCore::Credit {
   std::uint32_t slots;
   std::uint32_t in_flight;
   std::uint32_t runnable;
-  std::uint32_t runs;  ///< That fit at once: more than slots, where each takes a part of one.
+  std::uint32_t runs;  ///< Runs that fit at once: more than slots, where each takes a part of one.
 };
 
 }  // namespace penstock::supervisor

@@ -24,7 +24,7 @@ class Deadlines {
   }
   /// `kNever`: there is none.
   Instant first() const { return due_.empty() ? kNever : due_.begin()->first; }
-  /// Jobs whose deadline has come, the earliest first. They stay here.
+  /// Jobs with a deadline that has passed, the earliest first. The jobs stay in the list.
   std::vector<JobId> due_at(Instant now) const {
     std::vector<JobId> jobs;
     for (const auto& [at, job] : due_) {

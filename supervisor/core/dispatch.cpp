@@ -1,4 +1,4 @@
-// SupervisorCore: what is sent to which band now, and who helps a band without work.
+// SupervisorCore: the subtasks that are sent to each band now, and stealing for idle bands.
 #include <algorithm>
 
 #include "common/base/prefetch.hpp"
@@ -21,12 +21,12 @@ constexpr std::uint32_t kVictimsTried = 8;
 constexpr std::size_t kQueuedLookedAt = 32;
 /// Room in a new batch: most are small, and the others grow by doubling.
 constexpr std::size_t kReserved = 8;
-/// Hungry bands that may find something in one event at no charge.
+/// Idle bands that may find work in one event without using up the search budget.
 constexpr std::uint32_t kFedMax = 256;
-/// When hungry bands are still to be looked at and nothing else happens.
+/// The next attempt to help idle bands if no other event comes before.
 constexpr Duration kHelpAgainAfter = std::chrono::milliseconds{1};
-/// When what was not worth moving, as far as durations were known, is looked at again: where nothing has ended since,
-/// it has waited for so long. Between two reports every band stands still.
+/// The time after which work that was not worth moving, by known durations, is considered again: where nothing has
+/// ended since, the work has waited for so long. Between two reports every band seems to stand still.
 constexpr Duration kOfferAgainAfter = std::chrono::milliseconds{100};
 
 /// Runs of `milli_slots` each that fit so many slots.
@@ -34,9 +34,9 @@ std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(slots * kOneSlot.value() / milli_slots, UINT16_MAX));
 }
 
-/// What could only wait here, while the job has slots on another band and nothing to run on them, is left for that one:
-/// members of a gang would wait for it for ever, and of others the last ones would take twice as long. That band, or
-/// none.
+/// The band for which a subtask is left that could only wait here, while the job has slots there and nothing to run on
+/// them; none if there is no such band. Members of a gang would wait for that band for ever, and the last of other
+/// subtasks would take twice as long.
 template <class MayRunOn>
 BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, bool is_ready, MayRunOn may_run_on) {
   if (job.shares == nullptr) return BandSlot::none();
@@ -52,7 +52,7 @@ BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, boo
   return BandSlot::none();
 }
 
-/// What is left of a band, in thousandths of slots, once all runs that it holds and that has its inputs.
+/// The slots of a band, in thousandths, that are left once all its attempts with complete inputs run.
 std::int64_t milli_left(const BandEntry& band, const JobTable& jobs) {
   std::int64_t left = band.description.capacity.slots.value();
   for (const AssignedRef& ref : band.assigned) {
@@ -80,8 +80,9 @@ void SupervisorCore::fill_dirty_bands() {
   bands_.fill_dirty([this](BandSlot band) { fill(band); });
 }
 
-// Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
-// of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
+// Idle bands look for work in rotation; the successors of what they get may feed them. A budget limits the search: with
+// thousands of idle bands and little to take, each report would otherwise pay for all of them. The rest is looked after
+// later.
 void SupervisorCore::help_hungry() {
   if (search_ranks()) fill_dirty_bands();
   offer_again();
@@ -106,7 +107,7 @@ void SupervisorCore::help_hungry() {
       unfinished += std::exchange(search_.search_unfinished, false);
       continue;
     }
-    // Only what was looked at in vain counts.
+    // Only vain searches use up the budget.
     if (++fed <= kFedMax) search_.looks_left = looks_before;
     fill_dirty_bands();
     search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
@@ -143,7 +144,7 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
     correct_waiting(slot, waiting.next_to_correct());
   passed_over_.clear();
   while (Job* job = first_waiting(slot)) {
-    // Who has a credit of his own leaves nobody less by using it: all at once, so that it is one message.
+    // A job with a credit of its own takes nothing from others by using it: all at once, so that it is one message.
     const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
     const Credit credit = credit_of(*job, slot);
     const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
@@ -230,7 +231,7 @@ void SupervisorCore::follow_entitlement(Job& job, BandSlot slot) {
   bands_.mark_dirty(slot);
 }
 
-// A job may have slots here while what it could run on them is kept elsewhere.
+// A job may have slots here while its runnable subtasks are kept for other bands.
 void SupervisorCore::fill_shares(BandSlot slot) {
   std::vector<JobId>& entitled = workers_[slot].entitled;
   for (auto at = entitled.begin(); at != entitled.end();) {
@@ -410,8 +411,8 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
     const bool order_only = output == EdgeKind::kOrderOnly;
     const bool finished = producer.phase == SubtaskPhase::Succeeded;
     if (order_only && finished) continue;
-    // Written where it stays, as all that is made for every subtask: a copy of what has just been written in smaller
-    // parts waits for these to reach the cache.
+    // Written in place, like everything that is made for every subtask: copying a value that was just written in
+    // smaller parts would wait for these to reach the cache.
     AssignedInput& input = batch.inputs.emplace_back();
     input.producer = SubtaskIndex{predecessors[k]};
     input.output = output;
@@ -483,8 +484,8 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     known[template_index] = true;
   }
   batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.template_at(template_index)});
-  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it, and
-  // removed at last. A user's could be that of another job.
+  // A name for the job that no other supervisor's job has: the saved state of a preempted attempt is found by it, and
+  // removed at last. A user's name could be that of another job.
   Template& sent = batch.templates.back().content;
   std::erase_if(sent.environment, is_checkpoint_key);
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
@@ -531,9 +532,9 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   const std::int64_t stands_still_ns = stands_still < kOfferAgainAfter ? 0 : stands_still.count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
-  bool for_another = false;          // What this thief may not take, or too slowly.
-  Instant again = kNever;            // When something has waited for long enough to be worth what it costs.
-  std::optional<std::int64_t> left;  // Of the thief's slots, in thousandths; counted only for who takes several.
+  bool for_another = false;          // The victim has work that this thief may not take, or would run too late.
+  Instant again = kNever;            // The time when some work has waited for long enough to be worth its move.
+  std::optional<std::int64_t> left;  // The thief's free slots, in thousandths; only counted for wide subtasks.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
   const std::size_t least = band.assigned.size() - std::min(band.assigned.size(), kQueuedLookedAt);
@@ -557,7 +558,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
       again = std::min(again, later(band.progress_at, config_.steal_after));
       break;
     }
-    // What takes several slots would wait again beside others.
+    // A subtask of several slots would wait again beside others.
     const std::int64_t takes = job.shape->template_of(ref.subtask).request.slots.value();
     const bool is_wide = takes > kOneSlot.value();
     if (is_wide && !left) {

@@ -1,4 +1,4 @@
-// SupervisorCore: what policy lets each job hold, from a plan to the workers that latch on it.
+// SupervisorCore: the entitlements of each job, from a plan to the workers that latch on them.
 #include <algorithm>
 #include <map>
 
@@ -10,8 +10,8 @@
 namespace penstock::supervisor {
 namespace {
 
-/// `grain`: thousandths of a slot that the numbers count by; `subject`: the project that is meant; `other`: the job
-/// that it waits for, or nothing.
+/// `grain`: thousandths of a slot that the numbers count by; `subject`: the project concerned; `other`: the job that it
+/// waits for, or nothing.
 std::string hold_text(const policy::Explanation& why, std::int64_t grain, const std::string& subject,
                       const std::string& other) {
   const auto amount = [&](std::int64_t of) {
@@ -47,13 +47,13 @@ std::string hold_text(const policy::Explanation& why, std::int64_t grain, const 
   return {};
 }
 
-/// Attempts that may run at once of what a job is entitled to: at least one for each slot.
+/// Attempts that may run at once on the slots of an entitlement: at least one for each slot.
 std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
   const std::int64_t each = std::min<std::int64_t>(std::max<std::int64_t>(share.unit_milli, 1), kOneSlot.value());
   return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
 }
 
-/// For `explain`, which asks what would change them.
+/// For `explain`, which computes the remedies from them.
 std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, const policy::Plan& plan) {
   std::map<std::uint32_t, ShareDivision> divisions;
   for (const policy::Division& each : plan.divisions) {
@@ -101,7 +101,7 @@ void SupervisorCore::give_up_pass(const std::string& why) {
 }
 
 void SupervisorCore::on(supervisor_event::PassEnded& event) {
-  if (!policy_.pass.has_value() || policy_.pass->number != event.number) return;  // It was given up.
+  if (!policy_.pass.has_value() || policy_.pass->number != event.number) return;  // The pass was given up.
   if (!event.failure.empty()) return give_up_pass(event.failure);
   policy_.trouble.clear();
   const PassUnderWay pass = std::move(*policy_.pass);
@@ -138,7 +138,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     }
     shares.at(place.band).planned += place.milli;
   };
-  // On one band a member takes what it is; a gang is told how many slots it takes of each.
+  // On one band a member takes all of its slots; a gang is told the slots that it takes of each band.
   const auto place_of = [&](std::uint32_t member, const policy::Place& place, std::size_t places) -> PromisedPlace {
     const std::uint64_t grain = pass.grain_of(pass.members[member].subject);
     const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * grain;
@@ -180,12 +180,12 @@ bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
          workers_[band].id == pass.band_ids[static_cast<std::size_t>(at - pass.bands.begin())];
 }
 
-/// Who holds nothing is tried in one of its pools after the other, and waits for all of them.
+/// A job that holds nothing is tried in one of its pools after the other, and waits for all of them.
 std::vector<std::uint32_t> SupervisorCore::pools_wanted_by(const JobShares& shares) {
   return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool} : shares.turn.pools();
 }
 
-/// What holds whom, and in which pools anybody waits at all.
+/// Records the rule that holds each job, and the pools in which a job waits at all.
 void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
   const auto kind_share = [&](std::uint32_t subject) -> KindShare* {
@@ -224,10 +224,10 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
     if (pass.members[i].leaving) kind_share(pass.members[i].subject);
-  // Who is alone takes nothing from anybody, also where its parts do not come out even.
+  // A job that is alone takes nothing from others, also where its allocation units do not fill the band.
   std::vector<JobId> alone(policy_.contended.size(), JobId::none());
   std::vector<bool> several(policy_.contended.size(), false);
-  std::vector<bool> placed(policy_.contended.size(), false);  // Slots must be together for somebody.
+  std::vector<bool> placed(policy_.contended.size(), false);  // A job needs its slots together.
   std::vector<bool> leaves(pass.subjects.size(), false);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
@@ -236,7 +236,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
     const JobShares& shares = *jobs_[subject.job].shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
-    if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // It takes nothing.
+    if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // The job takes nothing.
     for (const std::uint32_t pool : pools_wanted_by(shares)) {
       const std::size_t at = pool * kBandKinds + kind;
       several[at] = several[at] || alone[at].valid();
@@ -255,8 +255,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   policy_.contended = contended;
 }
 
-/// Where nobody waits, and nobody needs several slots together, nothing is limited but what is capped; else each holds
-/// what the plan gives it, where it does.
+/// Where no job waits and none needs several slots together, only capped jobs are limited; else each job is limited to
+/// the slots of the plan.
 bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
   const JobShares& shares = *job.shares;
   if (policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
@@ -289,7 +289,7 @@ void SupervisorCore::entitle(Job& job) {
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       const bool differs = share.entitled != entitled;
       const std::uint32_t runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
-      // Who waits has nothing on any of what may be thousands of bands, and keeps no list of them.
+      // A waiting job has nothing on any of possibly thousands of bands, and keeps no list of them.
       if (differs || share.runs != runs)
         job.shares->change(band, workers_[band].kind, [&](BandShare& changes) {
           changes.runs = runs;
@@ -307,11 +307,11 @@ void SupervisorCore::entitle(Job& job) {
     const bool heard = i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
     if (!changed || worker.claiming || (!heard && !waits)) continue;
     if (!heard) {
-      open_batch(job, WorkerSlot{i});  // It tells them, and whose they are: slots are reserved before work comes.
+      open_batch(job, WorkerSlot{i});  // The batch announces the job first: slots are reserved before work comes.
       continue;
     }
     send_entitlements(job, WorkerSlot{i});
-    // Behind it: what was prepared has gone back by then and can be given up.
+    // Behind the entitlement: prepared attempts have gone back by then and can be given up.
     for (const BandSlot band : worker.bands)
       if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
         recall(job, band);
@@ -332,7 +332,7 @@ void SupervisorCore::send_entitlements(const Job& job, WorkerSlot slot) {
   }
 }
 
-/// The job has lost the band: what waits there unprepared comes back and goes where the job has slots.
+/// The job has lost the band: unprepared attempts there come back and go to bands where the job has slots.
 void SupervisorCore::recall(Job& job, BandSlot slot) {
   for (const AssignedRef& ref : workers_[slot].assigned) {
     if (ref.job != job.id || ref.subtask >= job.total()) continue;
@@ -346,8 +346,8 @@ void SupervisorCore::recall(Job& job, BandSlot slot) {
   }
 }
 
-/// Attempts that have been running for a while on slots that are no longer the job's: the latest ones are told to
-/// leave. Short ones are gone before anybody could tell them.
+/// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
+/// attempts end before a message could reach them.
 void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);

@@ -1,4 +1,4 @@
-// What can happen to a supervisor.
+// The events of a supervisor's core.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 namespace penstock::supervisor {
 
 namespace supervisor_event {
-/// A new life of a worker has introduced itself. The shell counts `worker` up from 1.
+/// A new incarnation of a worker has introduced itself. The shell counts `worker` up from 1.
 struct WorkerJoined {
   WorkerId worker;
   Incarnation incarnation;
@@ -28,17 +28,17 @@ struct WorkerSaid {
   WorkerId worker;
   const FromWorker& message;
 };
-/// What has come from many workers meanwhile, oldest first. It is applied as if it had come one by one; what follows from
-/// it, assignments above all, is decided once.
+/// Messages that have come from many workers meanwhile, oldest first. The core applies them as if they had come one by
+/// one, and decides their consequences, assignments above all, once.
 struct WorkersSaid {
   std::span<const WorkerSaid> said;
 };
-/// Nothing is heard of the worker for a while: it may be lost soon. Or it is heard again.
+/// No message has come from the worker for a while, so it may be lost soon. Or messages come again.
 struct WorkerSuspected {
   WorkerId worker;
   bool suspected = false;
 };
-/// The worker is silent, gone or fenced; whatever it still says is dropped by its link.
+/// The worker is silent, gone or fenced; its link drops all further messages.
 struct WorkerLost {
   WorkerId worker;
   std::string reason;
@@ -66,16 +66,16 @@ struct Tick {};
 struct Persisted {
   std::uint64_t ticket = 0;
 };
-/// The journal cannot be written now. The shell keeps what waits and tries again by itself; `Persisted` ends the trouble.
+/// The journal cannot be written now. The shell keeps the waiting records and tries again; `Persisted` ends the
+/// trouble.
 struct StorageFailed {
   Error error;
 };
-/// What an earlier life has left. The first event of a life that has a journal.
+/// The state that was recovered. The first event of a core with a journal.
 struct StateRecovered {
   RecoveredState state;
-  std::int64_t unix_ms =
-      0;  ///< The wall clock now: no decision hangs on it, but the age of what earlier lives have left.
-  std::uint64_t term = 1;  ///< Of the state: more than that of every earlier life.
+  std::int64_t unix_ms = 0;  ///< The wall clock now; only the ages of recovered jobs depend on it.
+  std::uint64_t term = 1;    ///< Of the state: larger than every earlier one.
 };
 /// The pass of that number is over. An older one than the last that was ordered is ignored.
 struct PassEnded {
@@ -83,7 +83,7 @@ struct PassEnded {
   policy::Plan plan;
   std::string failure;  ///< Why there is no plan; empty: there is one.
 };
-/// What the configuration file says now about policy, as wanted by `ReloadPolicy` or by a signal.
+/// The policy in the configuration file now, as wanted by `ReloadPolicy` or by a signal.
 struct PolicyRead {
   ClientId client;  ///< None: a signal.
   AdminRequest request;

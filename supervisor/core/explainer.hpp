@@ -1,5 +1,5 @@
-// What `explain` tells of one job on bands of one kind: what holds it, what would free it, and when it starts. Private
-// to this folder.
+// The part of `explain` about one job on bands of one kind: the rules that hold it, the remedies, and its estimated
+// start. Private to this folder.
 #pragma once
 
 #include <array>
@@ -25,17 +25,17 @@ inline Value::Record relief_row(std::string what, std::string of, std::string ho
   return {{"what", std::move(what)}, {"of", std::move(of)}, {"how", std::move(how)}};
 }
 
-/// Looks at all jobs and bands, as they are now: only for whoever asks. Changes nothing, and is outlived by both.
+/// Reads all jobs and bands, as they are now: only for people who ask. Changes nothing, and is outlived by both.
 class SupervisorCore::Explainer {
  public:
   /// REQUIRES: the job has shares.
   Explainer(const SupervisorCore& core, const Job& job, BandKind kind);
 
-  /// What would free it from the first that holds it; each row is enough by itself.
+  /// The remedies for the first rule that holds the job; each row is enough by itself.
   Value::List freed_by() const;
-  /// All that holds it; first what `held_by` tells. Empty: nothing does.
+  /// All rules that hold the job, first that of `held_by`. Empty: none does.
   Value::List holds() const;
-  /// Of who holds nothing and waits; else none.
+  /// The start of a waiting job that holds nothing; else none.
   std::optional<Value::Record> start() const;
 
  private:
@@ -54,7 +54,7 @@ class SupervisorCore::Explainer {
   RoomView::Amounts may_come_back(const RoomView& room, std::int64_t precedence) const;
   void add_ends(const RoomView& room, Value::List& rows) const;
   std::vector<Candidate> absent_bands(const RoomView& room) const;
-  /// Whether the job is freed in such a room, of which no holders are told; with what has to follow.
+  /// Whether the job is freed in such a room, without holders; with the steps that have to follow.
   using Helps = std::function<std::optional<std::string>(const RoomView& more)>;
   void add_workers(const RoomView& room, const Helps& helps, Value::List& rows) const;
   void add_priority(const RoomView& room, Value::List& rows) const;

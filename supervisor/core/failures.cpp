@@ -15,7 +15,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   hot.flags |= SubtaskFlag::kTroubled;
   SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
-  // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
+  // A process runner serves many subtasks, and may have been killed for its own growth rather than for this one's.
   const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
   const bool larger = detail.failure == FailureClass::OutOfMemory &&
@@ -50,7 +50,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (policy.response == FailureResponse::RecomputeInputs && detail.lost_producer.valid()) {
     const std::uint32_t producer = detail.lost_producer.value();
     const bool known = producer < job.total() && job.hot[producer].phase == SubtaskPhase::Succeeded;
-    // Whoever was thought to hold it does not; the copies that may be left elsewhere are given up with it.
+    // The supposed holder does not have the data; copies that may be left elsewhere are given up as well.
     if (known && job.data.in_use() && !job.data.gone(producer)) {
       data_.drop(job, producer, true);
       data_.forget_checkpoint(job, producer);
@@ -68,8 +68,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     requeue(job, subtask);
 }
 
-// Fault F26. What it takes is not known before, and the same amount would not do on any band. These attempts are not
-// charged: each has more than the one before. After a restart the first of them may have had more than we know of.
+// Fault F26. The need is not known before, and the same amount would not do on any band. No such attempt is charged:
+// each has more memory than the one before. After a restart the first of them may have had more than we know of.
 bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, SubtaskHistory& history) {
   const Template& own = job.shape->template_of(subtask);
   const Bytes had = job.memory_of(subtask);
@@ -98,7 +98,8 @@ bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const Subtas
   const Template& wanted = job.shape->template_of(subtask);
   const FailurePolicy policy = failure_policy(failure);
   if (policy.response == FailureResponse::FailSubtask || history.failures >= config_.failures_max) return false;
-  // These never began to run, so even what must not run twice may be tried again; what found no room for outputs did.
+  // Such attempts never began to run, so even a subtask that must not run twice may be tried again; one that found no
+  // room for its outputs did run.
   const bool had_outputs = history.last.code == ErrorCode::LimitExceeded || history.last.code == ErrorCode::StorageFull;
   const bool never_ran = failure == FailureClass::InputLost || failure == FailureClass::Transport ||
                          (failure == FailureClass::Refused && !had_outputs) || failure == FailureClass::Exhausted;
@@ -113,7 +114,7 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
   note_failed(job, subtask, job.histories->find(SubtaskIndex{subtask})->lines, detail);
   if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error->message.empty()) {
     PENSTOCK_COVERAGE_MARK("what had succeeded failed when it ran again");
-    // Its success was told and stands; what cannot be made again is its lost output.
+    // Its success was reported and stays so; only its lost output cannot be made again.
     job.error = Seldom{Error{ErrorCode::InputLost, job.shape->name(subtask),
                              "its outputs were lost and it failed when it ran again", {}}};
   }
@@ -135,9 +136,9 @@ void SupervisorCore::note_failed(Job& job, std::uint32_t subtask, std::vector<st
   progress_.failed(job, {SubtaskIndex{subtask}, job.shape->name(subtask), std::move(history), detail});
 }
 
-// Back to where it can be assigned. Successors that were kept for being assigned after it must wait again. What is
-// being cancelled ends instead; but while workers of before a restart may come back with a later attempt of it, it
-// waits for `let_go` like all the others.
+// Makes the subtask assignable again. Successors that were kept for being assigned after it must wait again. A subtask
+// that is being cancelled ends instead; but while workers from before a restart may come back with a later attempt of
+// it, it waits for `let_go` like all the others.
 void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
   if (!job.held && (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)) {
@@ -195,8 +196,8 @@ void SupervisorCore::run_timers() {
 // Runs a subtask again whose outputs are needed and gone, after those whose outputs it needs itself. No recursion: a
 // lineage may be as long as the graph.
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
-  // An earlier one of several losses may have ended the job; what is opened now would never be cancelled.
-  // While workers of before a restart may still bring what seems gone, nothing is made again.
+  // An earlier one of several losses may have ended the job; subtasks opened now would never be cancelled. While
+  // workers from before a restart may still bring the missing data, nothing is made again.
   if (job.cancelling || job.held) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;
@@ -227,7 +228,7 @@ void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
   raise_to_readers(job, reopened);
 }
 
-// What is made again is as urgent as the most urgent of those that wait for it: they had been next.
+// A repeated subtask gets the highest priority of its readers: they had been next.
 void SupervisorCore::raise_to_readers(Job& job, const std::vector<std::uint32_t>& reopened) {
   std::int32_t urgent = INT32_MIN;
   for (const std::uint32_t subtask : reopened)
@@ -238,13 +239,14 @@ void SupervisorCore::raise_to_readers(Job& job, const std::vector<std::uint32_t>
       change_subtask_priority(job, subtask, urgent);
 }
 
-// What had succeeded before a predecessor was cancelled or failed cannot be made again.
+// Cancels repeated subtasks with a predecessor that was cancelled or has failed: they cannot run.
 void SupervisorCore::cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened) {
   std::vector<std::uint32_t> doomed;
   for (const std::uint32_t subtask : reopened)
     for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
       const SubtaskHot& hot = job.hot[predecessor];
-      // One that is being cancelled has taken its unfinished successors with it: nobody would come back for this one.
+      // A predecessor that is being cancelled has taken its unfinished successors with it: nothing would cancel this
+      // one later.
       const bool leaves = hot.phase == SubtaskPhase::Assigned && (hot.flags & SubtaskFlag::kCancelAsked) != 0;
       if (!leaves && (!is_final(hot.phase) || hot.phase == SubtaskPhase::Succeeded)) continue;
       doomed.push_back(subtask);

@@ -1,5 +1,5 @@
-// SupervisorCore: what a job asks for and nobody has. It is refused when it is submitted, or held, with what is
-// nearest.
+// SupervisorCore: requests that no band can satisfy. The job is refused when it is submitted, or held, with the nearest
+// band in the message.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +17,7 @@ std::int64_t lacking(std::int64_t wanted, std::int64_t there) {
   return std::max<std::int64_t>((wanted - std::max<std::int64_t>(there, 0)) / part, 1);
 }
 
-/// How far a band is from holding a request, summed over what it lacks.
+/// The distance of a band from holding a request, summed over the missing amounts.
 std::int64_t distance_of(const ResourceVector& request, const ResourceVector& limit) {
   std::int64_t sum = lacking(request.slots.value(), limit.slots.value()) +
                      lacking(request.cpu.value(), limit.cpu.value()) + lacking(request.gpu.value(), limit.gpu.value()) +
@@ -43,7 +43,7 @@ std::uint32_t next_smaller_gang(const BandSizes& sizes, std::uint32_t gang) {
   return static_cast<std::uint32_t>(best);
 }
 
-/// A band has one device: who asks for more would wait for ever, whatever comes.
+/// A band has one device: a request for more would wait for ever.
 Result<void> check_devices(const GraphShape& shape) {
   for (const Template& each : shape.graph().templates)
     if (each.request.gpu > MilliGpu{1000})
@@ -54,8 +54,8 @@ Result<void> check_devices(const GraphShape& shape) {
   return {};
 }
 
-/// Where quotas count, what never leaves starts only within what its project is guaranteed: without a project it would
-/// wait for ever. One whose project has no guarantee may get it by an order. Spec: policy-runai 6.
+/// Where quotas count, a job that never leaves starts only within the guarantee of its project: without a project it
+/// would wait for ever. A project without a guarantee may get one by an order. Spec: policy-runai 6.
 Result<void> check_has_project(const PolicyState& policy, const std::vector<Reach>& reaches, const JobSpec& spec) {
   if (!spec.policy.project.empty() || spec.policy.may_be_preempted()) return {};
   for (const Reach& reach : reaches)
@@ -106,7 +106,7 @@ bool SupervisorCore::any_band_for(const Template& wanted, const Reach& reach) co
   return false;
 }
 
-/// What ran out of memory must not end where no band has as much as it asks for now.
+/// A subtask that ran out of memory must not end up where no band has as much as it requests now.
 bool SupervisorCore::could_hold_larger(const Job& job, const Reach& reach) const {
   const std::size_t of_graph = job.shape->graph().templates.size();
   for (std::size_t i = 0; i < job.larger_templates->size(); ++i)
@@ -114,7 +114,7 @@ bool SupervisorCore::could_hold_larger(const Job& job, const Reach& reach) const
   return true;
 }
 
-/// Whether all of it could run there, if nobody else did. REQUIRES: the job has shares.
+/// Whether all of the job could run in the pool if no other job did. REQUIRES: the job has shares.
 bool SupervisorCore::could_hold(const Job& job, std::uint32_t pool) const {
   const Reach reach{pool, job.label_limits};
   const std::vector<Template>& templates = job.shape->graph().templates;
@@ -188,7 +188,7 @@ Result<void> SupervisorCore::check_labels_in(const JobSpec& spec, const Reach& r
                "`penstock workers` shows them; change the limits, or submit with --wait-for-resources"};
 }
 
-/// What a pool has of one kind for a gang whose subtasks want that kind; nothing if none does.
+/// The bands of one kind in a pool for a gang with subtasks of that kind; nothing if none wants it.
 struct SupervisorCore::GangRoom {
   BandSizes sizes;
   std::uint64_t total = 0;
@@ -214,8 +214,8 @@ SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, 
   return room;
 }
 
-/// Whose subtasks fit some bands only takes its slots one by one; of the kind that the pool has more of there must be
-/// as many all the same.
+/// A gang whose subtasks fit certain bands only takes its slots one by one; all the same the pool must have enough
+/// slots of the kind that it has more of.
 Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
   const std::uint32_t gang = spec.policy.gang;
   if (gang == 0) return {};
@@ -242,9 +242,9 @@ Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& s
   return {};
 }
 
-/// What there is for a template in a pool, and outside it.
+/// The bands for a template in a pool, and outside it.
 struct SupervisorCore::Offer {
-  bool offered = false;  ///< Somebody in the pool has its operator.
+  bool offered = false;  ///< A worker of the pool has its operator.
   bool kind_exists = false;
   std::vector<std::string> operators;
   std::string nearest = "none";
@@ -292,7 +292,7 @@ SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, const Rea
   return offer;
 }
 
-/// Why no band of the pool may have it, with the nearest one, and who has what it wants elsewhere.
+/// The reason why no band of the pool may run the template, with the nearest band, and the places elsewhere that could.
 Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& reach) const {
   const Offer offer = look_for(wanted, reach);
   const std::string subject = "template '" + (wanted.name.empty() ? wanted.program : wanted.name) + "'";
@@ -315,7 +315,7 @@ Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& re
             "requires band '" + band + "', which is in pool '" + offer.other_pool + "'; the nearest" + of_pool +
                 ", which is its job's, is " + offer.nearest,
             "submit the job to pool '" + offer.other_pool + "', or leave the requirement out"};
-  // Whatever its labels are: the requirement names it.
+  // The requirement names the band, so labels do not matter.
   const auto pool_outside = [&](const BandSelector& which) -> std::string {
     bool inside = which.empty() || reach.pool == kAnyPool;
     std::string other;

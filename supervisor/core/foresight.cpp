@@ -10,7 +10,7 @@ namespace {
 /// With fewer most of it is in the cache.
 constexpr std::uint32_t kManyBands = 64;
 constexpr std::size_t kAttempts = 64;
-/// Most assignments that follow one report stand in two lines.
+/// Most assignments that follow one report share two lines.
 constexpr std::size_t kAppended = 4;
 /// Neighbours of a subtask on one side that are looked at.
 constexpr std::size_t kNeighbours = 8;
@@ -102,7 +102,7 @@ void Foresight::step_successors(const Ahead& ahead) {
     }
 }
 
-// Those for whom the last producer is about to be assigned get their home by where their producers are.
+// Successors of subtasks that are about to be assigned get tentative bands by the places of their producers.
 void Foresight::step_placed(const Ahead& ahead) {
   if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
   for (const std::uint32_t subtask : std::span{ahead.subtasks}.subspan(ahead.ended, ahead.count - ahead.ended))

@@ -11,10 +11,10 @@
 
 namespace penstock::supervisor {
 
-/// With thousands of workers nothing that a report touches is in the cache: its worker, its band, what is kept for that
-/// band, the next subtask, the successors, each found only by way of the one before. So before some messages are
-/// applied, all of them go that way together, a step at a time: a step of many takes as long as that of one. Changes
-/// nothing, and does nothing where there are few bands.
+/// With thousands of workers nothing that a report touches is in the cache: its worker, its band, the subtasks kept for
+/// that band, the next subtask, the successors, each found only by way of the one before. So before several messages
+/// are applied, the lines of all of them are prefetched together, a step at a time: a step of many takes as long as
+/// that of one. Changes nothing, and does nothing where there are few bands.
 class Foresight {
  public:
   using Said = std::span<const supervisor_event::WorkerSaid>;
@@ -27,15 +27,14 @@ class Foresight {
   void look_at(Said said);
 
  private:
-  /// Subtasks of one message whose surroundings are looked at: most reports are short, and in long ones they stand
-  /// beside each other.
+  /// The subtasks of one message that are prefetched: most reports are short, and in long ones they are neighbours.
   static constexpr std::size_t kSubtasks = 8;
   struct Ahead {
     WorkerPlace place;
-    const Job* job = nullptr;  ///< Null if the message is not about a running job, or from nobody.
+    const Job* job = nullptr;  ///< Null if the message is not about a running job, or from no known worker.
     const JobReports* reports = nullptr;
     const LocalSet* local = nullptr;                      ///< Of the first band.
-    std::array<std::uint32_t, 2 * kSubtasks> subtasks{};  ///< Those that end, then those that will be sent.
+    std::array<std::uint32_t, 2 * kSubtasks> subtasks{};  ///< First those that end, then those to send.
     std::size_t ended = 0;  ///< Of these, those that end.
     std::size_t count = 0;
   };

@@ -11,19 +11,19 @@ namespace penstock::supervisor {
 
 /// Passive; `SupervisorCore` moves it (barriers.cpp). Always true: a gang that has begun waits at none.
 struct GangBarrier {
-  std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
+  std::uint64_t number = 0;       ///< Workers answer to it; unique in this term. 0: the gang waits at no barrier.
   bool open = false;              ///< The gang has begun,
   std::uint64_t opened = 0;       ///< because all was held for this one; 0: for another reason, or that was given back.
-  Instant since = kNever;         ///< It waits,
-  Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
-  std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
+  Instant since = kNever;         ///< The gang waits,
+  Instant until = kNever;         ///< no longer than this; a reload does not move it;
+  std::vector<bool> held;         ///< and these bands, by slot, hold their part.
   std::uint32_t missing = 0;      ///< At least so many do not, as of when all were looked at last.
-  bool told = false;              ///< Workers were told to keep slots for it and not yet that it is over.
+  bool told = false;              ///< Workers keep slots for it and do not know yet that it is over.
   std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
   bool is_held(BandSlot band) const { return band.value() < held.size() && held[band.value()]; }
-  /// Half of its time: what no plan counts is not waited for any longer.
+  /// Half of its time: resources that no plan counts are not waited for any longer.
   Instant patient_until() const { return since + (until - since) / 2; }
   /// Whether these may have been the last.
   bool now_held(BandSlot band) {
@@ -42,14 +42,14 @@ struct GangBarrier {
     until = end;
     held.clear();
   }
-  /// Something else is asked for: what was answered before says nothing, also where the same is asked for once more.
+  /// The gang asks for other slots: earlier answers are void, also if it asks for the same once more.
   void ask_anew(std::uint64_t anew) {
     number = anew;
     told = true;
     missing = 0;
     held.clear();
   }
-  /// All is held. Who says later of this very barrier that it gave its part back takes it from under the gang.
+  /// All is held. A worker that later gives up its part of this very barrier takes it from under the gang.
   void open_as_held() {
     const std::uint64_t held_for = number;
     end(true);

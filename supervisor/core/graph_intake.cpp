@@ -1,4 +1,4 @@
-// GraphIntake: what makes a graph acceptable.
+// GraphIntake: the checks that make a graph acceptable.
 #include <algorithm>
 #include <limits>
 
@@ -158,7 +158,7 @@ void GraphIntake::join_chunks() {
 void GraphIntake::append(const Graph& chunk, Graph& to) {
   const std::size_t edges_before = to.edge_count();
   if (to.size() == 0) {
-    // The first subtasks decide which columns there are; a chunk without any decides nothing, whatever it announces.
+    // The first subtasks decide which columns exist; a chunk without subtasks decides nothing, whatever it announces.
     to.payload_offsets.assign(chunk.size() > 0 && !chunk.payload_offsets.empty() ? 1 : 0, 0);
     to.name_offsets.assign(chunk.size() > 0 && !chunk.name_offsets.empty() ? 1 : 0, 0);
   }
@@ -274,7 +274,7 @@ std::uint64_t GraphIntake::count_outputs() const {
   return outputs;
 }
 
-// What borrows is run where the datum is, and does nothing but hand it on.
+// A subtask with an external input runs where the datum is, and only passes it on.
 Result<std::vector<Loan>> GraphIntake::read_loans() const {
   std::vector<bool> borrowing;
   for (const Template& entry : graph_.templates) {
@@ -331,8 +331,8 @@ Result<void> GraphIntake::check_names() const {
   return {};
 }
 
-// The common case in one pass that decides nothing: every edge points backwards, and all are of outputs 0. Whatever is
-// wrong with an edge, or unusual about it, is found out by looking at them one by one.
+// The common case in one pass without branches: every edge points backwards, and all are of outputs 0. Wrong or unusual
+// edges are found by checking each one.
 bool GraphIntake::edges_are_plain() const {
   if (!graph_.edge_outputs.empty()) return false;
   const auto count = static_cast<std::uint32_t>(graph_.size());
@@ -369,7 +369,7 @@ Result<void> GraphIntake::check_edges() {
   return {};
 }
 
-// Kahn's algorithm. What it cannot order lies on or behind a cycle.
+// Kahn's algorithm. Subtasks that it cannot order lie on or behind a cycle.
 Result<void> GraphIntake::check_acyclic(const GraphShape& shape, std::vector<std::uint32_t>& topological) const {
   std::vector<std::uint32_t> missing(shape.size());
   topological.clear();

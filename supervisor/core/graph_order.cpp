@@ -35,7 +35,7 @@ std::vector<std::uint64_t> path_lengths(const Graph& graph, const std::vector<st
   return behind;
 }
 
-/// Nothing tells one subtask from another, as in a sweep over a million parameters: their order is that in the graph.
+/// Equal subtasks without edges, as in a sweep over a million parameters: their order is that in the graph.
 bool all_alike(const Graph& graph) {
   return graph.size() > 0 && graph.predecessors.empty() && graph.templates.size() == 1 && graph.priorities.empty() &&
          graph.expected_ns.empty();

@@ -17,8 +17,8 @@ struct GraphOrder {
 };
 
 /// Sorts by user priority (larger first), then by the length of the longest path to a sink in expected durations
-/// (longer first; Coffman and Graham's levels with weights), then by position. `topological` is an order in which
-/// producers stand before their successors; empty if the graph already is in one. Linear but for the sort.
+/// (longer first; Coffman and Graham's levels with weights), then by position. `topological` is an order with producers
+/// before their successors; empty if the graph already is in one. Linear but for the sort.
 GraphOrder order_by_critical_path(const Graph& graph, const std::vector<std::uint32_t>& topological);
 
 /// Fills the edges in the direction of the data. REQUIRES: every predecessor is in the graph.

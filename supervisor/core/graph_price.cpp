@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kGraphBytesOfSubtask = 64;  // Columns, successors, ranks, and the table that compares keys.
 constexpr std::uint64_t kJobBytesOfSubtask = 64;    // `SubtaskHot`, places in local sets, one output with bytes.
 constexpr std::uint64_t kBytesOfEdge = 16;          // Predecessor, output and successor, and room to grow.
-constexpr std::uint64_t kBytesOfOutput = 16;        // Its size, and who reads it.
+constexpr std::uint64_t kBytesOfOutput = 16;        // Its size, and its readers.
 constexpr std::uint64_t kBytesOfTemplate = 1024;
 constexpr std::uint64_t kBytesOfJob = 4096;
 

@@ -19,17 +19,17 @@
 
 namespace penstock::supervisor {
 
-/// A subtask whose output is that of another job.
+/// A subtask with an output of another job as its own.
 struct Loan {
   std::uint32_t subtask = 0;
   LentDatum lent;
 };
 
-/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job runs,
-/// so that the same graph submitted again can share it.
+/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job
+/// runs, so that the same graph submitted again can share it.
 ///
-/// `rank` is the static order in which subtasks are best run: user priority, then critical path, then position. It is
-/// the identity for graphs that are already sorted so, which then store no permutation.
+/// `rank` is the static order in which subtasks are best run: user priority, then critical path, then position. The
+/// order is the identity for graphs that are already sorted so, and these store no permutation.
 class GraphShape {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
@@ -61,14 +61,14 @@ class GraphShape {
   /// there each subtask with successors is read.
   std::vector<bool> read_subtasks() const;
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
-  /// Asks for what leads to the edges of the subtask.
+  /// Prefetches the way to the edges of the subtask.
   void prefetch(std::uint32_t subtask) const {
     if (!one_template_) prefetch_line(&graph_.template_of[subtask]);
     if (successors_.empty()) return;
     prefetch_line(&graph_.input_offsets[subtask]);
     prefetch_line(&successor_offsets_[subtask]);
   }
-  /// Asks for its edges. Needs what `prefetch` has asked for. REQUIRES: has_edges().
+  /// Prefetches the edges; reads the lines of `prefetch`. REQUIRES: has_edges().
   void prefetch_edges(std::uint32_t subtask) const {
     prefetch_line(graph_.predecessors.data() + graph_.input_offsets[subtask]);
     prefetch_line(successors_.data() + successor_offsets_[subtask]);
@@ -84,11 +84,11 @@ class GraphShape {
   std::string name(std::uint32_t subtask) const;
   /// None if the graph has no subtask of that name.
   SubtaskIndex find(std::string_view name) const;
-  /// The same, or else the subtask whose number this is: how people name subtasks. A key that is a number is a key.
+  /// The same, or else the subtask of that number: people name subtasks by both. A key that is a number is a key.
   SubtaskIndex find_key_or_number(std::string_view text) const;
-  /// Subtasks that borrow, ascending.
+  /// Subtasks with an external input, ascending.
   std::span<const Loan> loans() const { return loans_; }
-  /// What the subtask borrows; null: nothing.
+  /// The external input of the subtask; null: none.
   const Loan* loan_of(std::uint32_t subtask) const { return loans_.empty() ? nullptr : find_loan(subtask); }
   /// Expected duration by the graph itself; 0: unknown.
   Duration expected_duration(std::uint32_t subtask) const;
@@ -112,7 +112,7 @@ class GraphShape {
   std::vector<std::uint32_t> rank_of_;
   std::vector<std::uint32_t> at_rank_;
   std::vector<Loan> loans_;
-  mutable std::vector<std::uint32_t> by_name_;  ///< Sorted; made when a name is first looked for. Scratch: tells nothing new.
+  mutable std::vector<std::uint32_t> by_name_;  ///< Sorted at the first search for a name. Scratch.
   std::uint64_t critical_path_ns_ = 0;
   std::uint64_t total_ns_ = 0;
   std::uint64_t outputs_ = 0;
@@ -121,7 +121,7 @@ class GraphShape {
 /// Error: LimitExceeded, which names the limit.
 Result<void> check_totals(const GraphTotals& totals, const GraphLimits& limits);
 
-/// What the chunks of one graph come to so far.
+/// The size of a graph's chunks so far.
 class GraphSize {
  public:
   /// Error: LimitExceeded, which names the limit.

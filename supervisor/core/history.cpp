@@ -12,9 +12,9 @@ namespace {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// Which jobs are asked for.
+/// The jobs that a question selects.
 struct JobFilter {
-  bool ended = false;  ///< Those that have ended, too.
+  bool ended = false;  ///< Ended jobs, too.
   bool running = true;
   std::optional<JobState> state;
   std::string name;                  ///< A pattern; empty: any.
@@ -107,7 +107,7 @@ Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
   if (!filter->ended) return Value{std::move(rows)};
   for (auto id = ended_.in_order().rbegin(); id != ended_.in_order().rend() && rows.size() < filter->limit; ++id) {
     const Job& job = jobs_[*id];
-    if (event_.now - job.ended > filter->since) break;  // They are in the order of their ends.
+    if (event_.now - job.ended > filter->since) break;  // The list is in the order of the ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));
   }
   return Value{std::move(rows)};

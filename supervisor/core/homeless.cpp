@@ -45,8 +45,8 @@ void SupervisorCore::house_homeless(Job& job) {
   if (job.bands_awaited_until != kNever) await_bands(job, std::min(until, job.bands_awaited_until));
 }
 
-// Spec: worker 10, a required band that is not left fails with `NoAvailableBand`. It gets a while to come back, because
-// workers are started again. Without any worker nothing can be said of bands, and everything waits.
+// Spec: worker 10, a subtask whose required band is gone fails with `NoAvailableBand`. The band gets a while to come
+// back, because workers are restarted. Without any worker no band is known, and everything waits.
 void SupervisorCore::give_up_missing_bands() {
   for (const JobId id : indices_.bands_awaited.due_at(event_.now)) {
     Job& job = jobs_[id];

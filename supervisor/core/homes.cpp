@@ -1,4 +1,5 @@
-// SupervisorCore: what is kept for one band gets its home at another. Nothing of it has been sent, so nothing can race.
+// SupervisorCore: moves tentative placements from one band to another. No such subtask has been sent, so nothing can
+// race.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -7,14 +8,14 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Subtasks of one home that are looked at in vain.
+/// Subtasks of one band that are examined in vain.
 constexpr std::uint32_t kPassedOverMax = 8;
 /// Jobs of a victim that each search begins with.
 constexpr std::size_t kBestFirst = 4;
-/// Homes of a job that are looked at for work that another of its bands has slots for.
+/// Bands of a job that are searched for work that another of its bands has slots for.
 constexpr std::uint32_t kHomesTried = 8;
 
-/// Subtasks of a job that are looked at in turn in one event.
+/// Subtasks of a job that are examined in one event, in order of rank.
 constexpr std::uint32_t kRanksLookedAt = 256;
 /// Times `steal_after` between two searches in vain.
 constexpr int kSearchPause = 8;
@@ -26,11 +27,11 @@ std::uint32_t runs_missing(const BandShare& share) { return share.runs - std::mi
 
 struct SupervisorCore::Moved {
   std::uint32_t count = 0;
-  std::uint32_t passed_over = 0;  ///< What was looked at and had to stay.
+  std::uint32_t passed_over = 0;  ///< Subtasks that were examined and had to stay.
 };
 
-// The lowest in order first. What has to stay is as it was, so that nobody looks again because of it: two bands that
-// look at each other in vain would never come to an end.
+// Moves the lowest in order first. Subtasks that have to stay are left as they were, so that no band searches again
+// because of them: two bands that search each other in vain would never come to an end.
 template <class MayMove>
 SupervisorCore::Moved SupervisorCore::move_ready(Job& job, BandSlot from, BandSlot to, std::uint32_t most,
                                                  MayMove may_move) {
@@ -58,8 +59,8 @@ SupervisorCore::Moved SupervisorCore::move_ready(Job& job, BandSlot from, BandSl
   return moved;
 }
 
-// Half of what is kept here for the victim, of its best jobs first. Where these have nothing for the thief, others are
-// looked at in turn, as many as this event may: the next one goes on where it ended.
+// Moves half of the subtasks kept for the victim, of its best jobs first. Where these have nothing for the thief,
+// further jobs are examined in rotation, as many as the search budget allows; the next search goes on there.
 bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   WaitingJobs& waiting = workers_[victim].waiting;
   const std::uint32_t wanted =
@@ -67,7 +68,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   std::uint32_t moved = 0;
   const std::size_t count = waiting.size();
   std::size_t tries = 0;
-  bool hides_more = false;  // A job has kept what was looked at first.
+  bool hides_more = false;  // A job has kept the subtasks examined first.
   for (; tries < count && moved < wanted && (tries < kBestFirst || search_.looks_left > 0); ++tries) {
     const std::size_t at = tries < kBestFirst ? tries : waiting.next_to_offer();
     if (at >= waiting.size()) break;
@@ -90,8 +91,8 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
     waiting.offer_anew();
   else if (tries < count)
     search_.search_unfinished = !waiting.all_offered(search_.hungry.size());
-  // Entries change places while they are offered in turn, so that one may be passed; and what is not worth its move now
-  // is worth it when the victim has stood still for long enough.
+  // Entries change places during the rotation, so that a search may pass one; and a subtask that is not worth its move
+  // now is worth it when the victim has stood still for long enough.
   const bool in_vain = moved == 0 && !search_.search_unfinished;
   if ((hides_more || in_vain) && workers_[thief].in_flight == 0 && !search_.ranks.thief.valid() &&
       search_.ranks.again_at == kNever)
@@ -99,8 +100,8 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   return moved > 0;
 }
 
-// Worth it while it would wait there for longer than its data take to move. A band that stands still tells that what
-// runs there is longer than expected.
+// A move is worth it while the subtask would wait for longer than its data take to move. A band that stands still shows
+// that its runs are longer than expected.
 bool SupervisorCore::may_move_home(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief) {
   if (!may_run_on(job, subtask, thief)) return false;
   const BandEntry& band = workers_[victim];
@@ -109,8 +110,8 @@ bool SupervisorCore::may_move_home(const Job& job, std::uint32_t subtask, BandSl
   return movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
 }
 
-// What `move_ready` looks at first may all be for other bands, e.g. of templates that ask for more memory. All that is
-// kept here is gone through then, a part in each event, until something fits.
+// The subtasks that `move_ready` examines first may all be for other bands, e.g. of templates that ask for more memory.
+// This search then goes through all kept subtasks, a part in each event, until one fits.
 bool SupervisorCore::search_ranks() {
   RankSearch& search = search_.ranks;
   if (!search.thief.valid()) return false;
@@ -124,7 +125,7 @@ bool SupervisorCore::search_ranks() {
       search.thief = BandSlot::none();
       return true;
     }
-    if (looks == 0) return false;  // It goes on here.
+    if (looks == 0) return false;  // The search goes on here.
     const std::optional<JobId> next = active_.after(search.job, search.priority);
     if (!next) {
       search.again_at = later(event_.now, config_.steal_after * kSearchPause);
@@ -157,8 +158,9 @@ bool SupervisorCore::take_home(Job& job, std::uint32_t& looks) {
   return false;
 }
 
-// The job has slots here and nothing to run on them: half of what is kept for another of its bands, or what fills these
-// and is not for the slots there, if that is more; where it has lost its slots, at least what fills these.
+// Pulls subtasks to a band where the job has slots and nothing to run: half of the subtasks kept for another of its
+// bands, or as many as fill these slots and are not for the slots there, if that is more; where the job has lost its
+// slots there, at least as many as fill these.
 bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
   const std::uint32_t bands = job.homes_end();
   std::uint32_t at = job.shares->pull_cursor;

@@ -9,9 +9,9 @@
 
 namespace penstock::supervisor {
 
-/// A bitmap with two levels of summary above it: 64 x 64 x 64 numbers for each word of the top level. Insertion, erasure
-/// and "next at or after" touch three words, whatever the size; most sets have no number above 63, and of those the only
-/// word stands here. Single-threaded.
+/// A bitmap with two levels of summary above it: 64 x 64 x 64 numbers for each word of the top level. Insertion,
+/// erasure and "next at or after" touch three words, whatever the size; most sets have no number above 63, and their
+/// only word is a member. Single-threaded.
 class IndexSet {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -71,7 +71,7 @@ class IndexSet {
     return at < levels_->bits.size() ? levels_->bits[at] : 0;
   }
 
-  // Apart from those who mostly find that there is nothing to change.
+  // Apart from the callers that mostly find nothing to change.
   [[gnu::noinline]] void insert_new(std::uint32_t number) {
     ++size_;
     if (levels_ == nullptr && number < 64) {

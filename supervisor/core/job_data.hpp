@@ -12,10 +12,10 @@
 
 namespace penstock::supervisor {
 
-/// Bookkeeping of outputs that have bytes. A job whose outputs are all empty never allocates any of it: it
-/// takes a pointer.
+/// Bookkeeping of outputs that have bytes. A job with only empty outputs never allocates any of it: it takes a pointer.
 ///
-/// The primary copy of a subtask's outputs is on the worker of the band where it succeeded; further copies are replicas.
+/// The primary copy of a subtask's outputs is on the worker of the band where it succeeded; further copies are
+/// replicas.
 class JobData {
  public:
   bool in_use() const { return !books_->bytes.empty(); }
@@ -46,11 +46,11 @@ class JobData {
     if (!books_->replicas.empty()) books_.edit().replicas.erase(SubtaskIndex{subtask});
   }
 
-  /// The life of a worker that has put its output on shared storage; null if none has.
+  /// The incarnation of the worker that has put the output on shared storage; null if none has.
   const Incarnation* checkpoint(std::uint32_t subtask) const { return books_->checkpoints.find(SubtaskIndex{subtask}); }
   void set_checkpoint(std::uint32_t subtask, Incarnation writer);
   void forget_checkpoint(std::uint32_t subtask);
-  /// How many of them each life of a worker has written.
+  /// The number of checkpoints by incarnation of their writer.
   const std::map<Incarnation, std::uint32_t>& writers() const { return books_->writers; }
 
  private:

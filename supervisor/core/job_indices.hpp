@@ -1,4 +1,4 @@
-// Jobs by what is due of them or asked about them: no event searches all jobs.
+// Indices of jobs by deadlines and open questions: no event searches all jobs.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 namespace penstock::supervisor {
 
 struct JobIndices {
-  Deadlines kept;                               ///< Ended jobs whose outputs are kept, by `Job::keep_until`.
+  Deadlines kept;                               ///< Ended jobs with kept outputs, by `Job::keep_until`.
   Deadlines bands_awaited;                      ///< By `Job::bands_awaited_until`.
   std::set<JobId> with_homeless;                ///< Jobs with subtasks that no present band may have.
   LimitedJobs limited;                          ///< Jobs that have `Job::shares`, by their limits.

@@ -1,4 +1,4 @@
-// What policy lets one job hold, band by band, and what it holds.
+// The slots that policy lets one job hold, and those that it holds, band by band.
 #pragma once
 
 #include <algorithm>
@@ -26,19 +26,19 @@ inline constexpr std::size_t kBandKinds = 2;
 struct BandShare {
   MilliSlots entitled;          ///< `max()`: policy sets no limit. 0 until the first pass has looked at the job.
   std::uint64_t planned = 0;    ///< Thousandths of slots that the last plan gave it, also where it sets no limit.
-  std::uint32_t runs = 0;       ///< Attempts that what it is entitled to lets run at once, at least.
+  std::uint32_t runs = 0;       ///< Attempts that its entitlement lets run at once, at least.
   std::uint32_t in_flight = 0;  ///< Attempts that the band holds of the job, cached successors included.
-  std::uint32_t runnable = 0;   ///< Those whose inputs are complete.
-  std::uint32_t started = 0;    ///< Those that have been running for a while.
-  bool claimed = false;         ///< Some of those were claimed after a restart, and no pass has seen them yet.
+  std::uint32_t runnable = 0;   ///< Attempts with complete inputs.
+  std::uint32_t started = 0;    ///< Attempts that have been running for a while.
+  bool claimed = false;         ///< An attempt was claimed after a restart, and no pass has seen it yet.
 
   bool limited() const { return entitled != MilliSlots::max(); }
   std::uint32_t slots() const { return static_cast<std::uint32_t>((entitled.value() + 999) / 1000); }
-  /// It could run more there than it has to run.
+  /// Whether the job could run more there than it has to run.
   bool is_short() const { return limited() && runnable < runs; }
 };
 
-/// A band has left what it could send for another one, where the job is short.
+/// A band has left subtasks for another one, where the job is short.
 struct LeftForAnother {
   BandSlot band;
   BandSlot other;
@@ -51,30 +51,30 @@ struct PromisedPlace {
   std::uint64_t milli = 0;  ///< Thousandths of slots.
 };
 
-/// What a job takes at least of a band that gives it anything: one member of a snapshot stands for it.
+/// The least that a job takes of a band that gives it anything: one member of a snapshot stands for it.
 struct Portion {
   std::uint64_t milli = 1000;      ///< Thousandths of the band's slots that it counts for.
-  std::uint64_t run_milli = 1000;  ///< Those that one of its runs counts for.
+  std::uint64_t run_milli = 1000;  ///< Thousandths that one of its runs counts for.
   std::uint64_t entitles = 1000;   ///< Thousandths of slots that workers let the job hold for it.
   MilliCpu cpu;                    ///< With it,
   Bytes memory;                    ///< and with it.
 };
 
-/// How a job stands with policy on bands of one kind.
+/// The admission state of a job on bands of one kind.
 enum class Standing : std::uint8_t { Nothing, Held, Reserved, Limited, Free };
 
-/// What the audit history says of that, and how often it has changed since.
+/// The last line of the audit history about that state, and the number of changes since.
 struct ToldShare {
   Standing standing = Standing::Nothing;
   std::uint64_t milli = 0;
   Instant at{};
-  std::uint8_t once = 0;  ///< Standings that were told of at all, by bit.
+  std::uint8_t once = 0;  ///< States that have had a line, by bit.
   Standing seen = Standing::Nothing;
   std::uint64_t seen_milli = 0;
-  std::uint32_t changes = 0;  ///< Of what was seen, since the line.
+  std::uint32_t changes = 0;  ///< Since the last line.
 };
 
-/// What keeps a job from more, as the last pass has found. Slots in thousandths, memory in bytes.
+/// The rule that keeps a job from more, as of the last pass. Slots in thousandths, memory in bytes.
 struct WaitsFor {
   policy::Hold hold = policy::Hold::NoRoom;
   std::int64_t need = 0;
@@ -84,31 +84,30 @@ struct WaitsFor {
   policy::Resource resource = policy::Resource::Gpu;
 };
 
-/// What there is of a job on bands of one kind, as one pass after the other sees it.
+/// The demand and the slots of a job on bands of one kind, as one pass after the other sees them.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
   ResourceVector beside;         ///< The most that its subtasks take beside as many slots,
-  Seldom<ResourceVector> beside_least;  ///< and what each of them does, at least: of a gang.
-  Portion portion;               ///< As the last pass saw it; see `portions.cpp`.
+  Seldom<ResourceVector> beside_least;  ///< and the least that each of them takes: of a gang.
+  Portion portion;               ///< As of the last pass.
   // In thousandths of slots:
-  std::uint64_t demand = 0;                          ///< What it could use, for the last pass.
-  std::uint64_t target = 0;                          ///< What sharing gives it, before anything is placed.
+  std::uint64_t demand = 0;                          ///< Usable slots, for the last pass.
+  std::uint64_t target = 0;                          ///< The job's share, before anything is placed.
   std::vector<std::vector<PromisedPlace>> promised;  ///< For each gang, or slot, that waits for others to leave.
-  bool bound = false;  ///< What of it can run must run where it is kept, so that slots must be there.
-  std::uint32_t misplaced =
-      0;                   ///< Passes in a row that found its slots where it had nothing to run, and work elsewhere.
-  bool any_stays = false;  ///< Some of its subtasks there are never preempted, as they must not run twice;
-  bool all_stay = false;   ///< none of them is.
+  bool bound = false;  ///< Its work must run where it is kept, so slots must be there.
+  std::uint32_t misplaced = 0;  ///< Passes in a row that found its slots apart from its work.
+  bool any_stays = false;       ///< A subtask there is never preempted, as it must not run twice;
+  bool all_stay = false;        ///< no subtask there ever is.
   Instant holds_since = kNever;       ///< Since when it has had slots; `kNever`: it has none.
   Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
-  bool lost_to_others = false;        ///< What it lacks went to runs that may not leave, and not with a worker.
+  bool lost_to_others = false;        ///< Its missing slots went to runs that may not leave.
   Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
-  std::string gave_back;              ///< What its gang has given back at `policy.gang_wait`, until it has all again.
+  std::string gave_back;              ///< Text about slots given back at `policy.gang_wait`, until it has all.
   Seldom<GangBarrier> barrier;        ///< Of a gang: where it waits until workers hold all its slots.
-  Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
+  Instant starts_by = kNever;         ///< Its reserved start, by time limits.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
-  std::optional<WaitsFor> waits;  ///< The same for `relief_of`.
-  Seldom<ToldShare> told;  ///< What the audit history says of it.
+  std::optional<WaitsFor> waits;  ///< The same, for the remedies.
+  Seldom<ToldShare> told;  ///< The last line of the audit history.
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
   Seldom<std::array<double, 6>> terms;
 
@@ -120,15 +119,15 @@ struct KindShare {
   std::uint64_t unit_on(const BandEntry& band) const {
     return std::min(portion.milli, std::uint64_t{band.slots} * 1000);
   }
-  /// What workers let it hold of a band of which it is given so much.
+  /// The slots that workers let it hold of a band, for so much in the plan.
   MilliSlots entitled_by(std::uint64_t planned) const {
     return MilliSlots{static_cast<std::int64_t>(planned * portion.entitles / portion.milli)};
   }
 };
 
-/// Those of one job, by `BandKind`. Most jobs have subtasks for bands of one kind: of the other there is nothing to know.
-/// A copy is shared with the original until one of both is written to: jobs that are alike, and at which no pass has
-/// looked yet, have one together.
+/// The `KindShare`s of one job, by `BandKind`. Most jobs have subtasks for bands of one kind: the other one stays
+/// empty. A copy is shared with the original until one of both is written to: equal jobs that no pass has examined yet
+/// have one together.
 class KindShares {
  public:
   /// References are valid until it is written to.
@@ -146,9 +145,9 @@ class KindShares {
     return *share;
   }
   KindShare& edit(BandKind kind) { return edit(static_cast<std::size_t>(kind)); }
-  /// It is as it was copied.
+  /// Whether it is still shared with a copy.
   bool is_shared(BandKind kind) const { return kinds_[static_cast<std::size_t>(kind)].use_count() > 1; }
-  /// Those that were written to and are nobody else's.
+  /// Visits those that were written to and are not shared.
   template <class Visit>
   void visit_own(Visit visit_it) {
     for (const std::shared_ptr<KindShare>& share : kinds_)  // tidy: allow call: a copy on write
@@ -159,26 +158,26 @@ class KindShares {
   std::array<std::shared_ptr<KindShare>, kBandKinds> kinds_;  // tidy: allow call: jobs that are alike end in any order
 };
 
-/// Which limit it is that keeps a job from more.
+/// The limit that keeps a job from more.
 enum class LimitRule : std::uint8_t { None, OnHold, RunningJobs, Slots, GpuSlots, WaitingJobs };
 
-/// What the rules of the site make of a job: see `common/protocol/policy_rules.hpp`.
+/// The effect of the site's rules on a job: see `common/protocol/policy_rules.hpp`.
 struct JobRules {
   double qos_factor = 0.5;
   double queue_factor = 0;
   double user_factor = 1;
-  std::int64_t usage_factor = 1000;  ///< Thousandths: so much of what it uses is charged.
+  std::int64_t usage_factor = 1000;  ///< Thousandths of its use that are charged.
   bool exempt = false;               ///< Limits of slots do not hold for it.
   std::vector<LimitedBy> limits;
-  bool has_run = false;  ///< It has begun, and counts as running until it holds and wants nothing: `limit_turns.hpp`.
+  bool has_run = false;  ///< The job counts as running until it holds and wants nothing.
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
   LimitRule held_by = LimitRule::None;  ///< The same,
-  std::string held_by_whom;             ///< and whose it is.
+  std::string held_by_whom;             ///< and the user or account that it limits.
   JobId kept_for;                       ///< For which some of it is kept, as that takes more at once; else none.
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 
-/// What held a job in a pool of its list when it was tried there last; by kind, as `explain` tells it.
+/// The rule that held a job when it was last tried in a pool of its list; by kind, for `explain`.
 struct TriedPool {
   std::string held_by;  ///< Empty: it was not tried, or was placed.
   struct OfKind {
@@ -189,23 +188,23 @@ struct TriedPool {
   std::array<OfKind, kBandKinds> kinds;
 };
 
-/// What of a job runs, and what it has used that is not charged yet.
+/// The running attempts of a job, and its use that is not charged yet.
 struct JobUse {
   std::array<double, kUsedKinds> used{};  ///< As `UsedRate`, times microseconds.
   UsedRate started_rate{};                ///< Of attempts that have run for a while.
   Instant accrued{};                      ///< Until when `used` counts these.
 };
 
-/// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.
+/// All policy state of a job. A job has this while a policy is in force; a job without it pays one look at a pointer.
 struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
   KindShares kinds;
   std::uint32_t pool = 0;                   ///< Position in the configuration. All that it holds is there.
-  policy::PoolTurn turn{{0}};               ///< Its list of pools, and which has its turn; see `pool_turns.cpp`.
+  policy::PoolTurn turn{{0}};               ///< Its list of pools, and the one where it is tried.
   std::vector<TriedPool> tried;             ///< By position in that list; empty: there is only one.
   std::string pool_name;                    ///< Of `pool`: positions change with the configuration.
   Seldom<std::string> pool_kept;            ///< The one that is written down.
-  std::uint32_t homed_in = 0;               ///< What of it waits has its homes in that pool.
+  std::uint32_t homed_in = 0;               ///< Its waiting subtasks have tentative bands in that pool.
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
@@ -216,14 +215,15 @@ struct JobShares {
   std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
   std::vector<LeftForAnother> left_for_others;
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
-  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were told to leave their slots.
+  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were asked to leave.
 
   BandShare& at(BandSlot band) {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);
     return bands[band.value()];
   }
-  /// `ready`: what is left could run at once, and so the other band may pull it. Whether it is to be asked: once in a
-  /// round is enough. Of two jobs each may leave something on its band for the other's: they would ask for ever.
+  /// `ready`: the subtasks left could run at once, so the other band may pull them. Returns whether to ask that band:
+  /// once in a round is enough. Of two jobs each may leave something on its band for the other's: they would ask for
+  /// ever.
   bool leave_for(BandSlot band, BandSlot other, bool ready, std::uint64_t round) {
     const auto is_there = [band](const LeftForAnother& each) { return each.band == band; };
     auto left = std::find_if(left_for_others.begin(), left_for_others.end(), is_there);

@@ -11,8 +11,8 @@
 
 namespace penstock::supervisor {
 
-/// Keys of the subtasks whose outputs a job keeps for clients: of a recovered job, whose graph is not built again.
-/// Constant once made. Cost: logarithmic in their number.
+/// Keys of the subtasks with outputs that a job keeps for clients: of a recovered job, which has no graph. Constant
+/// once made. Cost: logarithmic in their number.
 class KeptKeys {
  public:
   KeptKeys() = default;

@@ -1,4 +1,4 @@
-// SupervisorCore: what would free a job that a limit or its own cap holds, for `explain`.
+// SupervisorCore: remedies for a job that a limit or its own cap holds, for `explain`.
 #include <algorithm>
 
 #include "supervisor/core/decimal_text.hpp"
@@ -13,8 +13,8 @@ const JobLimits* limits_named(const Job& job, const std::string& whom) {
   return nullptr;
 }
 
-/// What it has on workers that take nothing new, while more of it waits for other places than those have for it. Empty:
-/// nothing.
+/// The hold by drained workers: the job has slots on workers that take nothing new, and more waiting work than its
+/// other slots can run. Empty: it is not held so.
 template <class RunnableOn>
 std::string hold_of_drained(const WorkerTable& workers, const Job& job, BandKind kind, RunnableOn runnable_on) {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
@@ -40,8 +40,8 @@ std::string hold_of_drained(const WorkerTable& workers, const Job& job, BandKind
 
 }  // namespace
 
-/// It holds all that its own cap allows, and has more to run. A pass is not shown what is beyond a cap, and so does not
-/// say that it holds anybody.
+/// Whether the job holds all that its own cap allows, and has more to run. A pass does not see the demand beyond a cap,
+/// and so reports no hold.
 bool SupervisorCore::is_at_cap(const Job& job, BandKind kind) const {
   const std::uint32_t cap = job.spec.policy.slots_max;
   if (cap == 0) return false;
@@ -54,7 +54,7 @@ bool SupervisorCore::is_at_cap(const Job& job, BandKind kind) const {
   return runnable * share.portion.run_milli > held;
 }
 
-/// What keeps a job from more: a rule of the plan, a limit, or its own cap. Empty: nothing does.
+/// The reason why a job gets no more: a rule of the plan, a limit, or its own cap. Empty: there is none.
 std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (policy_.agenda.is_hidden(job.id))
@@ -76,7 +76,7 @@ std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
          std::to_string(job.spec.policy.slots_max) + " that it may hold";
 }
 
-/// Jobs that count for the limit that holds this one, in the order in which they have their turns.
+/// Jobs under the limit that holds this one, in the order in which they are admitted.
 std::vector<const Job*> SupervisorCore::Explainer::jobs_under(const std::string& whom) const {
   std::vector<const Job*> jobs;
   for (const JobId id : core_.active_)
@@ -86,8 +86,8 @@ std::vector<const Job*> SupervisorCore::Explainer::jobs_under(const std::string&
   return jobs;
 }
 
-/// Of how many jobs there are: who comes next is helped by the end of any that has its turn, whether it runs or waits
-/// for room; who does not, by that of the one right before it, which has had its own turn then. Of jobs that wait the
+/// Of the number of jobs: the end of any admitted job helps the next one in order, whether the admitted job runs or
+/// waits for room; a later one is helped by the end of the one right before it. For the number of waiting jobs the
 /// same, with starts.
 void SupervisorCore::Explainer::add_turns(Value::List& rows) const {
   const JobRules& rules = job_.shares->rules;
@@ -111,8 +111,8 @@ void SupervisorCore::Explainer::add_turns(Value::List& rows) const {
   }
 }
 
-/// Of how many slots: ends each of which leaves enough for one more portion, or for all of a gang; if there is none,
-/// the first that do so together.
+/// Of the number of slots: ends each of which leaves enough for one more portion, or for all of a gang; if there is
+/// none, the first that do so together.
 void SupervisorCore::Explainer::add_ends_under_limit(std::uint64_t most, Value::List& rows) const {
   const std::uint64_t need = is_gang() ? std::uint64_t{job_.spec.policy.gang} * 1000 : share_.portion.milli;
   std::uint64_t taken = core_.milli_held(job_, kind_);

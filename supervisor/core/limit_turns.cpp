@@ -9,12 +9,12 @@ std::int64_t slots_max(const JobLimits& limits, std::size_t kind) {
   return kind == 0 ? limits.slots_max : limits.gpu_slots_max;
 }
 
-/// What has been taken of each limit so far.
+/// The amounts taken of each limit so far.
 class Taken {
  public:
   explicit Taken(const std::vector<JobLimits>& limits) : limits_(limits), counts_(limits.size()) {}
 
-  /// The limit of slots that leaves least to this job, and what it leaves; `~0`: none limits it.
+  /// The limit of slots that leaves least to this job, and the slots that it leaves; `~0`: none limits it.
   std::uint64_t left(const TurnRequest& request, std::size_t kind, std::uint32_t& by) const {
     std::uint64_t least = ~std::uint64_t{0};
     for (const std::uint32_t at : request.limits) {
@@ -44,13 +44,13 @@ class Taken {
   void add_waiting(const TurnRequest& request) {
     for (const std::uint32_t at : request.limits) ++counts_[at].waiting;
   }
-  /// Exempt ones do not count either: what they hold is nobody's due.
+  /// Slots of exempt jobs do not count.
   void add_slots(const TurnRequest& request, std::size_t kind, std::uint64_t milli) {
     for (const std::uint32_t at : request.limits)
       if (!request.exempt) counts_[at].milli[kind] += milli;
   }
-  /// What is left of each limit that keeps that request from its first step is kept for it: else another one would be
-  /// used up whenever the first has enough. Nothing is, if all of one of them would not be enough.
+  /// Reserves for that request the rest of each limit that keeps it from its first step: otherwise other jobs would use
+  /// up one limit whenever another has enough. Reserves nothing if one of the limits is too small as a whole.
   void keep_rest(const std::vector<TurnRequest>& requests, std::size_t who, std::size_t kind) {
     const TurnRequest& request = requests[who];
     const auto all = [&](std::uint32_t at) {
@@ -85,7 +85,8 @@ class Taken {
   std::vector<Count> counts_;
 };
 
-/// Who has nothing to run for a while leaves his turn: he may wait for what another job of his is to make.
+/// A job with nothing to run for a while gives up its admission: it may wait for an output of another job of the same
+/// user.
 bool is_running(const TurnRequest& request) {
   const auto some = [](std::uint64_t milli) { return milli > 0; };
   return std::any_of(request.held.begin(), request.held.end(), some) ||

@@ -11,8 +11,8 @@
 
 namespace penstock::supervisor {
 
-/// Counts jobs by `LimitedBy::whom`, so that a submit compares two numbers however many jobs there are.
-/// Cost: logarithmic in the number of limits for each change. One thread.
+/// Counts jobs by `LimitedBy::whom`, so that a submit compares two numbers however many jobs there are. Cost:
+/// logarithmic in the number of limits for each change. Single-threaded.
 class LimitedJobs {
  public:
   /// A job comes under these limits.
@@ -27,7 +27,7 @@ class LimitedJobs {
       if (--at->second == 0) counts_.erase(at);
     }
   }
-  /// The number of jobs under the limit of `whom`.
+  /// The number of jobs under the limit of that user or account.
   std::int64_t count(const std::string& whom) const {
     const auto at = counts_.find(whom);
     return at == counts_.end() ? 0 : at->second;

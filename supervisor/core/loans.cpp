@@ -1,5 +1,5 @@
-// SupervisorCore: outputs of one job as inputs of another. A subtask that borrows is run where the datum is held, and
-// its job's lender is not released before it has ended.
+// SupervisorCore: external inputs, outputs of one job that another reads. A subtask with an external input runs where
+// the datum is held, and the producer job is not released before the referencing job has ended.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -28,14 +28,14 @@ std::vector<JobId> lenders_of(const GraphShape& shape) {
 
 }  // namespace
 
-/// Whether what cannot be borrowed now ever can.
+/// Whether an external input that is not available now can become so.
 struct SupervisorCore::Prospect {
   bool never = false;
   bool drains = false;  ///< Only workers hold it that take nothing new, by an order.
   std::string why;
 };
 
-/// A graph is refused if it borrows what nobody keeps for it.
+/// Refuses a graph with an external input that no job keeps for it.
 Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& shape) {
   for (const Loan& loan : shape.loans()) {
     const auto refuse = [&](ErrorCode code, const std::string& why) {
@@ -63,13 +63,13 @@ Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& 
   return {};
 }
 
-/// The job is there: its lenders stay until it has ended.
+/// The producer jobs of an accepted job stay until it has ended.
 void SupervisorCore::take_loans(const Job& job) {
   for (const JobId id : lenders_of(*job.shape))
     if (jobs_.knows(id)) ++jobs_[id].borrowers;
 }
 
-/// It has ended, or never was. A lender that was to be released meanwhile is released now.
+/// The job has ended, or never was. A producer job that was to be released meanwhile is released now.
 void SupervisorCore::return_loans(const Job& job) {
   if (job.shape == nullptr || job.shape->loans().empty()) return;
   awaited_.forget_waiters(job.id);
@@ -88,7 +88,7 @@ void SupervisorCore::return_loans(const Job& job) {
 /// Where an output of a job that has ended is kept for the client; null: nowhere.
 const OutputLocation* SupervisorCore::find_output(const LentDatum& lent) {
   Job& lender = jobs_[lent.producer.job];
-  // In the order of their ends until somebody looks for one: most jobs lend nothing.
+  // Outputs are sorted at the first search: most jobs have no references.
   if (!std::exchange(lender.outputs_sorted, true)) std::sort(lender.outputs.begin(), lender.outputs.end(), before);
   OutputLocation wanted;
   wanted.producer = lent.producer.index;
@@ -97,7 +97,8 @@ const OutputLocation* SupervisorCore::find_output(const LentDatum& lent) {
   return found == lender.outputs.end() || before(wanted, *found) ? nullptr : &*found;
 }
 
-/// Workers that hold it. Of a job that has ended only the address is known that its client was told: it outlives us.
+/// Workers that hold the datum. Of an ended job only the address is known that its client was given: it survives
+/// restarts.
 std::vector<WorkerSlot> SupervisorCore::holders_of(const LentDatum& lent) {
   std::vector<WorkerSlot> holders;
   if (!jobs_.knows(lent.producer.job)) return holders;
@@ -137,7 +138,7 @@ BandSlot SupervisorCore::band_of_lent(Job& job, const Loan& loan) {
   return best;
 }
 
-/// It has no band now. What becomes of it is decided at the end of this event, when nothing is half done.
+/// The subtask has no band now. The end of this event decides about it, when no state is half changed.
 void SupervisorCore::await_lent(const Job& job, const Loan& loan) {
   awaited_.wait(loan.lent.producer, {job.id, SubtaskIndex{loan.subtask}});
 }
@@ -198,7 +199,7 @@ SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan)
   return {false, drains, drains ? "its worker drains" : "its worker is not heard of, or has not said what it holds"};
 }
 
-/// When the next of those that wait for a lender that drains has waited for long enough.
+/// The first deadline of a subtask with draining holders.
 Instant SupervisorCore::lenders_given_up_at() const {
   Instant next = kNever;
   for (const auto& [waiter, until] : lenders_drain_until_) next = std::min(next, until);
@@ -239,8 +240,8 @@ void SupervisorCore::fail_loan(Job& job, const Loan& loan, const std::string& wh
   fail_subtask(job, loan.subtask, detail);
 }
 
-/// Why a subtask is cancelled that reads what was borrowed, and lost before it was read: the success of who has
-/// borrowed was told and stands. Null: not for that.
+/// The reason why a subtask is cancelled that reads an external input which was lost before it was read: the success of
+/// the subtask with the input was reported and stays so. Null: there is no such input.
 const FailureDetail* SupervisorCore::lost_loan_of(const Job& job, std::uint32_t subtask) const {
   if (job.shape->loans().empty()) return nullptr;
   for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
@@ -252,7 +253,7 @@ const FailureDetail* SupervisorCore::lost_loan_of(const Job& job, std::uint32_t 
   return nullptr;
 }
 
-/// The worker that was thought to hold it says that it does not: another life at the same address, or a damaged file.
+/// The supposed holder denies that it has the datum: another process has its address, or a file is damaged.
 void SupervisorCore::lose_lent(const Loan& loan, WorkerSlot slot) {
   const auto& [producer, output, identity] = loan.lent;
   if (!jobs_.knows(producer.job)) return;
@@ -272,7 +273,7 @@ void SupervisorCore::lose_lent(const Loan& loan, WorkerSlot slot) {
   if (!lender.held) find_again(lender, subtask);
 }
 
-/// News of what it borrows would find it.
+/// A change of the producer would find the subtask.
 void SupervisorCore::check_waiting_loans(const Job& job, std::uint32_t subtask) const {
   const Loan* loan = job.shape->loan_of(subtask);
   if (loan == nullptr || job.hot[subtask].band.valid()) return;

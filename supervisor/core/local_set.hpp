@@ -14,8 +14,8 @@ namespace penstock::supervisor {
 
 /// A priority queue of order keys, smallest first. Keys that are pushed in ascending order, which is how graphs unfold,
 /// form a run that costs no heap; the others go to a binary heap beside it. The run is kept as ranges of consecutive
-/// keys, and the first range stands here: most of the time, and for graphs of any size whose subtasks are alike,
-/// nothing else is touched. 16 bytes for each further range, 8 for each key in the heap.
+/// keys, and the first range is a member: most of the time, and for graphs of any size with equal subtasks, nothing
+/// else is touched. 16 bytes for each further range, 8 for each key in the heap.
 class KeyHeap {
  public:
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
@@ -63,7 +63,7 @@ class KeyHeap {
     if (run_size_ > 0 && key >= first_.first && key <= last_of_run()) return erase_from_run(key) || erase_from_heap(key);
     return erase_from_heap(key);
   }
-  /// A bit for the owner, who has none of his own to spare.
+  /// A spare bit for the owner.
   bool is_marked() const { return marked_; }
   void mark(bool marked) { marked_ = marked; }
   /// Appends all keys, in no order.
@@ -73,7 +73,7 @@ class KeyHeap {
     for (std::size_t i = rest_->next; i < rest_->ranges.size(); ++i) append(rest_->ranges[i], keys);
     keys.insert(keys.end(), rest_->heap.begin(), rest_->heap.end());
   }
-  /// Writes keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
+  /// Writes keys that will probably be taken next; returns how many. Reads the lines of `prefetch_keys`.
   std::size_t foresee(std::span<std::uint64_t> keys) const {
     // The two below the best of the heap are all that the next two can be.
     std::size_t count = std::min({std::size_t{heap_size_}, kTopOfHeap, keys.size()});
@@ -81,11 +81,11 @@ class KeyHeap {
     if (run_size_ > 0) count += write(first_, keys.subspan(count));
     return count;
   }
-  /// Asks for what leads to the keys that do not stand here.
+  /// Prefetches the way to keys outside this object.
   void prefetch_rest() const {
     if (rest_ != nullptr) prefetch_line(rest_.get());
   }
-  /// Asks for those that are touched next. Needs what `prefetch_rest` has asked for.
+  /// Prefetches the keys that are touched next. Reads the lines of `prefetch_rest`.
   void prefetch_keys() const {
     if (heap_size_ > 0) {
       prefetch_line(rest_->heap.data());
@@ -112,7 +112,7 @@ class KeyHeap {
     std::uint64_t first = kNone;
     std::uint64_t last = kNone;
   };
-  /// What few need.
+  /// The parts that few heaps need.
   struct Rest {
     std::vector<Range> ranges;  ///< From `next` on: those of the run after the first.
     std::size_t next = 0;
@@ -216,9 +216,9 @@ class KeyHeap {
   std::unique_ptr<Rest> rest_;
 };
 
-/// Two priority queues of order keys: subtasks that can run now, and lookahead candidates whose missing producers are
-/// all assigned. Entries are never searched for: one whose subtask has moved on is outdated and skipped when it is
-/// taken. One cache line: with thousands of bands each is a trip to memory.
+/// Two priority queues of order keys: subtasks that can run now, and lookahead candidates with missing producers that
+/// are all assigned. Entries are never searched for: an entry is outdated when its subtask has moved on, and is skipped
+/// when it is taken. One cache line: with thousands of bands each is a trip to memory.
 class alignas(64) LocalSet {
  public:
   static constexpr std::uint64_t kNone = KeyHeap::kNone;
@@ -251,22 +251,22 @@ class alignas(64) LocalSet {
   bool is_waiting() const { return ready_.is_marked(); }
   void set_waiting(bool waiting) { ready_.mark(waiting); }
 
-  /// Keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
+  /// Keys that will probably be taken next; returns how many. Reads the lines of `prefetch_keys`.
   std::size_t foresee(std::span<std::uint64_t> keys) const {
     const std::size_t ready = ready_.foresee(keys);
     return ready + ahead_.foresee(keys.subspan(ready));
   }
-  /// Asks for what leads to the keys that do not stand here.
+  /// Prefetches the way to keys outside this object.
   void prefetch_rest() const {
     ready_.prefetch_rest();
     ahead_.prefetch_rest();
   }
-  /// Asks for those that are touched next. Needs what `prefetch_rest` has asked for.
+  /// Prefetches the keys that are touched next. Reads the lines of `prefetch_rest`.
   void prefetch_keys() const {
     ready_.prefetch_keys();
     ahead_.prefetch_keys();
   }
-  /// Every key, in no order; one that is lookahead and has become ready since stands there twice.
+  /// Every key, in no order; a lookahead key that has become ready since occurs twice.
   std::vector<std::uint64_t> all_keys() const {
     std::vector<std::uint64_t> keys;
     ready_.append_to(keys);

@@ -1,4 +1,4 @@
-// How much of what a band may hold ahead is one job's.
+// The part of one job in the work that a band may hold ahead.
 #pragma once
 
 #include <algorithm>

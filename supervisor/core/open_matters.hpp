@@ -1,4 +1,4 @@
-// Matters that a supervisor's core has begun and not ended: those that wait for the disk, and workers that were lost.
+// Pending operations of a supervisor's core: operations that wait for the disk, and lost workers.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 
 namespace penstock::supervisor {
 
-/// What a worker held when it was lost, and whether it was drained.
+/// The attempts that a worker held when it was lost, and its drain order.
 struct LostLife {
   Incarnation life;
   std::optional<bool> drain_order;
   std::vector<AssignedRef> held;
 };
 
-/// When the wait for workers of an earlier life of the supervisor ends.
+/// The end of the wait for workers after a restart of the supervisor.
 struct ReclaimEnd {
   Instant until = kNever;
   Instant latest = kNever;              ///< However many workers keep coming back.
-  std::optional<std::uint64_t> ticket;  ///< With it is written that those who are missing are gone.
+  std::optional<std::uint64_t> ticket;  ///< Its record says that missing workers are gone.
 };
 
 /// Matters that wait until a ticket of the journal is written: the acceptance of a job, the end of a graph's writing,

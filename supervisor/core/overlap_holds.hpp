@@ -8,8 +8,8 @@
 
 namespace penstock::supervisor {
 
-/// A worker that was lost now was heard before, and ends such runs `link.silence_max` after it has sent what was heard.
-/// A worker whose connection broke may have been lost earlier than after that silence.
+/// A worker that is lost now was heard before, and ends such runs `link.silence_max` after its last heard message. A
+/// worker with a broken connection may have been lost before that silence ended.
 inline Instant overlap_over_at(const SupervisorConfig& config, Instant now) {
   return later(now, config.worker_lost_after + config.overlap_margin);
 }
@@ -25,8 +25,9 @@ inline void hold_for_overlap(Job& job, std::uint32_t subtask, Instant until) {
   job.histories.edit()[SubtaskIndex{subtask}].overlap_until = until;
 }
 
-/// Until when nobody may get the subtask; not later than now: anybody may. `unclaimed_until`: while workers of before a
-/// restart are saying what they run, so long at least for whatever they may run.
+/// The end of the time in which no worker may get the subtask; a time not later than now is no limit.
+/// `unclaimed_until`: while workers from before a restart report their attempts, at least that long for subtasks that
+/// they may run.
 inline Instant overlap_ends(const Job& job, std::uint32_t subtask, Instant unclaimed_until) {
   const bool recovered = job.overlap_until > Instant{};
   if (!recovered && (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return {};

@@ -15,9 +15,9 @@
 
 namespace penstock::supervisor {
 
-/// The cost of a pass grows with the jobs that it looks at. Of jobs that are alike for a policy (`likeness_of`) a pass
-/// looks at the earliest `policy.queue_depth` that wait; the others are hidden until one of these begins or ends, and
-/// hold nothing meanwhile. A pass could not have told them from those in sight. Slurm bounds the jobs of a user in the
+/// The cost of a pass grows with the jobs that it reads. Of jobs that are alike for a policy (`likeness_of`) a pass
+/// reads the earliest `policy.queue_depth` that wait; the others are hidden until one of these begins or ends, and hold
+/// nothing meanwhile. A pass could not distinguish them from those in sight. Slurm bounds the jobs of a user in the
 /// same way (`bf_max_job_user`).
 ///
 /// Cost: logarithmic for each change; `admit` that of the jobs in sight. Single-threaded, owned by `PolicyState`.
@@ -30,7 +30,8 @@ class PolicyAgenda {
   void leave(JobId job);
   /// The job is in sight from now on, until it leaves or is hidden.
   void look_at(JobId job);
-  /// The job waits for its turn to be seen; one without a likeness stays in sight. REQUIRES: the job holds nothing.
+  /// Hides the job until `admit` takes it in again; one without a likeness stays in sight. REQUIRES: the job holds
+  /// nothing.
   void hide(JobId job);
   /// The job has another priority, and with it another likeness; a job in sight stays there. Nothing happens if the job
   /// is not here.
@@ -46,8 +47,8 @@ class PolicyAgenda {
       for (; group.waiting < depth && !group.hidden.empty(); ++group.waiting) look_at(*group.hidden.begin());
   }
 
-  /// What jobs of its likeness want, the same for all of them before a pass has looked at them; null for one without a
-  /// likeness. Empty until somebody sets it. REQUIRES: the job is here.
+  /// The demand of jobs of its likeness, the same for all of them before a pass has read them; null for a job without a
+  /// likeness. Empty until the caller sets it. REQUIRES: the job is here.
   KindShares* wanted_alike(JobId job);
 
   /// In the order in which they are served.

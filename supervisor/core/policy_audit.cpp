@@ -1,5 +1,5 @@
-// SupervisorCore: what the audit history says of policy: who may hold how much, who must wait, who leaves, and by which
-// rule and number.
+// SupervisorCore: the lines of the audit history about policy: the slots that each job may hold, the jobs that must
+// wait or leave, and the rules and numbers behind that.
 #include <algorithm>
 
 #include "common/protocol/job_kind.hpp"
@@ -10,10 +10,10 @@
 namespace penstock::supervisor {
 namespace {
 
-/// How a job stands is told when it is so for the first time; later changes of it, and of the number, at most once in
-/// this time, with how many there were. Not a setting: whoever wants to see each asks `queue`.
+/// The first time of each admission state of a job has a line; later changes of it, and of the number, have at most one
+/// in this time, with their count. Not a setting: `queue` shows each change.
 constexpr Duration kToldAgainAfter = std::chrono::minutes{1};
-/// Lines of that kind in that time, over all jobs; the others have theirs later, with what is true then.
+/// Lines of that kind in that time, over all jobs; the others follow later, with the state of that time.
 constexpr std::uint32_t kLinesMax = 60;
 /// Preempted attempts of one plan, or moves of one reload, that have a line each; the rest share one.
 constexpr std::uint32_t kLinesEachMax = 16;
@@ -32,7 +32,7 @@ std::string slots_text(std::uint64_t milli, BandKind kind) {
 
 }  // namespace
 
-/// `Free`: nothing keeps it from what it wants; `Limited`: it holds some of that; `Nothing`: it wants nothing.
+/// `Free`: nothing limits its demand; `Limited`: it holds a part of its demand; `Nothing`: it has no demand.
 Standing SupervisorCore::standing_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (const std::uint64_t milli = milli_held(job, kind); milli > 0)
@@ -63,7 +63,7 @@ std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
   return share.target > 0 ? text + "; its share is " + decimal_text(share.target) : text;
 }
 
-/// Work that comes and goes changes what a job may hold all the time: that must not fill the history.
+/// Work that comes and goes changes the slots of a job all the time: that must not fill the history.
 bool SupervisorCore::may_tell_again(const ToldShare& told) {
   if (event_.now < later(told.at, kToldAgainAfter)) return false;
   if (event_.now >= policy_.lines_until) {
@@ -80,11 +80,11 @@ void SupervisorCore::note_standing(Job& job) {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
     const Standing standing = standing_of(job, kind);
-    if (standing == Standing::Nothing) continue;  // Who wants nothing for the moment stands as before.
+    if (standing == Standing::Nothing) continue;  // A job that wants nothing now stays as it was.
     ToldShare& told = job.shares->kinds.edit(kind).told.edit();
     const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(standing));
     if (standing == Standing::Free && told.once == 0) {
-      // It has what it wants, and never had to wait: nothing was decided about it.
+      // The job has all that it wants, and never had to wait: no decision was made about it.
       told.standing = told.seen = standing;
       told.once = bit;
       continue;
@@ -174,7 +174,7 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
   return "policy";
 }
 
-/// Why each job loses what it loses; a plan takes many places of one job, mostly for one reason.
+/// Records why each job loses slots; a plan takes many places of one job, mostly for one reason.
 void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
   std::vector<bool> told(pass.subjects.size(), false);
   HeldByProject held_by;
@@ -186,7 +186,7 @@ void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Pl
     told[victim] = true;
     jobs_[id].shares->preemption_reason = Seldom{preemption_text(pass, plan, each, held_by)};
   }
-  // What a limit takes back no plan orders: the job is shown with less.
+  // A limit takes slots back without an order of the plan: the job is shown with less.
   for (std::uint32_t at = 0; at < pass.subjects.size(); ++at) {
     if (told[at] || !jobs_.knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job].shares == nullptr) continue;
     JobShares& shares = *jobs_[pass.subjects[at].job].shares;

@@ -1,4 +1,4 @@
-// SupervisorCore: what a job wants of the cluster and what it holds, as policy counts it.
+// SupervisorCore: the demand of a job and its holdings, as policy counts them.
 #include <algorithm>
 #include <utility>
 
@@ -12,24 +12,24 @@ namespace {
 /// Not a setting: how long that takes is, as `policy.period`.
 constexpr std::uint32_t kForgottenPart = 4;
 
-/// Slots are forgotten one by one, or what is less than one.
+/// A former demand is forgotten slot by slot, or by parts of one.
 std::uint64_t step_of(const Portion& portion) { return std::min<std::uint64_t>(portion.milli, 1000); }
 
 std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
 
-/// Passes that may find a job's slots where it has no work before it gets them where it has. Not a setting: a pass is
-/// too few, because work is on its way there, and what is waited for in vain lasts as long as `policy.period` says.
+/// Passes that may find a job's slots where it has no work before its slots move to its work. Not a setting: one pass
+/// is too few, because work may be on its way there, and a vain wait lasts as long as `policy.period` says.
 constexpr std::uint32_t kMisplacedMax = 4;
 
-/// Whether anything that it still has to run must not return to a band where it has failed. What was lost with its
-/// worker must not either, but to that nobody returns.
+/// Whether an open subtask must not return to a band where it has failed. A subtask that was lost with its worker must
+/// not either, but that worker does not return.
 bool avoids_a_band(const Job& job, const WorkerTable& workers) {
   for (std::uint32_t subtask = 0; !job.histories->empty() && subtask < job.total(); ++subtask) {
     const SubtaskHot& hot = job.hot[subtask];
     if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
     const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
     if (history == nullptr) continue;
-    if (history->larger.valid()) return true;  // Some bands may be too small for it now.
+    if (history->larger.valid()) return true;  // Its larger template may be too large for some bands.
     if (history->tried_epoch != workers.epoch()) continue;
     for (const BandSlot band : history->tried)
       if (workers[band].alive) return true;
@@ -37,8 +37,8 @@ bool avoids_a_band(const Job& job, const WorkerTable& workers) {
   return false;
 }
 
-/// A gang that runs nothing, at its barrier or between two stages, loses all that it has been given, as others run on a
-/// part of it: the next plan gives it a place as a whole. What it is given counts in `held`, by band slot.
+/// A gang without running members, at its barrier or between two stages, loses all of its slots if others run on a part
+/// of them: the next plan gives it a place as a whole. Its slots count in `held`, by band slot.
 void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::vector<std::uint64_t>& held) {
   for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
     if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
@@ -46,8 +46,9 @@ void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::v
   job.shares->kinds.edit(kind).barrier.edit().end(false);  // Its next place has its whole time.
 }
 
-/// Where nothing was limited the last plan says how much a job has, and its attempts where: what it was given on bands
-/// where it has none counts where they are. What has just begun there is not reported yet, and would have to leave.
+/// Where nothing was limited, the last plan has the number of a job's slots and its attempts have the places: slots
+/// planned on bands without attempts count on bands with attempts. Attempts that have just begun are not reported yet,
+/// and would have to leave otherwise.
 void follow_attempts(JobShares& shares, const WorkerTable& workers) {
   const auto busy_on = [&](std::uint32_t i) {
     const Portion& portion = shares.kinds[static_cast<std::size_t>(workers[BandSlot{i}].kind)].portion;
@@ -86,7 +87,7 @@ void follow_attempts(JobShares& shares, const WorkerTable& workers) {
   }
 }
 
-/// Who loses what others run on that may not leave, in this order.
+/// The order in which jobs lose slots to runs of others that may not leave.
 enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
 
 Loses turn_of(const Job& job, BandKind kind) {
@@ -103,7 +104,7 @@ std::uint64_t SupervisorCore::runnable_for(const Job& job, BandSlot band) const 
   return job.shares->of(band).runnable + (local != nullptr ? local->ready_count() : 0);
 }
 
-/// What of one band a job could use which can run nowhere else what it has there.
+/// The slots of one band that a job could use if its work there can run nowhere else.
 std::uint64_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
@@ -113,7 +114,7 @@ std::uint64_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) c
   return std::max<std::uint64_t>(std::min(wanted, std::uint64_t{band.slots} * 1000) / unit, 1) * unit;
 }
 
-/// What the job could use now, or could until lately.
+/// The slots that the job could use now, or could use until lately.
 std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.unit_milli == 0) return 0;
@@ -134,14 +135,14 @@ std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
   if (share.bound) return std::min(bound, cap);
   if (job.spec.policy.gang > 0)
     return capacity > 0 && (wanted > 0 || lately > 0) ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
-  // Never above its cap, which is that of whole portions; whose cap is below one has to be told of it.
+  // The cap counts whole portions; a job with a cap below one portion wants one, so that it is shown the reason.
   const std::uint64_t whole = std::max<std::uint64_t>(cap / share.portion.milli, 1);
   const std::uint64_t portions =
       (std::min(std::max(wanted, lately), capacity) + share.portion.milli - 1) / share.portion.milli;
   return std::min(portions, whole) * share.portion.milli;
 }
 
-/// What bands are like where the job may not be is nothing to it.
+/// Bands where the job may not be are ignored.
 bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
   const IndexSet& misfits = eligible_bands(job, template_index).misfits;
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
@@ -150,10 +151,11 @@ bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_ind
   return wanted.required.empty() && !borrows(wanted);
 }
 
-/// Most jobs take slots wherever they are, and bring their work there. Whose subtasks fit some bands only, or must not
-/// return to where they have failed, or whoever was given slots that it cannot use, wants them where its work is; a
-/// gang then as many as it gets, but only while that is so: one that has lost a worker, say, stays a gang. Where it has
-/// no homes yet, because it is only tried there, it takes what there is.
+/// Most jobs take slots wherever they are, and bring their work there. A job is bound if its slots must be where its
+/// work is: if its subtasks fit certain bands only or must not return to where they have failed, or if it was given
+/// slots that it cannot use. A bound gang takes as many slots as it gets, but only while it is bound: one that has lost
+/// a worker, say, stays a gang. A job without tentative placements, because it is only tried in the pool, takes any
+/// slots.
 bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds.edit(kind);
   if (job.shares->homed_in != job.shares->pool) return false;
@@ -177,12 +179,12 @@ bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   return share.misplaced >= kMisplacedMax;
 }
 
-/// Whether policy may take back what the job runs on bands of that kind.
+/// Whether policy may take back slots of the job's runs on bands of that kind.
 bool SupervisorCore::may_leave(const Job& job, BandKind kind) const {
   return job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay;
 }
 
-/// What running attempts take that must not run twice, and so are never preempted.
+/// Slots of running attempts that must not run twice, and so are never preempted.
 std::uint64_t SupervisorCore::milli_that_stays(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
@@ -198,15 +200,15 @@ std::uint64_t SupervisorCore::milli_that_stays(const Job& job, BandSlot slot) co
   return round_up(attempts * share.portion.run_milli, step_of(share.portion));
 }
 
-/// What attempts of the job take which have been running for a while.
+/// Slots of attempts that have been running for a while.
 std::uint64_t SupervisorCore::milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
   const std::uint64_t milli = round_up(share.started * kind.portion.run_milli, step_of(kind.portion));
   return std::min(milli, std::uint64_t{band.slots} * 1000);
 }
 
-/// What runs beyond what the last plan gave a job, where nothing was limited or it is never preempted, is its as well;
-/// and so is what ran under a plan of an earlier life of the supervisor, when it is seen first, but no part of a gang.
-/// That may be more than there is, because what is short is told of late: then others lose what they do not use.
+/// Runs beyond the last plan count as the job's own where nothing was limited or the job is never preempted. So do runs
+/// under a plan from before a restart, when they are seen first, but no part of a gang. The sum may exceed the
+/// capacity, because a shortage is reported late: then others lose slots that they do not use.
 void SupervisorCore::count_holdings() {
   std::vector<std::uint64_t> held(workers_.band_slots());
   const auto all_runs = [this](const Job& job, BandKind kind) {
@@ -259,13 +261,13 @@ void SupervisorCore::count_holdings() {
     }
 }
 
-/// What it holds of what the last plan gave it. Where that was limited, what runs beyond it is on its way out.
+/// The part of the last plan that the job holds. Where the plan was limited, runs beyond it are leaving.
 std::vector<PromisedPlace> SupervisorCore::settle_holdings(Job& job, BandKind kind,
                                                            std::vector<PromisedPlace>& leaving) {
   std::vector<PromisedPlace> held;
   const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
   const bool gang = job.spec.policy.gang > 0 && !of_kind.bound;
-  // What runs of a job that may have nothing any more is on its way out, too, whatever the last plan said.
+  // Runs of a job that may have nothing any more are leaving, too, whatever the last plan said.
   const bool all_leaves = of_kind.demand == 0 && job.shares->rules.cut[static_cast<std::size_t>(kind)];
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < job.shares->bands.size(); ++i) {
@@ -280,7 +282,7 @@ std::vector<PromisedPlace> SupervisorCore::settle_holdings(Job& job, BandKind ki
     sum += keep;
   }
   if (gang && of_kind.demand == 0) return {};
-  // It wants less than it had: first where nothing of it is to be run. A gang keeps a whole one.
+  // The job wants less than it had: it gives up idle slots first. A gang keeps a whole one.
   for (const bool idle_only : {true, false})
     for (PromisedPlace& place : held) {
       const std::uint64_t unit = of_kind.unit_on(workers_[place.band]);

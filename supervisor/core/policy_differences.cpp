@@ -10,7 +10,7 @@ using Fields = std::vector<std::pair<const char*, std::string>>;
 
 std::string limit_text(std::int64_t limit) { return limit == kUnbounded ? "none" : std::to_string(limit); }
 
-/// What is not said is as the parts of the preset have it.
+/// An unset value is that of the preset.
 std::string word_text(const std::string& word) { return word.empty() ? "not said" : word; }
 std::string flag_text(const std::optional<bool>& flag) {
   return !flag.has_value() ? "not said" : *flag ? "true" : "false";

@@ -1,4 +1,4 @@
-// What is different between two configurations of the policy, in words.
+// The differences between two configurations of the policy, in words.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace penstock::supervisor {
 
-/// `project 'a': weight 1 -> 3; pool 'gpu' is new`; empty: nothing is different. Entries go by name, wherever they
-/// stand.
+/// `project 'a': weight 1 -> 3; pool 'gpu' is new`; empty: nothing is different. Entries are matched by name, wherever
+/// they are in the file.
 std::string differences(const PolicyConfig& before, const PolicyConfig& after);
 
 }  // namespace penstock::supervisor

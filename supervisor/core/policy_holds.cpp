@@ -65,7 +65,7 @@ void add_new(Value::List& all, Value::Record made) {
 
 }  // namespace
 
-/// What `held_by` tells.
+/// The rule of `held_by`.
 Value::Record SupervisorCore::Explainer::first_hold(const std::string& text) const {
   const JobRules& rules = job_.shares->rules;
   const std::string own = to_string(job_.id);
@@ -165,7 +165,7 @@ void SupervisorCore::Explainer::add_share(Value::List& all) const {
                              decimal_text(share * grain) + " slots of its share"));
 }
 
-/// Counting what would leave for it, by the rules of its pool.
+/// Counts the slots that would leave for it, by the rules of its pool.
 void SupervisorCore::Explainer::add_room(Value::List& all) const {
   const RoomView view = room();
   const std::string own = to_string(job_.id);

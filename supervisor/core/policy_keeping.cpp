@@ -1,16 +1,16 @@
-// SupervisorCore: what of policy outlives this life: use that was charged, and what was set of projects.
+// SupervisorCore: policy state that survives a restart: charged use, and settings of projects.
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-/// So much use, at most, is forgotten with a supervisor that dies. Not a setting: against a half-life of hours it is
-/// nothing, and one small record in that time costs nothing either.
+/// The most use that is forgotten when a supervisor crashes. Not a setting: against a half-life of hours it is nothing,
+/// and one small record in that time costs nothing either.
 constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
 
 }  // namespace
 
-/// Use changes all the time: what has been written is renewed now and then, and when the last job ends.
+/// Use changes all the time: its record is renewed now and then, and when the last job ends.
 void SupervisorCore::keep_usage() {
   if (!gate_.durable() || policy_.config.accounts.empty()) return;
   if (event_.now >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();
@@ -27,7 +27,7 @@ void SupervisorCore::keep_policy() {
   gate_.write(std::move(kept));
 }
 
-/// A setting that does not fit what the configuration says now is not set again, and somebody is told.
+/// A setting that does not fit the present configuration is not set again, and an alert says so.
 void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   if (!policed()) return;
   policy_.decayed = policy_.kept = event_.now;
@@ -44,7 +44,7 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
       event_.out->add(supervisor_action::Alert{changed.error()});
 }
 
-/// What does not fit together is refused whole.
+/// A change that does not fit the configuration is refused whole.
 Result<void> SupervisorCore::change_project(const std::string& project, ProjectSetting what, std::int64_t amount) {
   const std::int64_t at = find_project(policy_.config, project);
   if (at < 0) return Error{ErrorCode::NotFound, "project '" + project + "'", "is not known", "`projects` lists them"};
@@ -57,7 +57,7 @@ Result<void> SupervisorCore::change_project(const std::string& project, ProjectS
   return {};
 }
 
-/// The same. What was used stays, and counts against other shares from now on.
+/// The same for an account. Past use stays, and counts against other shares from now on.
 Result<void> SupervisorCore::change_account(const std::string& account, std::int64_t shares) {
   const std::int64_t at = find_account(policy_.config, account);
   if (at < 0) return Error{ErrorCode::NotFound, "account '" + account + "'", "is not known", "`shares` lists them"};

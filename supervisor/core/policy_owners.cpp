@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t bounded(std::int64_t slots) { return slots == kUnbounded ? policy::kUnlimited : slots * 1000; }
 
-/// What a project is guaranteed of a resource, and its weight in what lies idle beyond that.
+/// The guarantee of a project for a resource, and its weight in the idle rest.
 struct ResourceDue {
   std::int64_t guaranteed = policy::kUnlimited;
   std::int64_t weight = 1000;
@@ -159,7 +159,7 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
   if (count > 0) tree.accounts.push_back({"", policy::kNone, false, 1, 0});
   std::map<UsageTable::Key, double> used;
   for (const auto& [whom, seconds] : usage.tallies()) used[whom] = billed(seconds, config.usage);
-  // Where users are counted together, one without a tally of his own is one of these.
+  // Where users are counted together, a user without a tally is one of these.
   const auto counted_as = [&](const UsageTable::Key& whom) {
     const UsageTable::Key together{whom.first, kUsersTogether};
     return usage.tallies().contains(whom) || !usage.tallies().contains(together) ? whom : together;
@@ -171,7 +171,7 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
     const auto first = used.lower_bound({account, ""});
     std::size_t users = 0;
     for (auto each = first; each != used.end() && is_of(*each, account); ++each) ++users;
-    // An account of which nobody has used anything, nor has a job, ranks nowhere. Spec: policy-flux 5.4.
+    // An account without use and without jobs ranks nowhere. Spec: policy-flux 5.4.
     tree.accounts[i].user = !has_parts[i] && users == 1;
     for (auto each = first; each != used.end() && is_of(*each, account); ++each) {
       const bool stands_alone = tree.accounts[i].user;

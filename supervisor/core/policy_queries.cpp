@@ -1,4 +1,4 @@
-// SupervisorCore: what operators ask about policy, and what they change of it.
+// SupervisorCore: questions and orders of operators about policy.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -84,7 +84,7 @@ Value weight_value(std::int64_t weight) {
   return weight == kNoWeight ? Value{} : Value{static_cast<double>(weight) / 1000};
 }
 
-/// What was before.
+/// Returns the former weight.
 Result<Value> set_weight(Job& job, std::int64_t before, const std::string& text) {
   const std::int64_t weight = thousandths_of(text);
   if (weight < 0) return bad_argument("weight", "'" + text + "' is no number from 0.001 to 1000000");
@@ -110,7 +110,7 @@ Result<Value> set_cap(Job& job, const std::string& text) {
   return cap_value(std::exchange(job.spec.policy.slots_max, cap));
 }
 
-/// What `set` may set of a project, and how it is written.
+/// A setting of a project that `set` may change, and its format.
 struct ProjectOrder {
   std::string_view name;
   ProjectSetting what;
@@ -152,7 +152,7 @@ Result<Value> SupervisorCore::describe_pools() const {
       std::uint64_t slots = 0;
       std::uint64_t running = 0;
       std::uint64_t jobs = 0;
-      std::uint64_t elsewhere = 0;  // That list it, and are in another one now.
+      std::uint64_t elsewhere = 0;  // Jobs that list it, and are in another one now.
       std::uint64_t entitled = 0;
       for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
         const BandEntry& band = workers_[BandSlot{i}];
@@ -242,7 +242,7 @@ Result<Value> SupervisorCore::describe_projects() const {
 Result<Value> SupervisorCore::describe_shares() const {
   if (!policed()) return no_policy();
   const AccountTree tree = accounts_now();
-  // A pass fades it and charges what has run since: where nobody waits there is none for long.
+  // A pass decays use and charges new runs: where no job waits there is no pass for long.
   const double left = left_after(std::max(event_.now - policy_.decayed, Duration{0}), policy_.config.usage_half_life);
   std::vector<UsedSeconds> used(tree.accounts.size());
   for (const auto& [whom, seconds] : policy_.usage.tallies()) {
@@ -361,8 +361,8 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   return Value{Value::Record{{"job", to_string(job->id)}, {what, std::move(now)}, {"was", std::move(before).value()}}};
 }
 
-/// In force, also in later lives, until the configuration is read again. Whole slots, bytes as in `8GiB`, a weight with
-/// up to three decimals or `none`; whole shares of an account.
+/// The setting is in force, also after restarts, until the configuration is read again. Whole slots, bytes as in
+/// `8GiB`, a weight with up to three decimals or `none`; whole shares of an account.
 Result<Value> SupervisorCore::set_of_owner(const AdminRequest& request) {
   const std::string whom = operand(request, 1);
   const std::string text = operand(request, 2);
@@ -424,7 +424,7 @@ Result<void> SupervisorCore::check_positions_count(const Job& job) const {
                         : "use a pool with ordering = \"priority\""};
 }
 
-/// `move JOB ahead-of|behind OTHER` of its pool, whose priority it takes. Spec: policy-determined 5.5.
+/// `move JOB ahead-of|behind OTHER` of its pool; the job takes the priority of the other. Spec: policy-determined 5.5.
 Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   if (!policed()) return no_policy();
   Job* job = jobs_.find(job_selector_of(operand(request, 0)));
@@ -451,7 +451,7 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
                              {"was", before}}};
 }
 
-/// Who stands there already, or is moved beside itself, stays.
+/// A job that is already there, or is moved beside itself, stays.
 Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead) {
   if (&job == &other) return {};
   std::vector<const Job*> order;
@@ -483,7 +483,7 @@ Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead)
   return {};
 }
 
-/// What policy says about a job, for `explain`.
+/// The policy fields of a job, for `explain`.
 void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Record& fields) const {
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);

@@ -1,5 +1,5 @@
-// What would free a job that policy holds, for `explain`. Each row is enough by itself, as far as the last pass tells;
-// who asks again after something has changed is told anew.
+// Remedies for a job that policy holds, for `explain`. Each row is enough by itself, as of the last pass; a later
+// question gets a new answer.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -18,7 +18,7 @@ Value within(Duration left) { return Value{std::max(std::chrono::duration<double
 
 }  // namespace
 
-/// Bands that are not there for anybody new, and what would bring them back.
+/// Bands that are closed to new work, and the remedy that opens them.
 struct SupervisorCore::Explainer::Candidate {
   std::string worker;
   std::string how;
@@ -29,7 +29,7 @@ struct SupervisorCore::Explainer::Candidate {
 SupervisorCore::Explainer::Explainer(const SupervisorCore& core, const Job& job, BandKind kind)
     : core_(core), job_(job), kind_(kind), share_(job.shares->kinds[static_cast<std::size_t>(kind)]) {}
 
-/// What it takes next, at least.
+/// The least that the job takes next.
 std::uint64_t SupervisorCore::Explainer::step() const {
   if (!is_gang()) return std::max<std::uint64_t>(share_.portion.milli, 1);
   const std::uint64_t all = std::uint64_t{job_.spec.policy.gang} * 1000;
@@ -37,11 +37,11 @@ std::uint64_t SupervisorCore::Explainer::step() const {
   return held < all ? all - held : all;
 }
 
-/// The same, as the last pass has told it.
+/// The same, as of the last pass.
 std::uint64_t SupervisorCore::Explainer::need() const {
   const bool told = share_.waits.has_value() && share_.waits->resource == policy::Resource::Gpu &&
                     (share_.waits->hold == policy::Hold::NoRoom || share_.waits->hold == policy::Hold::NeverFits);
-  // Where quotas count, what is told is of the first member of a gang.
+  // Where quotas count, the last pass has the need of the first member of a gang only.
   const bool of_all = told && !(is_gang() && core_.counts_quotas(job_.shares->pool));
   return of_all ? static_cast<std::uint64_t>(std::max<std::int64_t>(share_.waits->need, 1)) : step();
 }
@@ -52,7 +52,7 @@ RoomView::Holder SupervisorCore::Explainer::holder_of(const Job& other, const Ro
   RoomView::Holder holder{other.id, kNever, {}};
   for (const RoomView::Place& place : room.places) {
     const BandShare of_band = other.shares->of(place.band);
-    // What is to leave is there until it has left.
+    // A leaving job is there until it has left.
     holder.places.push_back(std::max(of_band.planned, milli_run(share, of_band, core_.workers_[place.band])));
   }
   if (parts.has(policy::Action::Backfill) && share.holds_since != kNever) {
@@ -63,7 +63,7 @@ RoomView::Holder SupervisorCore::Explainer::holder_of(const Job& other, const Ro
   return holder;
 }
 
-/// Room without places: only how what needs it takes it.
+/// Room without places, with the way in which the job takes it.
 RoomView SupervisorCore::Explainer::empty_room() const {
   RoomView view;
   const bool quotas = core_.counts_quotas(job_.shares->pool);
@@ -97,7 +97,8 @@ RoomView SupervisorCore::Explainer::room() const {
   return view;
 }
 
-/// By holder, what would leave for this job if it had that precedence, by the rules of its pool; rather too little.
+/// By holder, the slots that would leave for this job if it had that precedence, by the rules of its pool; rather too
+/// little.
 std::vector<RoomView::Amounts> SupervisorCore::Explainer::leaving_for(const RoomView& room,
                                                                       std::int64_t precedence) const {
   const policy::Parts& parts = core_.parts_in(job_.shares->pool);
@@ -228,12 +229,12 @@ void SupervisorCore::Explainer::add_workers(const RoomView& room, const Helps& h
   add(first, enough - first, *then_with(first, enough - first));
 }
 
-/// In a pool by priority: the least priority that is above all who wait there, and for which enough would leave.
+/// In a pool by priority: the least priority above all waiting jobs for which enough would leave.
 void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& rows) const {
   const policy::Parts& parts = core_.parts_in(job_.shares->pool);
   if (!parts.has(policy::Action::StartByPriority) || parts.ordering != policy::Ordering::Priority) return;
   std::int64_t priority = job_.spec.priority;
-  std::vector<std::int64_t> levels;  // Whoever holds something may leave for who is above him.
+  std::vector<std::int64_t> levels;  // A job may leave for one with a higher priority.
   for (const JobId id : core_.active_) {
     const Job& other = core_.jobs_[id];
     if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
@@ -246,7 +247,7 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   levels.push_back(priority);
   std::sort(levels.begin(), levels.end());
   levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-  // By halves: for who is higher the same leave, and more.
+  // By halves: for a higher priority the same jobs leave, and more.
   const auto level = std::partition_point(levels.begin(), levels.end(), [&](std::int64_t each) {
     return each < priority || !room.fits(need(), may_come_back(room, each));
   });
@@ -258,7 +259,7 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(written)));
 }
 
-/// What waits for another job: until it starts, or has left.
+/// Adds the event that the job waits for: another job starts, or has left.
 void SupervisorCore::Explainer::add_other(const WaitsFor& waits, Value::List& rows) const {
   const std::string name = waits.other.valid() ? to_string(waits.other) : "";
   const bool known = waits.other.valid() && core_.jobs_.knows(waits.other);
@@ -310,7 +311,7 @@ Value::List SupervisorCore::Explainer::freed_by() const {
       const bool never = waits.hold == policy::Hold::NeverFits;
       if (!never) add_ends(view, rows);
       if (!never) add_priority(view, rows);
-      // What no end would free is freed by bands that come beside all that is held.
+      // A job that no end would free is freed by bands beside all that are held.
       add_workers(
           view,
           [this, never](const RoomView& more) -> std::optional<std::string> {

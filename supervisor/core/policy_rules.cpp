@@ -1,4 +1,4 @@
-// SupervisorCore: what levels of service, queues and limits make of a job.
+// SupervisorCore: the effects of levels of service, queues and limits on a job.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ Error too_large(const std::string& subject, std::uint64_t slots, const char* uni
           "ask for less, or for the limit to be raised"};
 }
 
-/// What nothing that limits the job could ever let it have.
+/// Refuses a request that is above a limit of the job by itself.
 Result<void> check_slots(const std::string& subject, const std::vector<LimitedBy>& limits, BandKind kind,
                          std::uint64_t slots) {
   for (const LimitedBy& by : limits) {
@@ -48,7 +48,7 @@ std::string turn_text(const Turn& turn, const std::string& whom) {
 }
 
 /// A portion of a gang that consolidation moves has a promised place already, and counts as held: otherwise another job
-/// takes its share of the limit meanwhile, and the gang stays a part.
+/// takes its share of the limit meanwhile, and the gang stays incomplete.
 std::uint64_t milli_on_the_move(const Job& job, const KindShare& share, const WorkerTable& workers) {
   std::uint64_t milli = 0;
   if (job.spec.policy.gang == 0 || share.bound) return milli;
@@ -60,7 +60,7 @@ std::uint64_t milli_on_the_move(const Job& job, const KindShare& share, const Wo
 
 }  // namespace
 
-/// What the job says about its level and its queue, and how many jobs there are already of whoever submits it.
+/// Checks the job's level and queue, and the number of jobs that its owner already has.
 Result<void> SupervisorCore::check_rules_of(const JobSpec& spec) const {
   const PolicyConfig& config = policy_.config;
   PENSTOCK_TRY(check_qos(config, spec.owner, spec.policy));
@@ -128,7 +128,7 @@ bool SupervisorCore::goes_before(const Job& left, const Job& right) const {
   const auto sum = [](const Job& job) {
     return std::max(job.shares->kinds[0].priority, job.shares->kinds[1].priority);
   };
-  // What does not count in the pool of a job is the same for all.
+  // A criterion that does not count in the pool of a job is the same for all its jobs.
   const auto precedence = [this](const Job& job) {
     return parts_in(job.shares->pool).ordering == policy::Ordering::Priority ? precedence_of(job) : 0;
   };
@@ -140,7 +140,7 @@ bool SupervisorCore::goes_before(const Job& left, const Job& right) const {
   return position(left) < position(right);
 }
 
-/// Who holds nothing and has nothing to run: another one may begin instead, and then it waits for its turn again.
+/// A job that holds nothing and has nothing to run lets another one begin instead, and must be admitted again.
 void SupervisorCore::leave_turn(Job& job) const {
   std::uint64_t any = 0;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
@@ -148,8 +148,8 @@ void SupervisorCore::leave_turn(Job& job) const {
   if (any == 0) job.shares->rules.has_run = false;
 }
 
-/// Lowers what jobs want to what limits leave them, before anything is divided: so all that policy does, whatever its
-/// parts, keeps within them, and none of it is kept for who may not have it.
+/// Lowers the demand of jobs to the rest of their limits, before anything is divided: so policy keeps within the
+/// limits, whatever its parts, and reserves nothing for a job that may not have it.
 void SupervisorCore::take_limit_turns() {
   std::vector<Job*> jobs;
   for (const JobId id : policy_.agenda.in_sight()) {
@@ -159,7 +159,7 @@ void SupervisorCore::take_limit_turns() {
     job.shares->rules.held_by = LimitRule::None;
     job.shares->rules.kept_for = JobId::none();
     job.shares->rules.cut = {};
-    // One that came back with the state keeps its turn until its workers have said what of it runs.
+    // A recovered job keeps its admission until its workers have reported its runs.
     const bool counts = is_shown(job) || (job.held && !job.cancelling);
     if (counts && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
   }
@@ -214,7 +214,7 @@ void SupervisorCore::take_limit_turns() {
   }
 }
 
-/// Whom no rule of the plan holds may be held by a limit. Who has got slots runs from now on.
+/// A job that no rule of the plan holds may be held by a limit. A job that has got slots counts as running from now on.
 void SupervisorCore::note_limit_holds(Job& job) const {
   if (job.shares == nullptr) return;
   JobRules& rules = job.shares->rules;
@@ -226,7 +226,7 @@ void SupervisorCore::note_limit_holds(Job& job) const {
   }
 }
 
-/// It has not begun, and no limit keeps it from that.
+/// Whether the job has not begun, and no limit keeps it from beginning.
 bool SupervisorCore::is_waiting(const Job& job) {
   const KindShares& kinds = job.shares->kinds;
   return !job.shares->rules.has_run && (kinds[0].demand > 0 || kinds[1].demand > 0);
@@ -240,7 +240,7 @@ Duration SupervisorCore::time_limit_of(const Job& job) const {
   return policy_.config.pools[job.shares->pool].time_limit;
 }
 
-/// Who is limited, by what, and what there is of it now.
+/// The users and accounts with limits, the limits, and their present counts.
 Result<Value> SupervisorCore::describe_limits() const {
   if (!policed())
     return Error{ErrorCode::WrongState, "policy", "none is in force: nothing is limited",
@@ -286,7 +286,7 @@ Result<Value> SupervisorCore::describe_limits() const {
   return Value{std::move(rows)};
 }
 
-/// `set qos|queue JOB NAME`. Checked as when it is submitted, so that who leaves `standby` is under its limits again.
+/// `set qos|queue JOB NAME`. Checked as at submission, so that a job that leaves `standby` is under its limits again.
 Result<Value> SupervisorCore::set_rule(Job& job, const std::string& what, const std::string& name) {
   JobSpec changed = job.spec;
   std::string& rule = what == "qos" ? changed.policy.qos : changed.policy.queue;
@@ -318,7 +318,7 @@ Result<Value> SupervisorCore::set_user_factor(Job& job, const std::string& text)
   return Value{Value::Record{{"job", to_string(job.id)}, {"user_factor", factor}, {"was", before}}};
 }
 
-/// `hold JOB`: what runs of it ends, and nothing begins until `release JOB`.
+/// `hold JOB`: its running attempts end, and no others begin until `release JOB`.
 Result<Value> SupervisorCore::hold_by_request(const AdminRequest& request) {
   if (!policed())
     return Error{ErrorCode::WrongState, "policy", "none is in force, and jobs are held by it",

@@ -1,4 +1,4 @@
-// SupervisorCore: which policy is in force, and where a job stands in it.
+// SupervisorCore: the policy in force, and the place of a job in it.
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +25,7 @@ Error unknown_name(const char* kind, const std::string& name, const std::vector<
 constexpr std::pair<Guarantee, const char*> kGuarantees[] = {
     {Guarantee::Slots, " slots"}, {Guarantee::GpuSlots, " GPU slots"}, {Guarantee::Memory, " bytes of memory"}};
 
-/// What the bands of a pool have now of what may be guaranteed.
+/// The present amount of a guaranteed resource on the bands of a pool.
 std::int64_t amount_in(const WorkerTable& workers, const std::vector<std::uint32_t>& pool_of_band, std::uint32_t pool,
                        Guarantee of) {
   const BandKind kind = of == Guarantee::GpuSlots ? BandKind::Gpu : BandKind::Cpu;
@@ -57,13 +57,13 @@ Result<void> check_grace(Duration grace, Duration most) {
 
 }  // namespace
 
-/// How long what is preempted of the job has to save what it has. The site may have lowered its limit since.
+/// The time in which a preempted attempt of the job may save its state. The site may have lowered its limit since.
 Duration SupervisorCore::grace_of(const Job& job) const {
   const Duration own = job.spec.policy.grace;
   return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;
 }
 
-/// The most that jobs of a pool have, who may have to leave for others.
+/// The longest grace of preemptible jobs in a pool.
 Duration SupervisorCore::longest_grace_in(std::uint32_t pool) const {
   Duration longest = policy_.config.grace;
   for (const JobId id : active_)
@@ -72,7 +72,7 @@ Duration SupervisorCore::longest_grace_in(std::uint32_t pool) const {
   return longest;
 }
 
-/// What a job says about its owner must be known. Little is checked without a policy.
+/// Checks the owner's names in a job, which must be known. Little is checked without a policy.
 Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
   PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
@@ -100,7 +100,7 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   return check_rules_of(spec);
 }
 
-/// The job's place in the policy in force. What it holds already is counted anew.
+/// Enters the job into the policy in force. Attempts that it has already are counted again.
 void SupervisorCore::open_shares(Job& job) {
   if (!policed() || job.shape == nullptr) return;
   const bool is_new = job.shares == nullptr;
@@ -128,12 +128,12 @@ void SupervisorCore::open_shares(Job& job) {
     fresh.barrier = std::move(share.barrier);
     share = std::move(fresh);
   });
-  // Of a hundred thousand jobs that are alike nearly all wait where no pass looks at them: what they want is kept once.
+  // Of a hundred thousand equal jobs nearly all wait where no pass reads them: their demand is stored once.
   KindShares* alike = is_new && job.larger_templates->empty() ? policy_.agenda.wanted_alike(job.id) : nullptr;
   if (alike != nullptr) shares.kinds = *alike;
   measure_requests(job);
   if (alike != nullptr) *alike = shares.kinds;
-  // What workers latch on stays what it is until they are told otherwise.
+  // The entitlements that workers have stay in force until they get others.
   const std::vector<BandShare> before = std::exchange(shares.bands, {});
   if (!before.empty() || job.in_flight > 0) shares.bands.resize(workers_.band_slots());
   shares.short_bands = {};
@@ -202,7 +202,7 @@ void SupervisorCore::note_pools_of(WorkerSlot slot) {
   policy_changed();
 }
 
-/// All of it at once: what was under way rests on the old one and is dropped.
+/// Replaces the policy as a whole: a pass under way rests on the old one and is dropped.
 void SupervisorCore::set_policy(PolicyConfig config) {
   const std::vector<std::pair<std::string, std::string>> pools = pools_by_name();
   const PolicyConfig before = std::exchange(policy_.config, std::move(config));
@@ -231,13 +231,13 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   keep_policy();
 }
 
-/// Where a job stands among those of its priority before anybody has moved it. Far from 0, which stands for none, and
-/// far apart, so that jobs can be moved between others.
+/// The first position of a job among those of its priority. Far from 0, which means none, and far apart, so that jobs
+/// can be moved between others.
 std::int64_t SupervisorCore::first_position(JobId job) {
   return (std::int64_t{1} << 40U) + (std::int64_t{job.value()} << 20U);
 }
 
-/// What is in force and probably not meant, with what the cluster has now.
+/// Settings in force that are probably not meant, given the present cluster.
 std::vector<std::string> SupervisorCore::warnings_of_policy() const {
   std::vector<std::string> warnings = policy_warnings(policy_.config);
   for (std::string& unused : unused_settings(policy_.config)) warnings.push_back(std::move(unused));
@@ -253,7 +253,7 @@ std::vector<std::string> SupervisorCore::warnings_of_policy() const {
   return warnings;
 }
 
-/// To who ordered it, and to the log.
+/// Adds the warnings to the answer, and to the log.
 void SupervisorCore::tell_warnings(Value::Record& answer) {
   Value::List all;
   for (std::string& warning : warnings_of_policy()) {

@@ -13,8 +13,8 @@
 namespace penstock::supervisor {
 namespace {
 
-/// A slot is told apart as a device is, and parts of it by its memory: a thousandth is one of these. What a device's
-/// real memory would hold is part of how much of a slot a run counts for.
+/// A slot is shown to policy as a device, and parts of it as parts of that device's memory in thousandths. The real
+/// memory of a device counts in the slots of a run.
 constexpr std::int64_t kDeviceMib = 1000;
 
 policy::WorkloadKind kind_of(JobKind kind) {
@@ -26,7 +26,7 @@ policy::WorkloadKind kind_of(JobKind kind) {
   return policy::WorkloadKind::Training;
 }
 
-/// What workloads of a kind have before their own priorities, where quotas count. Spec: policy-runai 1.
+/// The base priority of a kind of workload, where quotas count. Spec: policy-runai 1.
 std::int64_t base_priority(const JobPolicy& wishes) {
   switch (wishes.kind) {
     case JobKind::Training: return 50;
@@ -36,8 +36,8 @@ std::int64_t base_priority(const JobPolicy& wishes) {
   return 50;
 }
 
-/// What was promised to the member that was shown last. What is left of a promise whose worker is gone, or of one for
-/// another part of a gang, is none.
+/// Shows the promise for the member that was shown last. A promise with a lost worker, or for another part of a gang,
+/// is void.
 void show_claim(const std::vector<BandSlot>& bands, const std::vector<PromisedPlace>& promised, std::uint64_t grain,
                 policy::Snapshot& snapshot) {
   policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
@@ -52,8 +52,8 @@ void show_claim(const std::vector<BandSlot>& bands, const std::vector<PromisedPl
   if (kept == snapshot.members.back().slots) snapshot.claims.push_back(std::move(claim));
 }
 
-/// A part of one slot shares a device with others; what is more takes whole ones. A rest of a portion comes with all
-/// of what the portion takes beside: rather too much than too little.
+/// A part of one slot shares a device with others; a larger request takes whole ones. A rest of a portion comes with
+/// all amounts beside a whole portion: rather too much than too little.
 void request(policy::Member& member, const Portion& portion, std::uint64_t milli) {
   const auto portions = static_cast<std::int64_t>((milli + portion.milli - 1) / portion.milli);
   member.request = {portion.cpu.value() * portions, portion.memory.value() * portions, 0};
@@ -65,7 +65,7 @@ void request(policy::Member& member, const Portion& portion, std::uint64_t milli
   }
 }
 
-/// On a band that is too small for what a mixture of subtasks might take it takes all that there is: `portion_of`.
+/// On a band that is too small for a mixture of subtasks the member takes the whole band: see `portion_of`.
 void fit_to(policy::Member& member, const BandEntry& band) {
   const ResourceVector& all = band.description.capacity;
   member.request.cpu = std::min(member.request.cpu, all.cpu.value());
@@ -82,7 +82,7 @@ bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band)
   return allowed.empty() || std::binary_search(allowed.begin(), allowed.end(), band);
 }
 
-/// How much of a portion a band could hold if it were empty: 1 is all of it.
+/// The part of a portion that a band could hold if it were empty: 1 is all of it.
 double part_held_by(const BandEntry& band, const Portion& portion) {
   const auto part = [](std::int64_t has, std::int64_t needs) {
     return needs > has ? static_cast<double>(has) / static_cast<double>(needs) : 1.0;
@@ -138,7 +138,7 @@ void SupervisorCore::begin_pass() {
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
   }
-  // After all that may start: where there are more members than a pass tells apart, nobody is left out for them.
+  // After all jobs that may start: where there are more members than a pass can hold, none is left out for these.
   for (const JobId id : policy_.agenda.in_sight())
     if (Job& job = jobs_[id]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
   event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
@@ -212,15 +212,16 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
   return weight_in_project(project, own_weight(job), weights);
 }
 
-/// Where quotas count, the pass itself takes back the rest of a gang that holds places. It may also move a part of the
-/// gang; the promise for the moved part then stays, because without it the gang would run in part.
+/// Takes all places of a gang back that has waited too long for the rest. Where quotas count, the pass itself does so
+/// for a gang that holds places. The pass may also move a part of the gang; the promise for the moved part then stays,
+/// because without it the gang would run in part.
 void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
                                 std::vector<PromisedPlace>& leaving) const {
   KindShare& share = job.shares->kinds.edit(kind);
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
   const bool gives_up = gives_up_rest(share, all, held, event_.now, policy_.config.gang_wait);
   if (counts_quotas(job.shares->pool) && !held.empty()) {
-    share.promised_since = kNever;  // The next promise has its own time.
+    share.promised_since = kNever;  // The time of the next promise begins anew.
     return;
   }
   if (gives_up) {
@@ -229,7 +230,7 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
     held.clear();
     if (share.demand < all) share.demand = 0;  // A limit leaves it a part only.
   }
-  // What others have to leave is looked up among all jobs: only where anything is promised.
+  // The grace is looked up among all jobs, so only where places are promised.
   const Duration grace = share.promised.empty() ? Duration{0} : longest_grace_in(job.shares->pool);
   if (gives_promise_back(share, event_.now, policy_.config.gang_wait, grace))
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
@@ -245,7 +246,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
   if (gang) watch_gang(job, kind, held, leaving);
-  // Whom a limit holds has no members, and a priority all the same: turns are taken in its order.
+  // A job that a limit holds has no members, but a priority: jobs are admitted by it.
   const bool is_held = !job.shares->rules.hold.empty();
   if (share.demand == 0 && held.empty() && leaving.empty() && !is_held) return;
   PassUnderWay& pass = *policy_.pass;
@@ -280,7 +281,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   show_members(share, held, leaving, snapshot);
 }
 
-/// One member for each portion; one for a gang, which is told apart where quotas count.
+/// One member for each portion; one for a gang, of which the members are shown singly where quotas count.
 void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPlace>& held,
                                   const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
@@ -294,7 +295,8 @@ void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPl
     for (const PromisedPlace& place : held)
       if (milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
   }
-  // Where quotas count, a pass looks for another place for whom it moves. What is bound to its band has none.
+  // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
+  // none.
   const bool moves = counts_quotas(job.shares->pool) && !held.empty();
   const std::uint32_t movable_to =
       moves && !share.bound ? pass.band_lists.name(bands_allowed(job, subject.kind), snapshot) : policy::kNone;
@@ -344,7 +346,7 @@ void SupervisorCore::show_member(std::uint64_t milli, std::vector<PromisedPlace>
   snapshot.members.push_back(std::move(member));
 }
 
-/// Those that take a place wherever there is one, or the one that they were promised.
+/// Shows members that take any place, or the place that they were promised.
 void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
@@ -370,14 +372,14 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     snapshot.members.back().band_list = band_list;
-    // What fits none of them runs alone there: it takes all that there is.
+    // A subtask that fits none of them runs alone there: it takes the whole band.
     if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
     if (promise < share.promised.size()) show_claim(pass.bands, share.promised[promise++], grain, snapshot);
   }
 }
 
-/// Those that wait for slots of one band each. Whom a pass has promised a place of it has a claim: else the next one
-/// might divide the slots that have become free in another way, and take them back again.
+/// Shows members that wait for slots of one band each. A member with a promised place has a claim: otherwise the next
+/// pass might divide the free slots in another way, and take them back again.
 void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
@@ -405,7 +407,7 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
   }
 }
 
-/// Each pass, by what has run since the last one, whether it has ended or not. Spec: policy-flux 6.
+/// Charges accounts in each pass, by the runs since the last one, whether ended or not. Spec: policy-flux 6.
 void SupervisorCore::charge_accounts() {
   const Duration passed = event_.now - policy_.decayed;
   const double left = left_after(passed, policy_.config.usage_half_life);
@@ -427,7 +429,7 @@ void SupervisorCore::charge(Job& job) {
   policy_.usage.charge(charged_for(job, policy_.config.accounts), used);
 }
 
-/// As they stand now, with all users who have used anything or have jobs.
+/// The tree of accounts now, with all users that have use or jobs.
 AccountTree SupervisorCore::accounts_now() const {
   std::set<UsageTable::Key> active;
   for (const JobId id : policy_.agenda.in_sight())
@@ -436,8 +438,8 @@ AccountTree SupervisorCore::accounts_now() const {
   return account_tree(policy_.config, policy_.usage, active);
 }
 
-/// What runs for long enough to be reported as running is counted by the clock from there on: its end may come hours
-/// later, in another life of the supervisor, or never. REQUIRES: the job has shares.
+/// An attempt that is reported as running is counted by the clock from then on: its end may come hours later, after a
+/// restart of the supervisor, or never. REQUIRES: the job has shares.
 JobUse& SupervisorCore::accrue(Job& job) const {
   JobUse& use = job.shares->use.edit();
   const auto passed = static_cast<double>((event_.now - use.accrued) / std::chrono::microseconds{1});
@@ -446,7 +448,8 @@ JobUse& SupervisorCore::accrue(Job& job) const {
   return use;
 }
 
-/// What an attempt has run as it says itself: a short one at its end, any other one when it is reported as running.
+/// Adds the use of an attempt from its own report: of a short one at its end, of any other one when it is reported as
+/// running.
 void SupervisorCore::note_use(Job& job, const AttemptReport& report) const {
   const std::uint32_t subtask = report.subtask.value();
   if (job.shares == nullptr || (job.hot[subtask].flags & SubtaskFlag::kStarted) != 0) return;

@@ -1,4 +1,4 @@
-// The cluster's policy as the supervisor carries it out: what is in force, and the pass that is under way.
+// The cluster's policy as the supervisor carries it out: the policy in force, and the pass under way.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Reach {
 
 /// The bands of one kind in one pool, as a pass counts them.
 struct DomainView {
-  std::uint64_t grain = 1;            ///< Thousandths of a slot that one slot of the snapshot stands for.
+  std::uint64_t grain = 1;            ///< Thousandths of a slot in one slot of the snapshot.
   std::uint64_t capacity = 0;         ///< Thousandths of slots.
   bool by_amount = false;             ///< Jobs there ask for memory or processors, which count as well.
   std::vector<ResourceVector> sizes;  ///< Of its bands, each once.
@@ -41,19 +41,19 @@ inline std::uint32_t domain_of(std::uint32_t pool, BandKind kind) {
   return pool * static_cast<std::uint32_t>(kBandKinds) + static_cast<std::uint32_t>(kind);
 }
 
-/// Positions in a snapshot and whom they stand for, kept until the plan for it comes.
+/// Positions in a snapshot and their subjects, kept until the plan for it comes.
 struct PassUnderWay {
   struct Subject {
     JobId job;
     BandKind kind = BandKind::Cpu;
     bool gang = false;
     std::uint32_t domain = 0;
-    bool keeps_place = false;  ///< It is tried elsewhere; see `policy::Workload`.
+    bool keeps_place = false;  ///< The job is tried elsewhere; see `policy::Workload`.
   };
   struct Member {
     std::uint32_t subject = 0;
     std::uint64_t milli = 0;            ///< Thousandths of slots.
-    std::vector<PromisedPlace> places;  ///< What it holds; empty: it waits.
+    std::vector<PromisedPlace> places;  ///< Empty: the member waits.
     bool leaving = false;
   };
   std::uint64_t number = 0;
@@ -61,9 +61,9 @@ struct PassUnderWay {
   std::vector<BandSlot> bands;
   std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
   std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
-  AccountTree::Charged charged;               ///< Whose use is which account of the snapshot.
+  AccountTree::Charged charged;               ///< The account of the snapshot that each user's use is charged to.
   std::vector<DomainView> domains;
-  std::vector<std::vector<std::uint64_t>> devices;  ///< By band: what of each of its devices is held in parts.
+  std::vector<std::vector<std::uint64_t>> devices;  ///< By band: the held part of each of its devices.
   std::vector<Subject> subjects;
   std::uint64_t grain_of(std::uint32_t subject) const { return domains[subjects[subject].domain].grain; }
   std::vector<Member> members;
@@ -75,8 +75,8 @@ struct ShareDivision {
   std::uint64_t grain = 1;  ///< Thousandths of a slot that one of these is.
   std::int64_t capacity = 0;
   std::vector<JobId> jobs;  ///< Oldest first,
-  std::vector<policy::ShareGroup> groups;  ///< and what each of them counted for.
-  std::vector<policy::ShareLimit> limits;  ///< Of those who may use some bands only.
+  std::vector<policy::ShareGroup> groups;  ///< and the demand and weight that counted for each.
+  std::vector<policy::ShareLimit> limits;  ///< Of groups that may use some bands only.
 };
 
 struct PolicyState {
@@ -98,13 +98,13 @@ struct PolicyState {
   UsageTable usage;  ///< Decayed.
   Instant decayed{};
   Instant kept{};  ///< When usage was written down last.
-  /// By project: what operators have set since the configuration was read.
+  /// By project: settings of operators since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::map<std::string, std::int64_t> shares;  ///< By account: the same.
   std::map<std::uint32_t, ShareDivision> divisions;  ///< By pool of a snapshot, see `domain_of`.
-  std::vector<bool> contended;  ///< By pool and kind: somebody wants more than there is.
-  std::uint32_t preempted_now = 0;  ///< Attempts that the plan at hand has told to leave.
-  std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of who may hold how much,
+  std::vector<bool> contended;  ///< By pool and kind: the demand exceeds the capacity.
+  std::uint32_t preempted_now = 0;  ///< Attempts preempted by the plan at hand.
+  std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of admission,
   Instant lines_until{};            ///< until then.
   std::string trouble;          ///< Why the last pass came to nothing.
 };

@@ -1,4 +1,4 @@
-// Which parts the pools of a configuration have.
+// The policy parts of each pool of a configuration.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace penstock::supervisor {
 /// subject begins with the pool.
 Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools);
 
-/// The same with what all pools have in common. REQUIRES: `parts_of` accepts the pools.
+/// The same with the settings that all pools have in common. REQUIRES: `parts_of` accepts the pools.
 std::vector<policy::Parts> parts_in_force(const PolicyConfig& config);
 
 }  // namespace penstock::supervisor

@@ -1,5 +1,5 @@
-// SupervisorCore: in which of its pools a job is tried next, and on which workers it may be at all. What a turn is:
-// supervisor/policy/pool_choice.hpp. Spec: policy-runai 7, 10.
+// SupervisorCore: the pool of its list in which a job is tried next, and the workers that it may use at all. Pool
+// fallback: supervisor/policy/pool_choice.hpp. Spec: policy-runai 7, 10.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ void note_tried(JobShares& shares, std::size_t position) {
   }
 }
 
-/// In which pools and on which kind of bands somebody leaves.
+/// The pools and kinds of bands where a member is leaving.
 std::vector<bool> domains_being_left(const PassUnderWay& pass, const policy::Plan& plan) {
   std::vector<bool> left(pass.domains.size(), false);
   for (const PassUnderWay::Member& member : pass.members)
@@ -29,8 +29,8 @@ std::vector<bool> domains_being_left(const PassUnderWay& pass, const policy::Pla
   return left;
 }
 
-/// What is told of a job is what held it in the pool where it is now. Where it was not tried yet, what held it in the
-/// one before, with its name, and no number of that.
+/// The hold that a job shows is that of the pool where it is tried now. Where it was not tried yet, it shows the hold
+/// of the pool before, with that pool's name and without numbers.
 void tell_of(JobShares& shares, const TriedPool& tried, const std::string& before) {
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
     if (shares.kinds[kind].hold.empty()) continue;
@@ -45,8 +45,7 @@ void tell_of(JobShares& shares, const TriedPool& tried, const std::string& befor
 
 }  // namespace
 
-/// By preference: its own, or its project's, or the one that takes the rest. What is not known any more counts as not
-/// said.
+/// By preference: the pools of the job, or of its project, or the default one. An unknown name counts as unset.
 std::vector<std::uint32_t> SupervisorCore::pools_of(const JobPolicy& wishes) const {
   const PolicyConfig& config = policy_.config;
   const auto known = [&](const std::vector<std::string>& names) {
@@ -71,7 +70,8 @@ PriorityScale SupervisorCore::scale_of(const JobSpec& spec) const {
   return PriorityScale{policy_.config.pools[pools_of(spec.policy).front()]};
 }
 
-/// Its pool may write priorities differently since a reload; who has changed them all has to order all anew.
+/// Follows a reload that changes how the pool writes priorities; an operator that has changed the order of jobs has to
+/// do so again.
 void SupervisorCore::follow_scale(Job& job) {
   const PriorityScale now = scale_of(job.spec);
   if (now == job.scale) return;
@@ -86,9 +86,9 @@ void SupervisorCore::follow_scale(Job& job) {
   if (job.spec.priority != before) tell_priority(job);
 }
 
-/// Its turn under the configuration in force. What borrows from another job runs where that has its outputs, and cannot
-/// be tried elsewhere: such a job is in the first of its pools only. Where its pool is still one of its list it stays
-/// there. REQUIRES: the job has shares.
+/// The job's list of pools under the configuration in force. A job with external inputs runs where these are held, and
+/// cannot be tried elsewhere: it is in the first of its pools only. A job stays in its pool if that is still in its
+/// list. REQUIRES: the job has shares.
 void SupervisorCore::open_pools(Job& job) const {
   JobShares& shares = *job.shares;
   const bool is_new = shares.pool_name.empty();
@@ -105,14 +105,14 @@ void SupervisorCore::open_pools(Job& job) const {
   shares.pool_name = name;
 }
 
-/// Whether the job may be on that band, whatever its subtasks ask for.
+/// Whether the job may be on that band at all, apart from the requests of its subtasks.
 bool SupervisorCore::may_use(const Job& job, BandSlot band) const {
   if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool) return false;
   return job.label_limits.empty() || allow(job.label_limits, workers_.worker_of(band).description.labels);
 }
 
-/// Before a pass. Who holds anything stays where that is: all of a job, and so of a gang, is in one pool. Pools that
-/// could not hold it if they were empty are passed over.
+/// Before a pass. A job that holds anything stays in its pool: all of a job, and so of a gang, is in one pool. Pools
+/// that could not hold it if they were empty are passed over.
 void SupervisorCore::follow_turn(Job& job) {
   JobShares& shares = *job.shares;
   const std::size_t pools = shares.turn.pools().size();
@@ -129,7 +129,7 @@ void SupervisorCore::enter_turn(Job& job) const {
   PENSTOCK_COVERAGE_MARK("a job is tried in the next of its pools");
   shares.pool = shares.turn.pool();
   shares.pool_name = policy_.config.pools[shares.pool].name;
-  // What became ready meanwhile has its home in the one, what did before in the other.
+  // Subtasks that have become ready meanwhile have their tentative bands in one pool, earlier ones in the other.
   shares.homed_in = kAnyPool;
   shares.kinds.visit_own([](KindShare& share) {
     share.promised.clear();
@@ -138,7 +138,7 @@ void SupervisorCore::enter_turn(Job& job) const {
   });
 }
 
-/// A pool where all of the job could not be if nobody else were.
+/// Passes over a pool that could not hold all of the job if no other job were there.
 bool SupervisorCore::pass_over(Job& job) const {
   JobShares& shares = *job.shares;
   if (could_hold(job, shares.turn.pool())) return false;
@@ -147,8 +147,8 @@ bool SupervisorCore::pass_over(Job& job) const {
   return true;
 }
 
-/// What a pass has made of each job's turn. A round through a list is made at once, and begins again with the next
-/// period, or with whatever happens before: who waits does so at the head of its list.
+/// Moves each job in its list by the result of a pass. A round through a list is made at once, and begins again with
+/// the next period or an earlier event: a waiting job begins at the head of its list.
 void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& plan) {
   std::vector<JobId> owners;
   for (const PassUnderWay::Subject& subject : pass.subjects) owners.push_back(subject.job);
@@ -163,7 +163,7 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
   for (const PassUnderWay::Member& member : pass.members) {
     using State = policy::MemberState;
     const State state = member.leaving ? State::Leaving : member.places.empty() ? State::Pending : State::Running;
-    // What only keeps a place says nothing of the turn.
+    // A member that only keeps a place says nothing about the fallback.
     members.push_back({owner_of[member.subject], pass.subjects[member.subject].keeps_place ? State::Succeeded : state});
   }
   const auto outcomes = policy::pool_outcomes(members, std::vector<bool>(owners.size(), false), plan);
@@ -182,8 +182,8 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
   for (std::size_t i = 0; i < owners.size(); ++i) {
     if (!jobs_.knows(owners[i]) || jobs_[owners[i]].shares == nullptr) continue;
     Job& job = jobs_[owners[i]];
-    // Who shares fairly leaves for nobody by name: if those whose share is due to it went on to the next pool meanwhile,
-    // what is left would be taken again by who has left it, and so for ever.
+    // Fair share takes slots back for no particular job. If the jobs that are below their share went on to the next
+    // pool meanwhile, the leaving jobs would take the slots again, and so for ever.
     bool is_due = false;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       is_due = is_due || (job.shares->kinds[static_cast<std::size_t>(kind)].target > 0 &&
@@ -227,14 +227,14 @@ void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome, std:
     const std::size_t next = shares.turn.index();
     if (job.in_flight == 0) enter_turn(job);
     if (next != before) tell_of(shares, shares.tried[next], policy_.config.pools[shares.turn.pools()[before]].name);
-    // Room that is known is not left idle for a period: a pass there takes what this one has seen.
+    // Known room is not left idle for a period: a pass there uses it.
     if (next > before || room_in != kAnyPool)
       policy_.due = std::min(policy_.due, later(event_.now, policy_.config.settle));
   }
 }
 
-/// Who is tried in one of its pools has been before in those that it likes better, and waits there as well: others get
-/// neither what it would start on there, nor its share, nor a start that would delay its reserved one.
+/// A job that is tried in one of its pools has been tried in the ones that it prefers, and waits there as well: others
+/// get neither the place of its start there, nor its share, nor a start that would delay its reserved one.
 void SupervisorCore::keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot) {
   JobShares& shares = *job.shares;
   const std::size_t here = shares.turn.index();
@@ -270,7 +270,7 @@ void SupervisorCore::show_kept_place(Job& job, std::uint32_t pool, std::int64_t 
   }
 }
 
-/// What of the job waits on bands where it may not be any more, or nowhere, gets homes where it may.
+/// Waiting subtasks of the job on bands that it may not use any more, or without a band, are placed again.
 void SupervisorCore::go_home(Job& job) {
   if (job.held) return;
   if (job.shares != nullptr) job.shares->homed_in = job.shares->pool;
@@ -298,8 +298,8 @@ void SupervisorCore::stay_where_claimed(Job& job) const {
   shares.homed_in = shares.pool;  // Nothing is placed yet.
 }
 
-/// Whether work that is claimed late is of a job that has gone on in another of its pools: all of a job is in one. A
-/// job that holds nothing goes where its work is. What was claimed in time: `stay_where_claimed`.
+/// Whether work that is claimed late belongs to a job that has gone on in another of its pools: all of a job is in one.
+/// A job that holds nothing goes to the pool of its work. For work claimed in time: `stay_where_claimed`.
 bool SupervisorCore::goes_on_elsewhere(Job& job, WorkerSlot slot) {
   if (job.held || job.shares == nullptr || job.shares->turn.pools().size() == 1) return false;
   JobShares& shares = *job.shares;
@@ -320,13 +320,14 @@ bool SupervisorCore::goes_on_elsewhere(Job& job, WorkerSlot slot) {
   return true;
 }
 
-/// What must not run twice may have begun: it is left to end, and policy takes its slots back as it takes any others.
+/// A subtask that must not run twice may have begun: it is left to end, and policy takes its slots back like any
+/// others.
 bool SupervisorCore::must_end_there(const Job& job, const ClaimedAttempt& claim) {
   const bool runs = claim.stage == ClaimedStage::Running && claim.subtask.value() < job.total();
   return runs && !job.shape->template_of(claim.subtask.value()).retryable;
 }
 
-/// Those of the configuration in force. What of the job waits where they do not allow it moves.
+/// Takes the label limits of the configuration in force. Waiting subtasks on workers that these bar are placed again.
 void SupervisorCore::open_labels(Job& job) {
   std::vector<LabelLimit> limits = label_limits_of(policed() ? policy_.config : PolicyConfig{}, job.spec.policy);
   if (limits == job.label_limits) return;
@@ -334,7 +335,7 @@ void SupervisorCore::open_labels(Job& job) {
   if (job.shape != nullptr) go_home(job);
 }
 
-/// What the bands have where the job may be; `all`: what the bands of its pool have.
+/// The capacity of the bands that the job may use; `all`: that of all bands of its pool.
 std::uint64_t SupervisorCore::capacity_for(const Job& job, BandKind kind, std::uint64_t all) const {
   if (job.label_limits.empty()) return all;
   std::uint64_t capacity = 0;
@@ -344,8 +345,8 @@ std::uint64_t SupervisorCore::capacity_for(const Job& job, BandKind kind, std::u
   return capacity;
 }
 
-/// Of those that the pass sees, by labels, and where the job has no homes yet also by what its subtasks ask for. Empty:
-/// any will do; `kNone`: none will.
+/// Positions of the pass's bands that the job may use, by labels, and for a job without tentative bands also by the
+/// requests of its subtasks. Empty: any; `kNone`: none.
 std::vector<std::uint32_t> SupervisorCore::bands_allowed(const Job& job, BandKind kind) const {
   const bool homed = job.shares->homed_in == job.shares->pool;
   if (homed && job.label_limits.empty()) return {};
@@ -365,7 +366,7 @@ std::vector<std::uint32_t> SupervisorCore::bands_allowed(const Job& job, BandKin
   return allowed.empty() ? std::vector<std::uint32_t>{policy::kNone} : allowed;
 }
 
-/// Its list, and what held it in those pools that it is not in. For `explain`.
+/// The job's list of pools, with the rule that held it in each other pool. For `explain`.
 Value::List SupervisorCore::describe_turns(const Job& job) const {
   Value::List rows;
   const JobShares& shares = *job.shares;

@@ -1,5 +1,5 @@
-// SupervisorCore: how much of a band a member of a snapshot stands for. Whoever asks for nothing but slots is counted
-// by whole ones; parts of devices, memory and processors are counted by what one run takes.
+// SupervisorCore: the portion of a band that one member of a snapshot stands for. Jobs that request only slots are
+// counted by whole slots; parts of devices, memory and processors are counted by the amounts of one run.
 #include <algorithm>
 #include <utility>
 
@@ -45,7 +45,7 @@ void keep_least(ResourceVector& least, const ResourceVector& other) {
   std::erase_if(least.named, [](const NamedAmount& each) { return each.amount == 0; });
 }
 
-/// What it takes beside so many slots if each comes with as much; nothing if it takes no slot.
+/// The amounts that it takes beside so many slots if each comes with as much; nothing if it takes no slot.
 ResourceVector scaled_to(const ResourceVector& request, std::int64_t slots) {
   const std::int64_t whole = request.slots.value();
   ResourceVector scaled;
@@ -59,8 +59,8 @@ ResourceVector scaled_to(const ResourceVector& request, std::int64_t slots) {
   return scaled;
 }
 
-/// Thousandths of the band's slots that go with `slots` and what is taken beside them: a run that takes half of a
-/// device leaves no more than half of its slots to others.
+/// Thousandths of the band's slots that go with `slots` and the amounts beside them: a run that takes half of a device
+/// leaves no more than half of its slots to others.
 std::uint64_t counts_for(std::int64_t slots, const ResourceVector& beside, const ResourceVector& band) {
   const std::int64_t all = band.slots.value();
   const std::int64_t most = std::max({slots, part(beside.gpu.value(), all, band.gpu.value()),
@@ -78,8 +78,8 @@ void add_size(DomainView& domain, const BandEntry& band) {
 
 }  // namespace
 
-/// The largest subtask of each kind of band, and the most that any takes beside as many slots: whatever mixture of them
-/// runs on slots that the job is given, it takes no more than was counted for these. What takes no slot is not counted.
+/// The largest subtask of each kind of band, and the most that any takes beside as many slots: a mixture of them on the
+/// job's slots never takes more than was counted for these. Subtasks without slots are not counted.
 void SupervisorCore::measure_requests(Job& job) const {
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
@@ -117,9 +117,9 @@ void SupervisorCore::measure_requests(const std::vector<Template>& templates, Ba
   }
 }
 
-/// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: who takes
-/// much of a device leaves few of its slots to others. Of several pools with devices, where it is least. 0: none of
-/// these wants a device.
+/// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: a job that
+/// takes much of a device leaves few of its slots to others. Of several pools with devices, the least. 0: no subtask
+/// wants a device.
 std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& templates,
                                                    const JobPolicy& wishes) const {
   KindShare share;
@@ -137,7 +137,7 @@ std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& 
   return least == ~std::uint64_t{0} ? run_milli(share, BandKind::Gpu, {}) : least;
 }
 
-/// For a pass: what there is of each kind in each pool, and by what it is counted.
+/// For a pass: the capacity of each kind in each pool, and the granularity of its counts.
 void SupervisorCore::size_portions(PassUnderWay& pass) {
   pass.domains.assign(policy_.config.pools.size() * kBandKinds, {});
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -172,7 +172,7 @@ std::uint64_t SupervisorCore::run_milli(const KindShare& share, BandKind kind, c
   return most;
 }
 
-/// Quotas are told in thousandths anyhow, and CPU bands are divided by whole slots.
+/// Quotas are in thousandths anyhow, and CPU bands are divided by whole slots.
 void SupervisorCore::choose_grains(PassUnderWay& pass) const {
   for (std::size_t at = 0; at < pass.domains.size(); ++at)
     pass.domains[at].grain = counts_quotas(static_cast<std::uint32_t>(at / kBandKinds)) ? 1 : 1000;
@@ -204,7 +204,7 @@ Portion SupervisorCore::portion_of(const KindShare& share, BandKind kind, const 
   if (!by_amount) return portion;
   ResourceVector largest;
   for (const ResourceVector& size : domain.sizes) keep_most(largest, size);
-  // A mixture that no band could hold at once still has its turn.
+  // A mixture that no band could hold at once is still tried.
   portion.cpu = std::min(beside.cpu * static_cast<std::int64_t>(runs), largest.cpu);
   portion.memory = std::min(beside.memory * static_cast<std::int64_t>(runs), largest.memory);
   return portion;

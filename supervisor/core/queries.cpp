@@ -61,7 +61,7 @@ Value describe(const SupervisorCounters& counters, const PolicyState& policy) {
                        {"policy_passes_given_up", policy.given_up}};
 }
 
-/// Counts of events of a worker's life, as of its last load report.
+/// Counters of a worker, as of its last load report.
 Value describe(const WorkerCounters& counters) {
   const auto misses = [&](ForwardResult why) { return counters.forward_misses[static_cast<std::size_t>(why)]; };
   return Value::Record{{"attempts_assigned", counters.assigned},
@@ -117,8 +117,8 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
   send_to_client(client, std::move(reply));
 }
 
-/// Whether the answer to a cancel waits until the workers that may hold something of the job have carried it out. After
-/// a restart they are told when they are back, and asked then.
+/// Whether the answer to a cancel waits until the workers that may hold something of the job have carried it out.
+/// Workers from before a restart get the order when they are back, and are asked then.
 bool SupervisorCore::await_confirmations(ClientId client, const AdminRequest& request, const Value& answer) {
   const std::string* name = answer["job"].text();
   const Job* job = name == nullptr ? nullptr : jobs_.find(job_selector_of(*name));
@@ -295,8 +295,8 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     const SubtaskHot& hot = job->hot[subtask.value()];
     const bool ended = is_final(hot.phase);
-    // The end of one that has failed, or was cancelled behind another, may not be written yet: a later life that does
-    // not know of it must know of the order.
+    // The end of a subtask that has failed, or was cancelled behind another, may not be written yet: after a restart
+    // without that record the order must be known.
     const bool may_come_back = ended && (hot.flags & SubtaskFlag::kVisible) == 0;
     if (may_come_back) PENSTOCK_COVERAGE_MARK("what had ended without success was cancelled");
     if (!ended || may_come_back) {

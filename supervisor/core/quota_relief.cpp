@@ -1,4 +1,4 @@
-// What would free a job that a limit or a guarantee of its project, or of departments above it, holds, for `explain`.
+// Remedies for a job that a limit or a guarantee of its project, or of departments above it, holds, for `explain`.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +21,7 @@ bool SupervisorCore::is_inside(const Job& job, std::uint32_t project) const {
   return false;
 }
 
-/// What it holds, or is promised: slots in thousandths, or memory in bytes. As a pass shows it.
+/// The amount that a job holds, or is promised: slots in thousandths, or memory in bytes. As a pass shows it.
 std::int64_t SupervisorCore::Explainer::amount_of(const Job& other, policy::Resource resource) const {
   const KindShare& share = other.shares->kinds[static_cast<std::size_t>(kind_)];
   std::uint64_t milli = core_.milli_held(other, kind_);
@@ -32,7 +32,7 @@ std::int64_t SupervisorCore::Explainer::amount_of(const Job& other, policy::Reso
   return share.portion.memory.value() * static_cast<std::int64_t>((milli + portion - 1) / portion);
 }
 
-/// By project, what it and its parts would hold with the next step, slots and memory.
+/// By project, the amounts that it and its parts would hold with the next step, slots and memory.
 std::vector<SupervisorCore::Explainer::Sums> SupervisorCore::Explainer::sums_with(
     const std::array<std::int64_t, 2>& next) const {
   const ProjectTree& tree = core_.policy_.tree;
@@ -84,8 +84,8 @@ std::vector<SupervisorCore::Explainer::Bound> SupervisorCore::Explainer::bounds_
   return bounds;
 }
 
-/// By holder, whether it would leave for this job if it may: for a more important one of its own project, or for that
-/// of another whose project, and departments above it, would still hold all that they are guaranteed.
+/// By holder, whether it would leave for this job if it may: for a more important job of its own project, or for a job
+/// of another if its project, and departments above it, would still hold their guarantees.
 std::vector<bool> SupervisorCore::Explainer::reclaimable(const RoomView& room) const {
   const ProjectTree& tree = core_.policy_.tree;
   const std::vector<std::int64_t> guaranteed = guarantees_in(
@@ -118,7 +118,7 @@ std::vector<bool> SupervisorCore::Explainer::reclaimable(const RoomView& room) c
   return all;
 }
 
-/// What has to be set of all of them together; nothing where that cannot be set, or would still not be enough.
+/// The settings needed for all bounds together; none where one cannot be set, or would still not be enough.
 void SupervisorCore::Explainer::add_settings(const RoomView& room, const std::vector<Bound>& bounds,
                                              Value::List& rows) const {
   PolicyConfig changed = core_.policy_.config;
@@ -130,7 +130,7 @@ void SupervisorCore::Explainer::add_settings(const RoomView& room, const std::ve
     ProjectConfig& project = changed.projects[bound.project];
     const std::int64_t amount = amount_to_set(bound.resource, bound.would_hold);
     const bool memory = bound.resource == policy::Resource::Memory;
-    // Elsewhere a department guarantees what its parts do.
+    // Elsewhere a department guarantees the sum of its parts.
     if (bound.guarantee && core_.policy_.tree.homes[bound.project] != job_.shares->pool) continue;
     if (bound.guarantee) {
       const ProjectSetting what = memory                   ? ProjectSetting::Memory

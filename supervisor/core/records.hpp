@@ -1,4 +1,4 @@
-// What the supervisor writes down so that a later life can go on from it.
+// The records from which a supervisor goes on after a restart.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct MadeOutput {
   friend bool operator==(const MadeOutput&, const MadeOutput&) = default;
 };
 
-/// An output that a life of a worker has put on shared storage; said after the subtask that made it.
+/// An output that a worker has put on shared storage; said after the subtask that made it.
 struct CheckpointPlace {
   SubtaskIndex producer;
   Incarnation writer;
   friend bool operator==(const CheckpointPlace&, const CheckpointPlace&) = default;
 };
 
-/// A subtask whose outputs are kept for clients, and how they ask for it.
+/// A subtask with outputs that are kept for clients, and the key by which they ask for it.
 struct KeptKey {
   SubtaskIndex subtask;
   std::string key;
@@ -40,8 +40,8 @@ struct KeptKey {
 };
 
 namespace record {
-/// A job whose graph has been checked. The graph lives, unchanged, until this is known to be written: it may be read from
-/// another thread meanwhile.
+/// A job with a checked graph. The graph must not change or end until the record is known to be written: another thread
+/// may read it meanwhile.
 struct JobAccepted {
   JobId job;
   JobSpec spec;
@@ -51,7 +51,7 @@ struct JobAccepted {
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
 };
-/// Nobody needs the graph any more that was written with this job.
+/// No job needs the graph any more that was written with this job.
 struct GraphForgotten {
   JobId brought_by;
   friend bool operator==(const GraphForgotten&, const GraphForgotten&) = default;
@@ -65,16 +65,16 @@ struct SubtasksEnded {
   std::vector<SubtaskFailure> failures;
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   std::vector<MadeOutput> made;         ///< Of those that succeeded, also when they ran again.
-  std::vector<CheckpointPlace> checkpoints;  ///< Of what was made before; what is made again has none at first.
+  std::vector<CheckpointPlace> checkpoints;  ///< Of earlier runs; a repeated run has none at first.
   friend bool operator==(const SubtasksEnded&, const SubtasksEnded&) = default;
 };
-/// An operator or a failure has changed what becomes of the job; each replaces the one before.
+/// An operator or a failure has changed the job; each record replaces the one before.
 struct JobChanged {
   JobId job;
   std::int32_t priority = 0;
   bool cancelling = false;
-  Error why;  ///< It is cancelled or has failed.
-  bool has_policy = false;      ///< Those below are known; older versions have not written them.
+  Error why;  ///< Why it is cancelled or has failed.
+  bool has_policy = false;      ///< The fields below are known; older versions have not written them.
   std::uint32_t weight = 0;     ///< As in `JobPolicy`.
   std::uint32_t slots_max = 0;  ///< The same.
   std::int64_t position = 0;    ///< In the order of its priority; 0: by its number.
@@ -82,13 +82,13 @@ struct JobChanged {
   std::string queue{};          ///< The same.
   bool on_hold = false;         ///< By an operator.
   std::string pool{};           ///< Of its list: where it was placed last; empty: nowhere yet.
-  bool unneeded = false;        ///< It is to be released when it has ended.
-  std::uint64_t preempted = 0;  ///< Attempts that policy has told to leave, over all lives.
+  bool unneeded = false;        ///< The job is to be released when it has ended.
+  std::uint64_t preempted = 0;  ///< Preempted attempts, over all terms.
   std::optional<std::uint32_t> user_factor{};  ///< As in `JobPolicy`; none: an older version has not written it.
   std::uint8_t scale = 0;                      ///< Of its priority: a `PriorityScale::code`. The same: 0.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
-/// What has become of a subtask that has not ended; each replaces the one before.
+/// The changes of a subtask that has not ended; each record replaces the one before.
 struct SubtaskChanged {
   JobId job;
   SubtaskIndex subtask;
@@ -106,52 +106,51 @@ struct JobEnded {
   JobId job;
   JobSpec spec;
   JobProgress everything;
-  std::int64_t submitted_ms = 0;  ///< Unix time; 0 in what an older version has written.
+  std::int64_t submitted_ms = 0;  ///< Unix time; 0 in records of an older version.
   std::int64_t ended_ms = 0;
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
-  bool unneeded = false;  ///< They are kept only for jobs that borrow them.
+  bool unneeded = false;  ///< Kept only for jobs that refer to them.
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
-  std::vector<KeptKey> keys{};  ///< Of what is kept, where the graph has keys.
+  std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
-/// Nobody can ask for the job any more.
+/// No client can ask for the job any more.
 struct JobForgotten {
   JobId job;
   friend bool operator==(const JobForgotten&, const JobForgotten&) = default;
 };
-/// A worker that may hold work from now on. Written with whatever is written next: it has nothing before. Written
-/// again, in place of the former one, when an operator orders something about it.
+/// A worker that may hold work from now on. Written with the next record of any kind: the worker has nothing before.
+/// Written again, in place of the former record, when an operator orders something about it.
 struct WorkerJoined {
   WorkerId worker;
   Incarnation incarnation;
   std::string name;
-  bool shared_storage = false;  ///< It may put checkpoints there.
+  bool shared_storage = false;  ///< The worker may put checkpoints there.
   std::optional<bool> drain{};  ///< As an operator has ordered it last; none: never.
-  bool again =
-      false;  ///< It has been written before: its number is not the latest one. Of the order, not of the entry.
+  bool again = false;           ///< Written before: its number is not the latest. Of the order, not of the entry.
   friend bool operator==(const WorkerJoined&, const WorkerJoined&) = default;
 };
-/// That life of it is fenced.
+/// The incarnation of the worker is fenced.
 struct WorkerGone {
   WorkerId worker;
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
 };
-/// That life of a worker is gone, and its checkpoints may lie on shared storage.
+/// A lost incarnation of a worker that may have checkpoints on shared storage.
 struct WriterLost {
   Incarnation writer;
   friend bool operator==(const WriterLost&, const WriterLost&) = default;
 };
-/// Nobody needs them any more, and somebody was asked to take them away.
+/// No job needs its checkpoints any more, and a worker was asked to remove them.
 struct WriterForgotten {
   Incarnation writer;
   friend bool operator==(const WriterForgotten&, const WriterForgotten&) = default;
 };
-/// What an operator has ordered, and what came of it.
+/// An order of an operator, and its result.
 struct Ordered {
-  std::uint64_t number = 0;  ///< Counted from 1 over all lives.
+  std::uint64_t number = 0;  ///< Counted from 1 over all terms.
   std::int64_t at_ms = 0;    ///< Unix time.
-  std::string who;           ///< As the client says: nobody has proved it.
+  std::string who;           ///< As the client says, without proof.
   std::string order;
   std::string outcome;  ///< `done`, or why not.
   friend bool operator==(const Ordered&, const Ordered&) = default;
@@ -160,11 +159,11 @@ struct OrderForgotten {
   std::uint64_t number = 0;
   friend bool operator==(const OrderForgotten&, const OrderForgotten&) = default;
 };
-/// What of policy outlives a life, each time whole.
+/// The policy state that survives a restart, each time whole.
 struct PolicyKept {
   struct Usage {
     std::string account;
-    std::string user;  ///< Empty: an earlier version has not said whose.
+    std::string user;  ///< Empty: an earlier version has not recorded the user.
     UsedSeconds used{};  ///< Decayed until then.
     friend bool operator==(const Usage&, const Usage&) = default;
   };
@@ -199,7 +198,7 @@ struct RecoveredGraph {
   std::vector<Graph> chunks;
 };
 
-/// A job as its records tell it.
+/// A job as its records have it.
 struct RecoveredJob {
   JobId id;
   JobIdentity identity{};
@@ -223,15 +222,15 @@ struct RecoveredJob {
   std::int64_t ended_ms = 0;
 };
 
-/// What a life of the supervisor begins with.
+/// The state with which a supervisor begins.
 struct RecoveredState {
   std::vector<RecoveredJob> jobs;  ///< By id.
   std::vector<RecoveredGraph> graphs;
   JobId next_job{1};               ///< Numbers below it have been used.
-  std::vector<record::WorkerJoined> workers;  ///< Those that may still hold work, by number.
+  std::vector<record::WorkerJoined> workers;  ///< Workers that may still hold work, by number.
   WorkerId next_worker{1};
   std::vector<record::Ordered> orders;  ///< By number.
-  std::vector<Incarnation> lost_writers;  ///< Lives of workers whose checkpoints may be left.
+  std::vector<Incarnation> lost_writers;  ///< Lost incarnations of workers that may have left checkpoints.
   std::optional<record::PolicyKept> policy;
 };
 

@@ -1,4 +1,4 @@
-// SupervisorCore: going on from what an earlier life has written down.
+// SupervisorCore: recovery from the records of earlier terms.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// What was accepted once stays acceptable, whatever the limits are now.
+/// An accepted graph stays acceptable, whatever the limits are now.
 GraphLimits no_limits() {
   GraphLimits limits;
   limits.subtasks_max = 0xfffffff0U;
@@ -45,7 +45,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
   for (const JobId id : active_) take_loans(jobs_[id]);
-  for (const JobId id : indices_.kept.due_at(kNever))  // The last who borrowed ended while it was being written.
+  for (const JobId id : indices_.kept.due_at(kNever))  // The last reference ended while that was being written.
     if (Job& job = jobs_[id]; job.release_when_returned && job.borrowers == 0) release_job(job);
   jobs_.skip_to(event.state.next_job);
   ended_.sort();
@@ -75,7 +75,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   indices_.kept.insert(job.id, job.keep_until);
 }
 
-/// Each is built once, whatever the number of jobs that share it, and is held until they all have it.
+/// Each graph is built once, whatever the number of jobs that share it, and is kept until they all have it.
 SupervisorCore::GraphsAgain SupervisorCore::recover_graphs(std::vector<RecoveredGraph>& recovered) {
   GraphsAgain graphs;
   for (RecoveredGraph& graph : recovered) {
@@ -94,7 +94,8 @@ SupervisorCore::GraphsAgain SupervisorCore::recover_graphs(std::vector<Recovered
 void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& graphs) {
   const auto graph = graphs.find(recovered.graph);
   if (graph == graphs.end() || !graph->second) {
-    // It was checked before it was written: this is our mistake or a disk's. The others go on; it stays in the journal.
+    // The graph was checked before it was written: this is our mistake or a disk's. The other jobs go on; this one
+    // stays in the journal.
     const std::string why = graph == graphs.end() ? "it is missing" : to_string(graph->second.error());
     event_.out->add(supervisor_action::Alert{Error{ErrorCode::StorageDamaged, recovered.spec.name,
                                                    "its graph is not acceptable any more: " + why,
@@ -124,7 +125,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   cancel_behind_failures(job);
   job.held = reclaiming_;
   if (job.held) policy_.agenda.look_at(job.id);  // Workers may have much of it.
-  job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker whose loss was written already.
+  job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker with a recorded loss.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
@@ -147,7 +148,7 @@ void SupervisorCore::end_recovered(Job& job, const SubtaskRange& range, SubtaskP
   }
 }
 
-// Spec: design 5, completion is visible exactly once: what was written was or may have been told.
+// Spec: design 5, completion is visible exactly once: a recorded success was or may have been reported.
 void SupervisorCore::apply_ended(Job& job, const record::SubtasksEnded& ended) {
   job.counts = ended.counts;
   job.counts.total = job.total();
@@ -159,7 +160,7 @@ void SupervisorCore::apply_ended(Job& job, const record::SubtasksEnded& ended) {
     progress_.recover_failure(job, failure);
   }
   for (const OutputLocation& output : ended.outputs) {
-    // It may have been made again elsewhere.
+    // The output may have been made again elsewhere.
     std::erase_if(job.outputs, [&](const OutputLocation& known) {
       return known.producer == output.producer && known.output == output.output;
     });
@@ -167,7 +168,7 @@ void SupervisorCore::apply_ended(Job& job, const record::SubtasksEnded& ended) {
   }
 }
 
-/// That there are outputs is known, where they are is not.
+/// The outputs are known to exist, but their places are not.
 void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ended) {
   if (ended.made.empty()) return;
   job.data.open(*job.shape);
@@ -192,8 +193,8 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
   }
 }
 
-/// What waits for a subtask that has failed or was cancelled never runs. It may have been cancelled before, or been
-/// told to its worker, without that being written.
+/// A subtask behind one that has failed or was cancelled never runs. The cancel may have been ordered before, or been
+/// sent to its worker, without a record.
 void SupervisorCore::cancel_behind_failures(Job& job) {
   std::vector<std::uint32_t> doomed;
   for (std::uint32_t i = 0; i < job.total(); ++i)
@@ -202,7 +203,7 @@ void SupervisorCore::cancel_behind_failures(Job& job) {
   if (!doomed.empty()) cancel_subtasks(job, std::move(doomed), kDefaultGrace);
 }
 
-/// Failures that were charged stay charged, and what operators have ordered stays ordered.
+/// Charged failures stay charged, and orders of operators stay in force.
 void SupervisorCore::recover_changes(Job& job, std::vector<record::SubtaskChanged>& changes) {
   std::vector<std::uint32_t> cancelled;
   for (record::SubtaskChanged& change : changes) {
@@ -218,7 +219,7 @@ void SupervisorCore::recover_changes(Job& job, std::vector<record::SubtaskChange
       job.cancel_orders.edit().insert(change.subtask, true);
       cancelled.push_back(subtask);
     }
-    if (change.attempt == 0) continue;  // What has succeeded may have to run again, and has its history then.
+    if (change.attempt == 0) continue;  // A success has its history in case it has to run again.
     hot.flags |= SubtaskFlag::kTroubled;
     hot.attempt = change.attempt;
     SubtaskHistory& history = job.histories.edit()[change.subtask];
@@ -231,8 +232,8 @@ void SupervisorCore::recover_changes(Job& job, std::vector<record::SubtaskChange
   if (!cancelled.empty()) cancel_subtasks(job, all_that_depends_on(job, std::move(cancelled)), kDefaultGrace);
 }
 
-/// The subtasks themselves, and whatever is behind them: one that had been asked to stop may have succeeded before it
-/// heard of it, and what is behind it does not run all the same.
+/// The subtasks themselves, and all subtasks behind them: a subtask that was asked to stop may have succeeded before
+/// the order reached it, and subtasks behind it do not run all the same.
 std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, std::vector<std::uint32_t> pending) {
   std::vector<std::uint32_t> found;
   std::vector<bool> seen(job.total());
@@ -247,7 +248,7 @@ std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, s
   return found;
 }
 
-/// Places what can be placed, and makes again what is needed and found nowhere.
+/// Places ready subtasks, and makes needed outputs again that were found nowhere.
 void SupervisorCore::resume(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
     if (DataDirectory::is_needed(job, i) && DataDirectory::is_gone(job, i)) find_again(job, i);

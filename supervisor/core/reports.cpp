@@ -1,4 +1,4 @@
-// SupervisorCore: what workers report, applied in one pass.
+// SupervisorCore: reports of workers, applied in one pass.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -7,7 +7,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The more a worker reports, the more may be looked at for hungry bands: helping them costs a share of the work at
+/// The more a worker reports, the larger the search budget for idle bands: helping them costs a share of the work at
 /// most.
 constexpr std::size_t kLooksEarnedMax = 1024;
 
@@ -52,7 +52,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     if (report.outcome == Outcome::Failed && next_failure < reports.failures.size())
       failure = &reports.failures[next_failure++];
     if (!is_current(job, report, slot)) {
-      // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
+      // Spec: design 5. A stale attempt's report counts for nothing; its outputs are dropped.
       PENSTOCK_COVERAGE_MARK("a stale attempt was reported");
       ++counters_.stale_reports;
       drop_stale(slot, job, report, own_outputs);
@@ -148,7 +148,7 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
   SubtaskHot& hot = job.hot[subtask];
   if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) {
     PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
-    // The success stands: a later attempt, which makes a lost output again, is cancelled by nobody.
+    // The success stands: no cancel holds for a later attempt that makes a lost output again.
     hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kCancelAsked);
   }
   end_subtask(job, subtask, SubtaskPhase::Succeeded);
@@ -192,8 +192,8 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
   });
 }
 
-// The worker that caches a successor learns that one of its producers has finished elsewhere. `holder` is none if what
-// it has made is lost.
+// Notifies the worker that caches a successor that one of its producers has finished elsewhere. `holder` is none if the
+// outputs are lost.
 void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
   InputNoticeBatch& batch = mail_.last<InputNoticeBatch>(to, job.id);
   if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;

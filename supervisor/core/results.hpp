@@ -1,4 +1,4 @@
-// Which outputs of a job its client may have, and who holds them. Pure.
+// The outputs of a job that its client may have, and their holders. Pure.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace penstock::supervisor {
 
-/// Of `results JOB`: so many rows at most, whatever `--limit` says; they fit into a frame of any size that is allowed.
+/// Of `results JOB`: the most rows, whatever `--limit` says; they fit into a frame of any size that is allowed.
 inline constexpr std::uint32_t kResultRowsMax = 1000;
 
-/// Keys of the subtasks whose outputs are kept; none where the graph has no keys, or nothing is kept any more.
+/// Keys of the subtasks with kept outputs; none where the graph has no keys, or nothing is kept any more.
 std::vector<KeptKey> kept_keys_of(const Job& job);
 
-/// `kept JOB OUTPUT FIRST-LAST...`: the first of these subtasks, in ascending order, whose output is not kept for the
-/// client, as `missing`. Who was told of no output asks whether it is empty. Error: InvalidArgument.
+/// `kept JOB OUTPUT FIRST-LAST...`: the first of these subtasks, in ascending order, without a kept output, as
+/// `missing`. A client that was told of no output asks whether it is empty. Error: InvalidArgument.
 Result<Value> find_missing(const Job& job, const std::vector<std::string>& arguments);
 
 /// `results JOB [SUBTASK] [--output=N] [--limit=N]`: outputs that are kept and not empty, with their holders; one of

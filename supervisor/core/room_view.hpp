@@ -1,4 +1,4 @@
-// What is free on the bands where a job could be, and who holds the rest. Pure; for `explain`.
+// The free slots on the bands where a job could be, and the holders of the rest. Pure; for `explain`.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@ namespace penstock::supervisor {
 
 /// Amounts are thousandths of slots.
 struct RoomView {
-  using Amounts = std::vector<std::uint64_t>;  ///< By place; what is missing at the end is 0.
+  using Amounts = std::vector<std::uint64_t>;  ///< By place; missing places at the end are 0.
   struct Place {
     BandSlot band;  ///< None: of a worker that is not there.
     std::uint64_t all = 0;
     std::uint64_t free = 0;
-    bool open = true;  ///< It takes something new.
+    bool open = true;  ///< The band takes new work.
   };
   struct Holder {
     JobId job;
-    Instant ends_by = kNever;  ///< As far as a time limit tells.
-    Amounts places;            ///< What it holds of each.
+    Instant ends_by = kNever;  ///< By its time limit.
+    Amounts places;            ///< The amount that it holds of each.
   };
   std::vector<Place> places;
-  std::vector<Holder> holders;  ///< Who ends first stands first; where nothing tells, who came first.
-  bool whole_bands = false;     ///< What needs room takes one place, or several of one size that are empty.
+  std::vector<Holder> holders;  ///< By their ends; unknown ones by their arrival.
+  bool whole_bands = false;     ///< A need takes one place, or several empty ones of one size.
   std::uint64_t piece = 0;      ///< Not 0: it comes in pieces, each of which takes a place of its own.
 
-  /// What it would take of each place if so much had come back of them; empty: there is no room for all of it at once.
-  /// REQUIRES: need > 0.
+  /// The amounts taken of each place for that need if `back` had come back; empty: there is no room for all of it at
+  /// once. REQUIRES: need > 0.
   Amounts place(std::uint64_t need, const Amounts& back) const;
   bool fits(std::uint64_t need, const Amounts& back) const { return !place(need, back).empty(); }
   /// All that is held.

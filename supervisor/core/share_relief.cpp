@@ -1,4 +1,4 @@
-// What would free a job that holds its fair share, for `explain`: computed as the next pass would divide the pool.
+// Remedies for a job that holds its fair share, for `explain`: computed as the next pass would divide the pool.
 #include <algorithm>
 
 #include "supervisor/core/decimal_text.hpp"
@@ -10,7 +10,7 @@ namespace {
 /// The largest weight that `set weight` takes, in thousandths.
 constexpr std::int64_t kWeightMax = 1'000'000'000;
 
-/// Its groups as positions in `sharers`, which stand by job; who is gone is left out.
+/// The limit with its groups as positions in `sharers`, which are ordered by job; groups that are gone are left out.
 policy::ShareLimit limit_in(const std::vector<ShareView::Sharer>& sharers, const ShareDivision& last,
                             const policy::ShareLimit& limit) {
   policy::ShareLimit found{{}, limit.slots};
@@ -26,7 +26,7 @@ policy::ShareLimit limit_in(const std::vector<ShareView::Sharer>& sharers, const
 
 }  // namespace
 
-/// The last pass's division with what all hold now. None: the pool is not shared fairly, or nothing was divided yet.
+/// The last pass's division with the present holdings. None: the pool is not shared fairly, or nothing was divided yet.
 std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   const std::uint32_t domain = domain_of(job_.shares->pool, kind_);
   const auto last = core_.policy_.divisions.find(domain);
@@ -78,7 +78,7 @@ std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   return view;
 }
 
-/// Ends, or a weight, with which its share is what it holds and what it takes next.
+/// Adds ends, or a weight, that make its share as large as its slots and its next step.
 void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   const std::optional<ShareView> view = shares();
   if (!view.has_value() || view->suffices()) return;
@@ -97,7 +97,7 @@ void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   if (const std::optional<std::int64_t> weight = weight_that_suffices(*view, kWeightMax))
     rows.emplace_back(relief_row("weight", name, "set weight " + name + " " + decimal_text(*weight)));
   const RoomView now = room();
-  // Of a band that takes nothing new, what is used counts as capacity.
+  // Used slots of a band that takes nothing new count as capacity.
   const auto open_slots = [](const RoomView& of) {
     std::uint64_t milli = 0;
     for (const RoomView::Place& place : of.places) milli += place.open ? place.all : place.all - place.free;

@@ -57,7 +57,7 @@ std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int
     too_small = enough;
     enough = std::min(most, enough * 2);
   } while (enough < most && !view.with_weight(enough).suffices());
-  // `enough` is always one that has been tried: what rounding makes of a share need not rise with every step.
+  // `enough` has always been tried: the rounded share need not rise with every step.
   while (too_small + 1 < enough) {
     const std::int64_t middle = too_small + (enough - too_small) / 2;
     (view.with_weight(middle).suffices() ? enough : too_small) = middle;

@@ -7,7 +7,7 @@ namespace {
 
 struct End {
   Duration at{0};
-  std::size_t holder = 0;  ///< Beyond the last holder: of somebody who has started meanwhile.
+  std::size_t holder = 0;  ///< Beyond the last holder: of a job that has started meanwhile.
   RoomView::Amounts places;
 };
 
@@ -60,7 +60,7 @@ std::optional<Duration> rest_of(const Progress& progress) {
   if (ended < kEndedLeast || ended * kEndedPart < ended + left || at_once == 0) return std::nullopt;
   const double each = static_cast<double>(run_us) / static_cast<double>(ended);
   const double rest_us = each * static_cast<double>(left) / static_cast<double>(at_once);
-  if (rest_us > 1e15) return std::nullopt;  // Some thirty years: no number to tell.
+  if (rest_us > 1e15) return std::nullopt;  // Thirty years are no estimate.
   return std::chrono::microseconds{static_cast<std::int64_t>(rest_us)};
 }
 

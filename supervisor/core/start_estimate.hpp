@@ -1,4 +1,4 @@
-// When a job that waits for room will have it, as far as what is known of those that hold it tells. Pure.
+// The start of a job that waits for room, estimated from its holders' ends. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace penstock::supervisor {
 
-/// Somebody who waits for room.
+/// A job that waits for room.
 struct WaitingForRoom {
   std::uint64_t need = 0;              ///< Thousandths of slots, at once; above 0.
   bool whole_bands = false;            ///< As in `RoomView`.
   std::uint64_t piece = 0;             ///< The same.
-  std::optional<Duration> runs_for{};  ///< From its start; none: nobody knows.
+  std::optional<Duration> runs_for{};  ///< From its start; none: unknown.
 };
 
 struct StartEstimate {
-  std::optional<Duration> within;   ///< From now; none: what is known does not tell.
-  std::vector<std::size_t> after;   ///< Holders, by position, that end before it starts: what it rests on.
-  std::vector<std::size_t> unsure;  ///< Holders of which nobody knows when they end.
+  std::optional<Duration> within;   ///< From now; none: unknown.
+  std::vector<std::size_t> after;   ///< Holders, by position, that end before it starts: the basis.
+  std::vector<std::size_t> unsure;  ///< Holders with an unknown end.
 };
 
-/// Those of `waiting` start in their order, each as soon as there is room for it, and nobody passes another; the
-/// estimate is that of the last one. `ends_in`: by holder of `room`, from now. What nobody knows the end of is taken
-/// never to end: so an estimate never rests on a guess. Cost: O(ends x places).
-/// REQUIRES: somebody waits.
+/// The estimate for the last of `waiting`, if they start in their order, each as soon as there is room for it, and none
+/// passes another. `ends_in`: by holder of `room`, from now. A holder with an unknown end never ends: so an estimate
+/// never rests on a guess. Cost: O(ends x places).
+/// REQUIRES: `waiting` is not empty.
 StartEstimate estimate_start(RoomView room, const std::vector<std::optional<Duration>>& ends_in,
                              const std::vector<WaitingForRoom>& waiting);
 
-/// How long a job still runs, from what it has run: so many subtasks have taken so long together, so many are left, and
-/// so many run at once. None without a sound basis: few ended, or a small part of all, or nothing runs.
+/// The rest of a job's time, from its ended subtasks: their number and their time together, the number of open
+/// subtasks, and the number that run at once. None without a sound basis: few ended, or a small part of all, or nothing
+/// runs.
 struct Progress {
   std::uint64_t ended = 0;
   std::uint64_t run_us = 0;  ///< Of those that have ended, together.
@@ -41,7 +42,7 @@ struct Progress {
 };
 std::optional<Duration> rest_of(const Progress& progress);
 
-/// Fewer ended subtasks, and fewer than one of so many, tell nothing of the others.
+/// With fewer ended subtasks, or a smaller part of all, there is no estimate.
 inline constexpr std::uint64_t kEndedLeast = 8;
 inline constexpr std::uint64_t kEndedPart = 10;
 

@@ -30,8 +30,8 @@ std::string seconds_text(std::uint64_t us) { return decimal_text(us / 1000) + " 
 
 }  // namespace
 
-/// By its time limit, where its queue says one or its pool goes by them; else by what it has run of all that it has to
-/// run. `basis`: what that is, or why nobody knows.
+/// The rest of a job's time: by its time limit, where its queue has one or its pool goes by them; else by the ended
+/// part of all its subtasks. `basis`: the basis of the estimate, or why there is none.
 std::optional<Duration> SupervisorCore::Explainer::ends_in(const Job& other, std::string& basis) const {
   const KindShare& share = other.shares->kinds[static_cast<std::size_t>(kind_)];
   const policy::Parts& parts = core_.parts_in(other.shares->pool);
@@ -65,7 +65,7 @@ std::optional<Duration> SupervisorCore::Explainer::ends_in(const Job& other, std
   return rest;
 }
 
-/// Who waits for room in its pool as well and goes before it.
+/// Jobs that wait for room in its pool as well and go before it.
 std::vector<const Job*> SupervisorCore::Explainer::waiting_before() const {
   std::vector<const Job*> before;
   const bool by_order =
@@ -85,7 +85,7 @@ std::vector<const Job*> SupervisorCore::Explainer::waiting_before() const {
   return before;
 }
 
-/// As if all who go before it started first, and nobody passed another.
+/// The estimate if all jobs before it start first, and none passes another.
 Value::Record SupervisorCore::Explainer::start_by_room() const {
   const std::vector<const Job*> before = waiting_before();
   const policy::Parts& parts = core_.parts_in(job_.shares->pool);

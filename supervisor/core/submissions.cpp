@@ -112,7 +112,7 @@ std::vector<SubmissionKey> Submissions::end_all_of(Incarnation client) {
 }
 
 void Submissions::set_price(Graphs::iterator graph, std::uint64_t price) {
-  const std::uint64_t more = price - graph->second.price;  // It only rises.
+  const std::uint64_t more = price - graph->second.price;  // The price only rises.
   graph->second.price = price;
   senders_.at(graph->first.client).price += more;
   price_ += more;

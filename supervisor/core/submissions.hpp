@@ -1,4 +1,4 @@
-// Graphs that clients are sending: who may send how many, and what they will cost together.
+// Graphs that clients are sending: their number for each client, and their cost together.
 #pragma once
 
 #include <compare>
@@ -29,19 +29,20 @@ struct RefusedSubmission {
   Error why;
 };
 
-/// The graphs under way of all clients, with what each costs (`graph_price`): as announced by its first chunk, or as
-/// far as it has come when that is more. It decides which are refused, and holds none of them.
+/// The graphs under way of all clients, with their costs (`graph_price`): as announced by the first chunk, or by the
+/// chunks so far when that is more. Decides which are refused, and holds none of them.
 ///
 /// Always true between two calls: no client has more than `graph.submissions_max` under way, or such as cost more than
-/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than what is left of the memory.
-/// Cost: logarithmic in the graphs under way; linear when one is refused. Single-threaded.
+/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than the rest of the memory. Cost:
+/// logarithmic in the graphs under way; linear when one is refused. Single-threaded.
 class Submissions {
  public:
-  /// `memory_max`: what graphs under way, graphs that are kept and jobs may take together; 0: no limit.
+  /// `memory_max`: the memory of graphs under way, kept graphs and jobs together; 0: no limit.
   Submissions(const GraphLimits& limits, Bytes memory_max) : limits_(limits), memory_max_(memory_max) {}
 
-  /// A chunk has come. Returns those that have to go, which may be others than its own: what breaks a limit of its
-  /// client or of graphs, and the dearest of all while they do not fit beside the `held_bytes` of graphs and jobs.
+  /// A chunk has come. Returns the graphs that must be refused, which may be others than its own: those that break a
+  /// limit of their client or of graphs, and the dearest of all while they do not fit beside the `held_bytes` of graphs
+  /// and jobs.
   std::vector<RefusedSubmission> take(const SubmissionKey& key, const SubmitChunk& chunk, std::uint64_t held_bytes,
                                       Instant now);
   /// False after `take`: its own graph is refused, or was before.
@@ -50,9 +51,9 @@ class Submissions {
   std::vector<RefusedSubmission> take_idle(Instant now);
   /// When `take_idle` has something to return, unless more of it comes.
   std::optional<Instant> next_deadline() const;
-  /// It has been checked.
+  /// The graph has been checked.
   void end(const SubmissionKey& key);
-  /// The client is gone. Returns what it had under way.
+  /// The client is gone. Returns its graphs under way.
   std::vector<SubmissionKey> end_all_of(Incarnation client);
 
  private:

@@ -1,11 +1,11 @@
-// What a supervisor's core counts.
+// The counters of a supervisor's core.
 #pragma once
 
 #include <cstdint>
 
 namespace penstock::supervisor {
 
-/// Plain counts of what happened; shells make metrics of them.
+/// Plain counts of events; shells make metrics of them.
 struct SupervisorCounters {
   std::uint64_t jobs_accepted = 0;
   std::uint64_t jobs_refused = 0;
@@ -17,13 +17,13 @@ struct SupervisorCounters {
   std::uint64_t stale_reports = 0;
   std::uint64_t workers_lost = 0;
   std::uint64_t recomputed = 0;
-  std::uint64_t graphs_again = 0;     ///< Jobs whose graph was known.
-  std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
+  std::uint64_t graphs_again = 0;     ///< Jobs with a known graph.
+  std::uint64_t moved_here = 0;       ///< Subtasks moved to another band before they were sent.
   std::uint64_t steals_asked = 0;
   std::uint64_t jobs_looked_at = 0;   ///< Waiting jobs that were looked at to fill bands.
   std::uint64_t watchdog_alerts = 0;
   std::uint64_t copies_asked = 0;     ///< Outputs that another worker was asked to fetch for safety.
-  std::uint64_t adopted = 0;          ///< Attempts of an earlier life that this one goes on with.
+  std::uint64_t adopted = 0;          ///< Attempts adopted after a restart.
 };
 
 }  // namespace penstock::supervisor

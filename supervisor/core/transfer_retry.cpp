@@ -36,8 +36,9 @@ WorkerId copy_to_try(const Job& job, const WorkerTable& workers, std::uint32_t s
   return turn == 0 ? primary : (*replicas)[turn - 1];
 }
 
-/// The copy at its holder counts as lost, if another worker may make what it holds. What must not run twice, and what
-/// only the holder can make, stays: its readers try on. REQUIRES: no reference into `job.histories` is used after it.
+/// The copy at its holder counts as lost, if another worker may make the data. Data that must not be made twice, or
+/// that only the holder can make, stay: their readers try on. REQUIRES: no reference into `job.histories` is used after
+/// it.
 void SupervisorCore::make_elsewhere(Job& job, std::uint32_t producer) {
   if (producer >= job.total()) return;
   const SubtaskHot& made = job.hot[producer];

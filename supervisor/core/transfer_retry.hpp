@@ -1,5 +1,5 @@
-// Inputs whose holder lives and cannot be reached from a worker that wants them: the one place that says how long that is
-// tried, and what is tried meanwhile.
+// Inputs with a live holder that cannot be reached from a worker that wants them: this file alone decides how long
+// fetches are tried, and from which copies.
 #pragma once
 
 #include "common/protocol/config.hpp"

@@ -17,13 +17,13 @@ void SupervisorCore::rule_out_bands(Job& job, std::uint32_t subtask, const Failu
     if (!band.alive || BandSlot{i} == here) continue;
     const Bytes store = workers_[band.worker].description.store_bytes_max;  // 0: it does not say.
     const bool too_small = !store.is_zero() && store < Bytes{detail.outputs_bytes};
-    // A neighbour of a band whose hard limit a request exceeds may have a higher one.
+    // For a request above a band's hard limit a neighbour on the same worker may have a higher one.
     const bool as_bad = band.worker == workers_[here].worker && detail.code != ErrorCode::RequestTooLarge;
     if (as_bad || too_small) history.tried.push_back(BandSlot{i});
   }
 }
 
-// Of what would fail again on this worker: whether there is another one to try.
+// Whether there is another worker to try, for a failure that would repeat on this one.
 bool SupervisorCore::mends_elsewhere(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
   const TryAgain again = where_to_try_again(detail.code);
   if (again == TryAgain::Anywhere) return true;

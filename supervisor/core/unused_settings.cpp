@@ -14,7 +14,7 @@ namespace {
 /// A site with a thousand projects hears of the first ones.
 constexpr std::size_t kNamedMax = 3;
 
-/// Names of what is set, for one text.
+/// Names of settings, for one text.
 class Names {
  public:
   void add(bool is_set, const std::string& name) {
@@ -84,7 +84,7 @@ void look_at_pools(const PolicyConfig& config, const std::vector<policy::Parts>&
   }
 }
 
-/// Guarantees stand in the first of the project's pools alone; the others hold wherever its jobs are.
+/// Guarantees hold in the first of the project's pools alone; other settings hold wherever its jobs are.
 void look_at_projects(const PolicyConfig& config, const std::vector<policy::Parts>& parts,
                       std::vector<std::string>& warnings) {
   const ProjectTree tree = project_tree(config);

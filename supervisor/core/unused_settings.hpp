@@ -1,4 +1,4 @@
-// What is written in a configuration and looked at by nobody.
+// Settings of a configuration that have no effect.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace penstock::supervisor {
 
-/// Settings that differ from their defaults and that no part of the pools ever looks at: for each cause one text, which
-/// names the settings, whose they are, and what would look at them. REQUIRES: `check_policy` and `parts_of` accept the
-/// configuration.
+/// Settings that differ from their defaults and that no part of the pools ever reads: for each cause one text, which
+/// names the settings, their owner, and the parts that would read them. REQUIRES: `check_policy` and `parts_of` accept
+/// the configuration.
 std::vector<std::string> unused_settings(const PolicyConfig& config);
 
 }  // namespace penstock::supervisor

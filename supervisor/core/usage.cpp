@@ -8,7 +8,7 @@ namespace penstock::supervisor {
 namespace {
 
 constexpr double kMicroseconds = 1e6;
-/// With that little of each resource nobody is behind anybody: it is forgotten.
+/// A tally below this for each resource changes no order: it is forgotten.
 constexpr double kForgottenBelow = 1e-6;
 
 std::uint64_t weighted(std::uint64_t amount, std::int64_t weight, std::uint64_t per_unit) {

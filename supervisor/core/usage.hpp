@@ -1,5 +1,5 @@
-// What users have used of which resource, for how long: one tally for each, so that weights may change and the past
-// counts by the new ones. Pure. Spec: policy-flux 6.
+// The use of each resource by each user: one tally for each, so that weights may change and the past counts by the new
+// ones. Pure. Spec: policy-flux 6.
 #pragma once
 
 #include <array>
@@ -18,22 +18,22 @@ inline bool wants_gpu(const Template& wanted) {
   return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
 }
 
-/// What is counted.
+/// The kinds of use that are counted.
 enum class Used : std::uint8_t {
   CpuSlots,  ///< Slot-seconds of CPU bands.
   GpuSlots,  ///< Of device bands.
   Memory,    ///< GiB-seconds.
-  Most,      ///< What weighed most at the time, weighted: what `billing = "max"` counts.
+  Most,      ///< The largest weighted kind at the time: counted by `billing = "max"`.
 };
 inline constexpr std::size_t kUsedKinds = 4;
 
 /// Seconds of each, with a fraction.
 using UsedSeconds = std::array<double, kUsedKinds>;
-/// What one attempt takes of each, in whole numbers, so that what begins and ends leaves nothing behind: thousandths of
-/// slots, MiB, and thousandths of weighted units.
+/// The amounts that one attempt takes of each kind, in whole numbers, so that begins and ends cancel out exactly:
+/// thousandths of slots, MiB, and thousandths of weighted units.
 using UsedRate = std::array<std::uint64_t, kUsedKinds>;
 
-/// Of what is allocated, whether it is used or not.
+/// The rate of the allocated amounts, whether they are used or not.
 UsedRate used_rate(const Template& wanted, const UsageConfig& weights);
 void add(UsedRate& sum, const UsedRate& rate);
 void subtract(UsedRate& sum, const UsedRate& rate);
@@ -47,10 +47,10 @@ class UsageTable {
   using Key = std::pair<std::string, std::string>;  ///< Account, user.
   using Tallies = std::map<Key, UsedSeconds>;
 
-  /// Also of accounts that the configuration does not name, or not any more: a file that lacks one for a moment must not
-  /// free its users of what they have used. It fades like all others.
+  /// Also charges accounts that are not in the configuration, or not any more: a file that lacks one for a moment must
+  /// not clear the use of its users. Such use decays like all other.
   void charge(const Key& whom, const UsedSeconds& amounts);
-  /// All of it counts so much of what it did.
+  /// Multiplies all use by `left`.
   void fade(double left);
 
   const Tallies& tallies() const { return tallies_; }
@@ -62,10 +62,10 @@ class UsageTable {
 inline constexpr std::size_t kUsersChargedMax = 10'000;
 inline constexpr const char* kUsersTogether = "(others)";
 
-/// What is left of 1 after that.
+/// The rest of 1 after that time.
 double left_after(Duration passed, Duration half_life);
 
-/// What all of it counts together. Cost: O(1).
+/// The sum of all kinds, weighted. Cost: O(1).
 double billed(const UsedSeconds& used, const UsageConfig& weights);
 
 }  // namespace penstock::supervisor

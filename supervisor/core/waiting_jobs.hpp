@@ -12,9 +12,9 @@ namespace penstock::supervisor {
 
 /// A binary heap in an array: the highest priority first, then the job that holds least, then the earliest.
 ///
-/// What a job holds changes with every subtask, on many bands at once: entries may be out of date. The owner corrects
-/// the top before using it, and a few others in turn (`next_to_correct`), so that no entry stays wrong for ever.
-/// Cost: logarithmic for each change; no allocation once the array has grown. Single-threaded.
+/// The attempts of a job change with every subtask, on many bands at once: entries may be out of date. The owner
+/// corrects the top before using it, and a few others by rotation (`next_to_correct`), so that no entry stays wrong for
+/// ever. Cost: logarithmic for each change; no allocation once the array has grown. Single-threaded.
 class WaitingJobs {
  public:
   struct Entry {
@@ -49,12 +49,12 @@ class WaitingJobs {
     entries_[at].held = held;
     settle(at);
   }
-  /// Each position in turn.
+  /// The next position in the rotation.
   std::size_t next_to_correct() {
     cursor_ = cursor_ + 1 < entries_.size() ? cursor_ + 1 : 0;
     return cursor_;
   }
-  /// The same for bands in need of work, with a count of what was offered since something came or went.
+  /// The same for bands in need of work, with a count of the offers since the entries changed.
   std::size_t next_to_offer() {
     ++offered_;
     offer_cursor_ = offer_cursor_ + 1 < entries_.size() ? offer_cursor_ + 1 : 0;

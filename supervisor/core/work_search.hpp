@@ -10,7 +10,7 @@
 
 namespace penstock::supervisor {
 
-/// All subtasks that are kept are looked at in turn, a part of them in each event, for a band without work.
+/// The search through all kept subtasks by rank, a part of them in each event, for a band without work.
 struct RankSearch {
   BandSlot thief = BandSlot::none();    ///< None: no search is under way.
   std::int32_t priority = INT32_MAX;    ///< Of
@@ -24,15 +24,15 @@ struct WorkSearch {
   IndexSet hungry;  ///< Bands with free slots and nothing to run.
   std::uint32_t victim_cursor = 0;
   std::uint32_t hungry_cursor = 0;
-  std::size_t hungry_untried = 0;           ///< Hungry bands that have not been looked at since something changed.
-  Instant patient_until = kNever;           ///< When the first of those that are not hungry for long enough will be.
+  std::size_t hungry_untried = 0;           ///< Idle bands still to be helped since the last change.
+  Instant patient_until = kNever;           ///< The first band that has been idle for long enough is then.
   Instant help_at = kNever;                 ///< When they are, should nothing else happen.
   Instant offer_again_at = kNever;          ///< When bands that had nothing to be had are looked at again.
   RankSearch ranks;
-  bool search_unfinished = false;           ///< A hungry band has not seen all that its victim keeps.
+  bool search_unfinished = false;           ///< An idle band has not seen all of its victim's work.
   bool all_may_try = false;                 ///< This event may help bands that found nothing before.
   std::uint64_t fill_round = 0;             ///< Counts how often bands with changes were filled.
-  std::uint32_t looks_left = 0;             ///< What may still be looked at for hungry bands during this event.
+  std::uint32_t looks_left = 0;             ///< Examinations left for idle bands in this event.
 };
 
 }  // namespace penstock::supervisor

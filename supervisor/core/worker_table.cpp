@@ -87,7 +87,7 @@ void WorkerTable::touch_numbered(const std::string& name) {
   for (const BandSlot band : workers_[slot.value()].bands) touch(band);
 }
 
-// Whoever is so far behind that most bands have changed looks at all of them instead.
+// A reader that has missed more changes than that examines all bands instead.
 void WorkerTable::touch(BandSlot band) {
   if (changes_.size() >= std::max<std::size_t>(kChangesKept, bands_.size() * 2)) {
     const std::size_t forgotten = changes_.size() / 2;

@@ -37,26 +37,26 @@ struct HeldOutput {
   friend auto operator<=>(const HeldOutput&, const HeldOutput&) = default;
 };
 
-/// What every report touches stands first, down to `assigned` in one cache line: with thousands of workers each line is
-/// a trip to memory. That is why the flags are bits.
+/// The fields that every report touches come first, down to `assigned` in one cache line: with thousands of workers
+/// each line is a trip to memory. Hence the flags are bits.
 struct alignas(64) BandEntry {
   BandId id;
   WorkerSlot worker;
   bool alive : 1 = false;
-  bool draining : 1 = false;        ///< It gets nothing new: drained by an order, suspected, or not yet claimed.
+  bool draining : 1 = false;        ///< Gets nothing new: drained by an order, suspected, or not yet claimed.
   bool dirty : 1 = false;           ///< To be filled at the end of this event.
-  bool offers : 1 = false;          ///< Is among those that hungry bands look at.
+  bool offers : 1 = false;          ///< Is among those that idle bands examine.
   bool blocked : 1 = false;         ///< By its last word something is ready that its free slots are too few for.
   bool pressed : 1 = false;         ///< Its memory is nearly full, by its last word: `load` costs something.
   BandKind kind = BandKind::Cpu;    ///< As in `description`.
   std::uint32_t slots = 1;
   std::uint32_t in_flight = 0;      ///< Attempts that it holds, cached successors included.
-  std::uint32_t runnable = 0;       ///< Those of them whose inputs are complete.
+  std::uint32_t runnable = 0;       ///< Attempts with complete inputs.
   std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
   Instant hungry_since = kNever;    ///< Since when it has had free slots and nothing to run.
-  std::vector<AssignedRef> assigned;  ///< What it holds, oldest first; ended ones are swept out now and then.
+  std::vector<AssignedRef> assigned;  ///< Its attempts, oldest first; ended ones are swept out now and then.
   Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
-  Instant may_ask_at{};             ///< Before that it does not ask again for what has been sent to others.
+  Instant may_ask_at{};             ///< The band asks no other band for sent work before.
   WaitingJobs waiting;              ///< The jobs that keep something here for it.
   std::vector<JobId> entitled;      ///< Jobs that policy gives a part of it, and perhaps some that it no longer does.
   BandLoad load;
@@ -75,26 +75,26 @@ struct alignas(64) WorkerEntry {
   bool suspected = false;           ///< Nothing is heard of it: it gets nothing new.
   bool lost = false;                ///< For good, and that is being written down.
   bool has_new_peers = false;
-  bool claiming = false;            ///< It is saying what it holds from an earlier life; nothing is sent to it before.
-  bool reclaimed = false;           ///< It has: it may know addresses of other workers from that life.
-  bool owed_applied = false;        ///< `ReportsApplied` waits until what its reports said is written down.
-  std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
+  bool claiming = false;            ///< The worker reports its earlier work; nothing is sent before.
+  bool reclaimed = false;           ///< That is done: it may know addresses of other workers.
+  bool owed_applied = false;        ///< `ReportsApplied` waits until the records are on the disk.
+  std::uint32_t outbox = kNoOutbox;  ///< The outbox of its messages of this event.
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;
   std::vector<BandSlot> bands;
-  std::vector<PeerAddress> new_peers;     ///< Told first of all at the end of this event.
+  std::vector<PeerAddress> new_peers;     ///< Sent first at the end of this event.
   Incarnation incarnation;
   std::vector<HeldOutput> held;            ///< Outputs and copies that it has; those that are gone are swept out now and then.
   std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
-  std::vector<HeldOutput> spare;          ///< Those of them that all had read, oldest first; some may be needed again.
-  LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
+  std::vector<HeldOutput> spare;          ///< Retained outputs, oldest first; an entry may be needed again.
+  LookupMap<WorkerId, bool> peers_known;  ///< Workers with a data address that it knows.
   std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
-  std::optional<bool> drain_order;        ///< The last one, also of an earlier life of ours; none: never.
+  std::optional<bool> drain_order;        ///< The last one, also from before a restart; none: never.
   WorkerCounters counters;                ///< As it has said last.
   Register description;
 };
 
-/// Where the entries of a worker stand.
+/// The positions of a worker's entries.
 struct WorkerPlace {
   WorkerSlot worker;
   BandSlot first_band;  ///< None if it has no band. Most have one.
@@ -111,7 +111,7 @@ class WorkerTable {
   WorkerSlot find(const std::string& name) const;
   /// Whether a selector means the band. A worker is named as in `find`.
   bool selects(const BandSelector& selector, const BandEntry& band) const;
-  /// Who is numbered as another one is called is meant by that word or not, as the other one comes and goes.
+  /// Invalidates selectors that name this worker by number.
   void touch_numbered(const std::string& name);
   /// Both none if unknown or gone.
   WorkerPlace place_of(WorkerId id) const {

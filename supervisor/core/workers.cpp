@@ -28,7 +28,7 @@ bool close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
 
 }  // namespace
 
-// A second registration of the same life changes nothing.
+// A second registration of the same incarnation changes nothing.
 void SupervisorCore::receive(WorkerSlot, const Register&) {}
 
 void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
@@ -40,7 +40,7 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   worker.draining = draining;
   worker.drained = false;
   worker.drain_order = draining;
-  // The order may not have reached it when we die: the next life says it again.
+  // The order may not have reached the worker when the supervisor ends: the record lets it be sent again.
   gate_.write(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,
                                    worker.description.shared_storage, draining, true});
   mail_.tell(slot, Drain{draining});
@@ -48,8 +48,9 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
 }
 
-/// What a draining worker runs is asked to leave, as policy asks: it saves what it has, ends within the grace, and
-/// waits for another worker. What must not run twice ends there. How many were told. Spec: policy-determined 9.3.
+/// Asks the attempts of a draining worker to leave, as policy does: an attempt saves its state, ends within the grace,
+/// and waits for another worker. Attempts that must not run twice end there. Returns the number that were asked. Spec:
+/// policy-determined 9.3.
 std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
   std::map<JobId, CancelBatch> orders;
   std::uint64_t told = 0;
@@ -74,7 +75,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
   return told;
 }
 
-// Fault F02: what is given to a worker that is gone waits there until it is declared lost.
+// Fault F02: subtasks given to a worker that is gone wait there until it is declared lost.
 void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   const WorkerSlot slot = workers_.find(event.worker);
   if (!slot.valid() || workers_[slot].lost || workers_[slot].suspected == event.suspected) return;
@@ -92,7 +93,7 @@ void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   if (!worker.claiming) open_or_close_bands(slot);
 }
 
-// What a worker's bands may get follows from its state; a claim that is under way keeps them closed by itself.
+// The state of a worker opens or closes its bands; a claim that is under way keeps them closed by itself.
 void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
   const WorkerEntry& worker = workers_[slot];
   const bool closed = worker.draining || worker.suspected;
@@ -117,7 +118,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     for (const BandSlot band : worker.bands) rehouse(jobs_[id], band);
 }
 
-// What was kept here for a band finds another home. Only that is looked at, however large the job is.
+// Subtasks that were kept here for a band are placed again. Only those are examined, however large the job is.
 void SupervisorCore::rehouse(Job& job, BandSlot band) {
   LocalSet* local = job.find_local(band);
   if (local == nullptr) return;
@@ -144,7 +145,7 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   WorkerEntry& worker = workers_[slot];
   worker.lost = worker.suspected = true;
   if (!worker.claiming) open_or_close_bands(slot);
-  // A gang is not let begin on slots that nobody answers for.
+  // A gang must not begin on slots of a lost worker.
   for (const auto& [id, kind] : barriers_with(slot))
     give_up_barrier(jobs_[id], kind, worker.description.name + ", which held a part of them, was lost");
 }
@@ -153,7 +154,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   ++counters_.workers_lost;
   if (gate_.durable() && !workers_[slot].lost) gate_.write(record::WorkerGone{workers_[slot].id});
   if (std::exchange(workers_[slot].claiming, false)) {
-    --claims_open_;  // Nobody knows what it runs.
+    --claims_open_;  // Its attempts are unknown.
     for (const JobId id : active_)
       if (Job& job = jobs_[id]; job.overlap_until > Instant{}) job.overlap_until = overlap_over_at(config_, event_.now);
   }
@@ -204,7 +205,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   end_reclaiming_if_complete();
 }
 
-// Who fetches from it need not wait for its silence: a host that hangs takes connections and never answers.
+// Workers that fetch from it need not wait for its silence: a host that hangs takes connections and never answers.
 void SupervisorCore::announce_loss(WorkerSlot slot) {
   const WorkerId lost = workers_[slot].id;
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {

@@ -36,7 +36,7 @@ void AvailabilityProfile::occupy(Instant from, Duration length, std::int64_t slo
   for (std::size_t i = first; i < last; ++i) steps_[i].free -= slots;
 }
 
-/// The first step with fewer slots while somebody would run who begins in that step; past the end if there is none.
+/// The first step with too few slots for a run that begins in `step`; past the end if there is none.
 std::size_t AvailabilityProfile::first_shortage(std::size_t step, Instant begin, std::int64_t slots,
                                                 Duration length) const {
   const Instant end = later(begin, length);

@@ -1,4 +1,4 @@
-// How many slots are free at which time, as far as time limits tell.
+// The number of free slots over time, as far as time limits tell.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace penstock::policy {
 
-/// What is held now and comes back then; `kNever`: nobody knows when.
+/// Slots that are held now and come back then; `kNever`: the time is unknown.
 struct SlotsReturn {
   Instant at;
   std::int64_t slots = 0;
@@ -18,7 +18,7 @@ struct SlotsReturn {
 /// A step function from now on. Cost: O(n log n) to make it of n returns, O(steps) for a search or an occupation.
 class AvailabilityProfile {
  public:
-  /// What should have come back by now does so after `overrun`, > 0. Spec: policy-flux 9, "resolution".
+  /// Slots that should have come back by now do so after `overrun`, > 0. Spec: policy-flux 9, "resolution".
   AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns = {},
                       Duration overrun = Parts{}.overrun);
 
@@ -51,7 +51,7 @@ struct BackfillRequest {
 
 enum class BackfillVerdict : std::uint8_t {
   Starts,
-  Reserved,  ///< Its start is promised; nobody later delays it.
+  Reserved,  ///< A later job may not delay its reserved start.
   Waits,
 };
 
@@ -61,10 +61,11 @@ struct BackfillOutcome {
 };
 
 /// First come first served, with later jobs filling gaps. The first `depth` jobs that are blocked get reserved starts:
-/// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of
-/// one that time lets start; who finds enough slots free, but not together, has them kept, because nobody knows when
-/// they will be. Behind one whose start no time limit tells nobody starts. Who needs slots of one band waits for those:
-/// `keep` reserves for it. Who needs no slots neither waits for any nor keeps anybody waiting.
+/// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of a
+/// job that time lets start. A job that finds enough slots free, but not together, has them kept, because the time when
+/// they are together is unknown. Behind a job whose start no time limit tells no other starts. A job that needs slots
+/// of one band waits for those: `keep` reserves for it. A job that needs no slots neither waits for any nor keeps
+/// others waiting.
 /// Spec: policy-flux 9.
 class Backfill {
  public:
@@ -91,12 +92,12 @@ class Backfill {
 
   /// Whether one more that is blocked gets a reserved start.
   bool reserves() const { return !stopped_ && reserved_ < depth_; }
-  /// When it could start without delaying anybody who was looked at before, at `not_before` or later.
+  /// The first time, not before `not_before`, when it could start without delaying a job that was examined before.
   Instant earliest(const BackfillRequest& request, Instant not_before) const {
     return profile_.earliest(request.slots, request.limit, not_before);
   }
-  /// For one that `next` has made wait because it needs slots of its own bands: it starts there at `at`. Where that is
-  /// not known, `kept` slots that are free there stay so. Who may use them until then, is for the caller to say.
+  /// For a job that `next` has made wait because it needs slots of its own bands: it starts there at `at`. Where that
+  /// is not known, `kept` slots that are free there stay free; the caller decides which jobs may use them until then.
   /// REQUIRES: `reserves()`.
   BackfillOutcome keep(const BackfillRequest& request, Instant at, std::int64_t kept) {
     ++reserved_;

@@ -47,7 +47,7 @@ Result<void> check_amounts(const Project& project) {
 
 Result<void> check_band_list(const Snapshot& snapshot, const std::vector<std::uint32_t>& list) {
   if (list.empty() || !std::is_sorted(list.begin(), list.end())) return mistake("a list of bands", "must be ascending");
-  // None is what stands for a name that is not here.
+  // `kNone` stands for a name that is not in the snapshot.
   for (const std::uint32_t band : list)
     if (band >= snapshot.bands.size() && band != kNone)
       return mistake("a list of bands", "has a band that does not exist");

@@ -11,7 +11,7 @@
 namespace penstock::policy {
 namespace {
 
-/// Backfill as a word: who starts jobs otherwise, or how many starts are reserved.
+/// Backfill as a word: which jobs start out of order, or how many starts are reserved.
 enum class Backfilling : std::uint8_t { None, Fcfs, Easy, Conservative };
 
 template <class Value, std::size_t count>
@@ -50,7 +50,7 @@ std::string_view word_of(const Words<Value, count>& words, Value value) {
   return {};
 }
 
-/// What was said, with what the preset has where nothing was, as values.
+/// The choices of the configuration as values; where one is missing, that of the preset.
 struct Chosen {
   Ordering ordering = Ordering::Fcfs;
   Sharing sharing = Sharing::None;
@@ -67,7 +67,7 @@ Error clash(std::string subject, std::string message, std::string remedy) {
   return {ErrorCode::InvalidArgument, std::move(subject), std::move(message), std::move(remedy)};
 }
 
-/// Shares and quotas are a whole by themselves: they say whose turn it is and who waits for nobody.
+/// Shares and quotas are complete by themselves: they decide the order of jobs and which jobs wait for others.
 Result<void> check_shares(const Chosen& chosen) {
   const bool quotas = chosen.sharing == Sharing::QuotaTree;
   const std::string sharing = said("sharing", word_of(kSharings, chosen.sharing));
@@ -179,7 +179,7 @@ Result<Parts> choose_parts(const PartsChoice& choice) {
   PENSTOCK_TRY(choose(kOrderings, "ordering", choice.ordering, chosen.ordering));
   PENSTOCK_TRY(choose(kSharings, "sharing", choice.sharing, chosen.sharing));
   PENSTOCK_TRY(choose(kBackfills, "backfill", choice.backfill, chosen.backfill));
-  // What is fullest is measured in another way where quotas count, and has another word.
+  // The fullest place is measured in another way where quotas count, and has another word.
   if (chosen.sharing != parts.sharing)
     chosen.fitting = chosen.sharing == Sharing::QuotaTree ? Fitting::BinPack : Fitting::Best;
   PENSTOCK_TRY(choose(kFittings, "fitting", choice.fitting, chosen.fitting));

@@ -10,7 +10,7 @@
 
 namespace penstock::policy {
 
-/// What is empty or none is as the preset has it.
+/// An empty or missing choice is that of the preset.
 struct PartsChoice {
   std::string preset;
   std::string ordering;  ///< fcfs, priority, multifactor.
@@ -23,11 +23,11 @@ struct PartsChoice {
   std::int64_t reserve_depth = 1;  ///< Where there is a backfill and no word for it; at least 0.
 };
 
-/// Error: NotFound for a word that nobody knows, InvalidArgument for parts that do not go together; the subject is the
-/// part, and the remedy names what does.
+/// Error: NotFound for an unknown word, InvalidArgument for parts that do not go together; the subject is the part, and
+/// the remedy names the parts that do.
 Result<Parts> choose_parts(const PartsChoice& choice);
 
-/// The same words for what was chosen. A backfill with another number of reserved starts has that for a word.
+/// The same words for chosen parts. A backfill with another number of reserved starts has that number as its word.
 PartsChoice words_of(const Parts& parts);
 
 /// Whether jobs go by the positions that operators can change: among those of one priority.

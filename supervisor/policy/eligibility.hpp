@@ -1,4 +1,4 @@
-// Who could be placed at all, if others were gone.
+// Whether a member could be placed at all, if others were gone.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,12 @@
 
 namespace penstock::policy {
 
-/// Who is thought to be gone.
+/// The members that are assumed to be gone.
 enum class Gone : std::uint8_t { Preemptible, Everybody };
 
-/// Members that would fit the pool without those. Who would not fit even an empty pool competes with nobody: he waits
-/// for bands that are not there, and must keep nobody waiting with him. Cost: a search for each shape of request.
+/// Members that would fit the pool without those. A member that would not fit even an empty pool competes with no
+/// other: it waits for bands that are not there, and must keep no other member waiting. Cost: a search for each shape
+/// of request.
 class Eligibility {
  public:
   Eligibility(SlotPass& pass, Gone gone);

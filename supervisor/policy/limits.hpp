@@ -1,4 +1,5 @@
-// Limits of users and queues: what is refused at submission, what is accepted but held, and when it is let go.
+// Limits of users and queues: requests that are refused at submission, jobs that are accepted but held, and their
+// release.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,10 @@ struct LevelLimits {
   std::int64_t cores_in_all = kNoLimit;
 };
 
-/// What is there to run on.
+/// The hosts and cores to run on.
 struct LimitedMachine {
   std::int64_t hosts = 0;
-  std::int64_t cores_per_host = 0;  ///< 0: nobody counts them.
+  std::int64_t cores_per_host = 0;  ///< 0: cores are not counted.
 };
 
 /// Why a job that was accepted may not start yet; each is lifted on its own. The names are those of the page.
@@ -55,16 +56,16 @@ enum class LimitHold : std::uint8_t {
 };
 std::string_view to_string(LimitHold hold);
 
-/// What a job asks for, as far as limits go. A job that names only cores counts one host.
+/// The request of a job, as far as limits go. A job that names only cores counts one host.
 struct LimitedRequest {
   std::uint32_t user = 0;   ///< Position of its limits.
   std::uint32_t level = 0;  ///< Position of its queue's.
   std::int64_t hosts = 1;
   std::int64_t cores = 0;
-  bool only_cores = false;  ///< They may lie on as many hosts as they need.
+  bool only_cores = false;  ///< The cores may lie on as many hosts as they need.
   std::int64_t time_s = 0;
-  bool exempt = false;   ///< Standby: no limit of size or time holds, only what is there.
-  bool on_wish = false;  ///< Held by its owner until he says so.
+  bool exempt = false;   ///< Standby: limited by capacity only, not by size or time.
+  bool on_wish = false;  ///< Held by its owner until released.
 };
 
 enum class LimitedState : std::uint8_t { Held, Eligible, Running, Inactive };
@@ -83,18 +84,18 @@ class LimitBook {
 
   /// The number of the job, accepted. Error: LimitExceeded, RequestTooLarge, InvalidArgument.
   Result<std::uint32_t> submit(const LimitedRequest& request);
-  /// It has ended, or is given up.
+  /// The job has ended, or is given up.
   void end(std::uint32_t job);
   /// Its owner lets it go.
   void let_go(std::uint32_t job);
-  /// Makes one that waits ask for something else: of another user or account, in another queue, exempt or no more. It
-  /// is held where a limit demands it. Error: WrongState, LimitExceeded, RequestTooLarge, InvalidArgument; nothing has
-  /// changed then.
+  /// Makes a waiting job ask for something else: of another user or account, in another queue, exempt or no longer. A
+  /// limit may hold it then. Error: WrongState, LimitExceeded, RequestTooLarge, InvalidArgument; nothing has changed
+  /// then.
   Result<void> change(std::uint32_t job, const LimitedRequest& request);
 
-  /// Starts what is eligible and fits, lets go what no limit holds any more, until nothing changes.
+  /// Starts jobs that are eligible and fit, releases jobs that no limit holds any more, until nothing changes.
   struct Settled {
-    std::vector<std::uint32_t> started;  ///< Those that were eligible before.
+    std::vector<std::uint32_t> started;  ///< Jobs that were eligible before.
     std::vector<std::uint32_t> let_go;
   };
   Settled settle();
@@ -108,7 +109,7 @@ class LimitBook {
     LimitedRequest request;
     LimitedState state = LimitedState::Held;
   };
-  /// What counts against limits.
+  /// The amounts that count against limits.
   struct Counts {
     std::int64_t active = 0;
     std::int64_t running = 0;
@@ -133,7 +134,7 @@ class LimitBook {
   std::vector<Job> jobs_;
 };
 
-/// Who may use the level `expedite`.
+/// The users and accounts that may use the level `expedite`.
 struct ServiceGrants {
   std::vector<std::string> users;
   std::vector<std::string> accounts;
@@ -142,7 +143,7 @@ struct ServiceGrants {
 Result<std::string> grant_service(const ServiceGrants& grants, const std::string& user, const std::string& account,
                                   const std::string& wish);
 
-/// What a user may submit to. Spec: policy-flux 8, queue access.
+/// The levels and queues that a user may submit to. Spec: policy-flux 8, queue access.
 struct UserAccess {
   bool known = false;
   bool enabled = true;
@@ -151,7 +152,7 @@ struct UserAccess {
 /// Error: NotFound, WrongState, InvalidArgument.
 Result<void> check_access(const UserAccess& access, const std::string& level,
                           const std::vector<std::string>& known_levels, bool deny_unknown);
-/// What the work is for; none is the default one. Error: InvalidArgument, for an unknown one too.
+/// Checks the project that a job names; none is the default one. Error: InvalidArgument, for an unknown one too.
 Result<void> check_project(const std::vector<std::string>& allowed, const std::string& project);
 
 }  // namespace penstock::policy

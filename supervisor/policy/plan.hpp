@@ -1,4 +1,4 @@
-// What a policy pass decides. Plain values; carrying them out is the business of others.
+// The decisions of a policy pass. Plain values; the core carries them out.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Start {
   std::uint32_t member = kNone;
   std::vector<Place> places;
   std::vector<std::uint32_t> device_groups;
-  bool backfilled = false;  ///< It starts while something more important waits, and may have to leave for it.
+  bool backfilled = false;  ///< Starts while a more important job waits, and may have to leave for that job.
   friend bool operator==(const Start&, const Start&) = default;
 };
 
@@ -32,40 +32,40 @@ struct Reservation {
   std::uint32_t member = kNone;
   std::vector<Place> places;
   std::vector<std::uint32_t> device_groups;
-  Instant starts_by = kNever;  ///< As far as time limits tell.
+  Instant starts_by = kNever;  ///< By time limits.
   friend bool operator==(const Reservation&, const Reservation&) = default;
 };
 
 enum class PreemptionReason : std::uint8_t {
   AboveShare,     ///< Its workload holds more than its fair share.
   Priority,       ///< A more important workload needs the place.
-  Reclaim,        ///< Another project is below what it is entitled to.
-  Consolidation,  ///< It gets another place, so that somebody else fits.
+  Reclaim,        ///< Another project is below its entitlement.
+  Consolidation,  ///< The member gets another place, so that another job fits.
   StaleGang,      ///< Its gang has been below its minimum for too long.
-  BandDisabled,   ///< Its band takes nobody any more.
+  BandDisabled,   ///< Its band takes no members any more.
 };
 
 struct Preemption {
   std::uint32_t member = kNone;
   PreemptionReason reason = PreemptionReason::Priority;
-  std::uint32_t beneficiary = kNone;  ///< The workload that needs the place; none: nobody in particular.
+  std::uint32_t beneficiary = kNone;  ///< The workload that needs the place; none: no particular one.
   friend bool operator==(const Preemption&, const Preemption&) = default;
 };
 
-/// What holds a waiting workload.
+/// The rule that holds a waiting workload.
 enum class Hold : std::uint8_t {
   NoRoom,             ///< `need` slots or thousandths of devices; the roomiest place has `have`.
   NeverFits,          ///< No band, or no set of bands, could hold it even if all were empty.
-  AtFairShare,        ///< It holds `have` of the `need` slots of its fair share, and its next gang is larger than that.
+  AtFairShare,        ///< The job holds `have` of the `need` slots of its share; its next gang is larger.
   AtSlotsMax,         ///< Its own cap is `need`; it holds `have`.
-  HigherPriority,     ///< Something more important waits, and what may not be preempted is not backfilled.
+  HigherPriority,     ///< A more important job waits, and only preemptible jobs are backfilled.
   PredecessorsLeave,  ///< Its place is promised and is being left.
   ProjectLimit,       ///< With it `subject` would hold `need` and may hold `have`.
-  ProjectGuarantee,   ///< Not preemptible, so it must fit what is guaranteed: `subject` would hold `need` of `have`.
+  ProjectGuarantee,   ///< Not preemptible, so it must fit the guarantee: `subject` would hold `need` of `have`.
   Gated,              ///< Its gang is not complete.
   Held,               ///< By a limit or by wish.
   BehindReservation,  ///< Starting it would delay a reserved start.
-  FirstServed,        ///< Nobody passes whoever is blocked before it.
+  FirstServed,        ///< A job before it is blocked, and no job passes that one.
 };
 
 struct Explanation {
@@ -76,11 +76,11 @@ struct Explanation {
   std::int64_t have = 0;
   std::uint32_t subject = kNone;  ///< A project, where one is meant.
   std::uint32_t other = kNone;    ///< The workload that it waits for, where there is one.
-  Resource resource = Resource::Gpu;  ///< What `need` and `have` are amounts of; slots count as devices.
+  Resource resource = Resource::Gpu;  ///< The resource of `need` and `have`; slots count as devices.
   friend bool operator==(const Explanation&, const Explanation&) = default;
 };
 
-/// What sharing gives a workload (slots) or a project (each resource), before anything is placed.
+/// The share of a workload (slots) or a project (each resource), before anything is placed.
 struct Target {
   std::uint32_t owner = kNone;
   Resources amount;  ///< Slots count in `gpu`, in thousandths.
@@ -92,8 +92,8 @@ struct Division {
   std::uint32_t pool = 0;
   std::int64_t capacity = 0;              ///< Slots.
   std::vector<std::uint32_t> workloads;   ///< Oldest first,
-  std::vector<ShareGroup> groups;         ///< and what each of them counted for.
-  std::vector<ShareLimit> limits;         ///< Of those who may use some bands only.
+  std::vector<ShareGroup> groups;         ///< and the demand and weight that counted for each.
+  std::vector<ShareLimit> limits;         ///< Of groups that may use some bands only.
   friend bool operator==(const Division&, const Division&) = default;
 };
 
@@ -106,7 +106,7 @@ struct WorkloadPriority {
 };
 
 struct Plan {
-  std::vector<Entitlement> entitlements;  ///< By workload, then band; what it holds and what it starts.
+  std::vector<Entitlement> entitlements;  ///< By workload, then band; kept places and starts.
   std::vector<Start> starts;
   std::vector<Reservation> reservations;
   std::vector<Preemption> preemptions;

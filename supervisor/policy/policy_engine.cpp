@@ -15,7 +15,7 @@ void add_entitlements(const Member& member, const std::vector<Place>& places, st
     if (place.slots > 0) into.push_back({member.workload, place.band, place.slots * 1000});
 }
 
-/// What everybody may hold when the plan is carried out: what he has and keeps, and what he starts.
+/// The slots that each workload may hold once the plan is carried out: those that it keeps, and those of its starts.
 void entitle(const Snapshot& snapshot, Plan& plan) {
   std::vector<bool> leaves(snapshot.members.size(), false);
   for (const Preemption& each : plan.preemptions) leaves[each.member] = true;

@@ -1,4 +1,4 @@
-// The door: who may hold how many slots where, decided in one pass over a snapshot.
+// The entry of the policy: how many slots each job may hold on each band, decided in one pass over a snapshot.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace penstock::policy {
 
-/// The cluster policy. What is always true: the same snapshot gives the same plan, on every machine; a plan puts
-/// nothing over a band's capacity; nobody is told to leave unless somebody else comes nearer to what he is entitled to.
-/// Has no state but its configuration: what must outlast a pass (claims, positions, usage) stands in the snapshot.
-/// Cost: see `docs/scaling.md`.
+/// The cluster policy. Always true: the same snapshot gives the same plan, on every machine; a plan never exceeds a
+/// band's capacity; a member is told to leave only if another job comes nearer to its entitlement by that. Has no state
+/// but its configuration: all that must outlast a pass (claims, positions, usage) is in the snapshot. Cost: see
+/// `docs/scaling.md`.
 class PolicyEngine {
  public:
   /// One set of parts for each pool, by position.
@@ -24,7 +24,7 @@ class PolicyEngine {
   std::vector<Parts> pools_;
 };
 
-/// What a snapshot says that cannot be: positions out of range, circles of projects or accounts, numbers that are
+/// Finds contradictions in a snapshot: positions out of range, circles of projects or accounts, numbers that are
 /// negative or not finite. A pass over a snapshot that fails this is not defined.
 Result<void> check_snapshot(const Snapshot& snapshot);
 

@@ -31,7 +31,7 @@ std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& memb
   std::vector<bool> waits(held.size(), false);
   for (std::uint32_t member = 0; member < members.size(); ++member) {
     const MemberTurn& each = members[member];
-    // Who leaves is still in its pool: nobody else of its gang may start in another one meanwhile.
+    // A member that leaves is still in its pool: no other member of its gang may start in another pool meanwhile.
     const bool going = leaves[member] || each.state == MemberState::Leaving;
     const bool holds = each.state == MemberState::Running || each.state == MemberState::Starting ||
                        each.state == MemberState::Promised || each.state == MemberState::Leaving;

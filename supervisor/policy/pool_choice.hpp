@@ -1,4 +1,4 @@
-// In which pool a job is tried next: prioritised lists, and what stands in for one that is not given.
+// The pool in which a job is tried next: prioritised lists, and the default for a job without one.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace penstock::policy {
 
-/// Pools by preference: what the job says, else what its project says, else the pool of those that say nothing. Never
-/// empty. Spec: policy-runai 10.
+/// Pools by preference: those of the job, else those of its project, else the default pool. Never empty. Spec:
+/// policy-runai 10.
 std::vector<std::uint32_t> pools_wanted(const std::vector<std::uint32_t>& of_job,
                                         const std::vector<std::uint32_t>& of_project, std::uint32_t pool_default);
 
-/// Where a job, or one job of a search over many, stands in its list. Kept by whoever keeps the job, from pass to pass:
-/// the snapshot of a pass says only `Workload::pool`, which is `pool()`.
+/// The position of a job, or of one job of a search over many, in its list of pools. The owner of the job keeps it from
+/// pass to pass: the snapshot of a pass has only `Workload::pool`, which is `pool()`.
 class PoolTurn {
  public:
   /// `pools` is not empty.
   explicit PoolTurn(std::vector<std::uint32_t> pools) : pools_(std::move(pools)) {}
-  /// It has got as far as `pool`, if that is one of them.
+  /// Begins at `pool`, if that is in the list.
   PoolTurn(std::vector<std::uint32_t> pools, std::uint32_t pool);
 
   const std::vector<std::uint32_t>& pools() const { return pools_; }
   std::size_t index() const { return index_; }
   std::uint32_t pool() const { return pools_[index_]; }
-  /// What a pass, carried out, made of the job.
+  /// The result for the job of a pass that was carried out.
   enum class Outcome : std::uint8_t {
-    Placed,   ///< It holds or is promised a place: it stays here, all of it, until none of it does.
-    Sent,     ///< The last of it was told to leave: it begins at the head of its list again.
-    Waits,    ///< The whole pass could not place it: the next pool has its turn, and after the last the first.
+    Placed,   ///< Holds or is promised a place: the job stays here until none of it does.
+    Sent,     ///< The last of it was told to leave: the job begins at the head of its list again.
+    Waits,    ///< The whole pass could not place it: the next pool follows, after the last the first.
     Skipped,  ///< The pass was not allowed to try: held, or its gang is not complete.
   };
   void after_pass(Outcome outcome);
@@ -41,12 +41,12 @@ class PoolTurn {
   std::size_t index_ = 0;
 };
 
-/// A member of a snapshot, as far as turns go.
+/// A member of a snapshot, as far as pool fallback goes.
 struct MemberTurn {
-  std::uint32_t owner = 0;  ///< Whose turn it is: the workload, or the job of several of them.
+  std::uint32_t owner = 0;  ///< The workload, or the job of several workloads.
   MemberState state = MemberState::Pending;
 };
-/// The outcome for each owner, of whom there are as many as `held`: those are not to be tried.
+/// The outcome for each owner; those that are `held`, by owner, are not to be tried.
 std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& members, const std::vector<bool>& held,
                                              const Plan& plan);
 /// The same for each workload of the snapshot.

@@ -1,4 +1,4 @@
-// What is decided about pools and bands before any pass: routing, shapes, reconnecting, elastic size.
+// Decisions about pools and bands before any pass: routing, shapes, reconnecting, elastic size.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct DeviceRecord {
 Result<void> check_pool_unchanged(const std::string& known, const std::string& reported);
 Result<void> check_devices_unchanged(const std::vector<DeviceRecord>& known, const std::vector<DeviceRecord>& reported);
 
-/// What one request wants of a pool that grows and shrinks.
+/// One request to a pool that grows and shrinks.
 struct DesiredRequest {
   std::uint32_t workload = 0;
   std::int64_t slots = 0;

@@ -38,7 +38,7 @@ void Holding::kill() {
   if (state_ == HoldingState::Terminated) return;
   kill_ordered_ = true;
   if (started()) return advance(HoldingState::Terminating);
-  // Nothing runs yet: there is nobody to wait for.
+  // Nothing runs yet: there is nothing to wait for.
   advance(HoldingState::Terminated);
   end_ = HoldingEnd::Preempted;
   flag_.close();

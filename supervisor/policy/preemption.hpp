@@ -8,8 +8,8 @@
 
 namespace penstock::policy {
 
-/// A request to checkpoint and leave, watched by the parts of one gang. It is a level, not an edge: whoever looks,
-/// now or later, sees it. Spec: policy-determined 7.3.
+/// A request to checkpoint and leave, watched by the parts of one gang. The request is a level, not an edge: a watcher
+/// sees it whenever it looks. Spec: policy-determined 7.3.
 class PreemptionFlag {
  public:
   static constexpr Duration kGraceDefault = std::chrono::hours{1};
@@ -18,7 +18,7 @@ class PreemptionFlag {
   void unwatch(std::uint32_t watcher);
   /// Sets the flag; the first time starts the deadline.
   void raise(Instant now, Duration grace);
-  /// Nobody needs it any more: watchers wake, the deadline is off.
+  /// The request is withdrawn: watchers wake, the deadline is off.
   void close();
   void acknowledge() { acknowledged_ = true; }
 
@@ -26,7 +26,7 @@ class PreemptionFlag {
   bool is_signalled(std::uint32_t watcher) const;
   bool raised() const { return raised_; }
   bool acknowledged() const { return acknowledged_; }
-  /// When to end whoever has not left; `kNever` if nothing is pending.
+  /// The time to end all that have not left; `kNever` if nothing is pending.
   Instant deadline() const { return deadline_; }
   bool timed_out(Instant now) const { return now >= deadline_; }
 
@@ -38,14 +38,14 @@ class PreemptionFlag {
   bool acknowledged_ = false;
 };
 
-/// The life of one placed gang; never backwards. Spec: policy-determined 7.1.
+/// The phases of one placed gang; never backwards. Spec: policy-determined 7.1.
 enum class HoldingState : std::uint8_t { Pending, Assigned, Pulling, Starting, Running, Terminating, Terminated };
 
 /// How a gang that has ended goes on. Spec: policy-determined 7.4, 7.6.
 enum class HoldingEnd : std::uint8_t {
   NotEnded,
   Finished,   ///< By itself: it is done.
-  Preempted,  ///< It waits again at its old age, from its last checkpoint; no restart is counted.
+  Preempted,  ///< Waits again at its old age, from its last checkpoint; no restart is counted.
   Failed,     ///< A restart is counted.
 };
 
@@ -63,7 +63,7 @@ class Holding {
   void kill();
   void acknowledge() { flag_.acknowledge(); }
   void exited(bool with_error);
-  /// The deadline has passed: whoever has not left is killed.
+  /// Kills all that have not left once the deadline has passed.
   void tick(Instant now);
 
   HoldingState state() const { return state_; }

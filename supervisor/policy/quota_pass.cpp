@@ -17,7 +17,7 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());
-  // Of a job with a member that stays nobody is told to leave: its pieces go by order, not by who may.
+  // A job with a member that stays loses no member at all: its pieces go by order, not by which of them may leave.
   std::vector<bool> stays(snapshot.workloads.size(), false);
   for (const Member& member : snapshot.members)
     if (!member.preemptible && !member.places.empty()) stays[member.workload] = true;
@@ -103,7 +103,7 @@ bool QuotaPass::place_where(std::uint32_t workload, const std::vector<std::uint3
   const std::size_t mark = trial_.mark();
   for (const std::uint32_t member : members) {
     const std::optional<BandChoice> choice = choose(member);
-    // What a part of a device counts for is only known on its band.
+    // The amount of a part of a device is only known on its band.
     if (!choice || refuse(trial_.owners(), source.project, trial_.amount(member, choice->band), source.preemptible)) {
       trial_.undo_to(mark);
       return false;
@@ -138,7 +138,7 @@ bool QuotaPass::could_start_at_once(std::uint32_t workload, const std::vector<st
   return starts;
 }
 
-/// The place that it was promised: now, or else when others have left.
+/// The promised place: now, or else when others have left.
 std::optional<BandChoice> QuotaPass::claimed_place(const Claim& claim) const {
   std::optional<BandChoice> later;
   for (const Place& place : claim.places) {
@@ -175,7 +175,7 @@ bool QuotaPass::is_part_of_gang(std::uint32_t workload) const {
                      [](const SetCount& set) { return set.active > 0 && set.active < set.min; });
 }
 
-/// A gang of which a part has moved is whole again at once where there is room, beside what others were promised.
+/// A gang of which a part has moved is whole again at once where there is room, beside promised places.
 void QuotaPass::start_rest(std::uint32_t workload, const std::vector<std::uint32_t>& members) {
   const std::size_t mark = trial_.mark();
   for (const std::uint32_t member : members) trial_.leave(member);
@@ -202,11 +202,11 @@ void QuotaPass::settle_claims() {
     if (!order_.all_at_min(workload)) {
       trial_.undo_to(mark);
     } else if (!all_start(members) && is_rest) {
-      // In its turn others might have taken all room, and the gang would stay a part.
+      // Jobs served before it might take all room, and the gang would stay a part.
       rests.emplace(workload, std::move(members));
     } else if (!all_start(members)) {
       trial_.undo_to(mark);
-      // Who could begin at once waits for nobody to leave: it has its turn with all others.
+      // A job that could begin at once waits for none to leave: it is served in order like all others.
       if (!could_start_at_once(workload, members)) place_claims(workload, claims);
     } else {
       begins_on_claims_[workload] = is_fresh;

@@ -1,4 +1,4 @@
-// What the actions over projects share while one pass runs.
+// State that the actions over projects share during a pass.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ class QuotaPass {
   const WorkloadOrder& order() const { return order_; }
 
   enum class PlacesKept : std::uint8_t { Too, NotThose };
-  /// Jobs with members that wait and enough of them to start: those that an action looks at, in any order. For whom
-  /// only a place is kept nobody leaves.
+  /// Jobs with enough waiting members to start, in any order: those that an action looks at. No member leaves for a job
+  /// for which only a place is kept.
   std::vector<std::uint32_t> candidates(PlacesKept places_kept = PlacesKept::NotThose) const;
-  /// Whether it is a job of a project, not of a department or of nobody.
+  /// Whether the job belongs to a project, not to a department or to no owner.
   bool is_owned(std::uint32_t workload) const;
   bool waits(std::uint32_t member) const { return trial_.state(member) == MemberState::Pending; }
   /// By project, the jobs that may be preempted and hold something, in the order in which they are taken from, as the
@@ -40,7 +40,7 @@ class QuotaPass {
   RoomOutlooks& outlooks() { return outlooks_; }
   /// Whether it holds a place or is promised one.
   bool holds_anything(std::uint32_t workload) const;
-  /// What the members count for while they wait.
+  /// The amount that the members count for while they wait.
   Resources amount_of(const std::vector<std::uint32_t>& members) const;
   std::optional<Refusal> refused(std::uint32_t workload, const std::vector<std::uint32_t>& members) const;
 
@@ -48,19 +48,19 @@ class QuotaPass {
   bool place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,
                  const std::vector<bool>& allowed);
 
-  /// Whom an earlier pass has promised a place has that before anybody else is looked at: others have left it for him,
-  /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none; the others
-  /// of its job stay. The rest of a gang begins at once where there is room beside all promises. Cost: O(claims), not bands.
+  /// Places that an earlier pass promised are given first: others have left them, or moved, or are about to. A promise
+  /// that does not hold any more, or not for enough of a gang, is void; the others of its job stay. The rest of a gang
+  /// begins at once where there is room beside all promises. Cost: O(claims), not bands.
   void settle_claims();
   /// Whether the job held nothing and begins in this pass on places that an earlier pass promised it.
   bool begins_on_claims(std::uint32_t workload) const { return begins_on_claims_[workload]; }
   bool all_start(const std::vector<std::uint32_t>& members) const;
-  /// On whatever bands. Nothing is changed.
+  /// Whether all could start, on any bands. Nothing is changed.
   bool could_start_at_once(std::uint32_t workload, const std::vector<std::uint32_t>& members);
 
-  /// Whom the pass tells to leave, and why.
+  /// Records a member that the pass tells to leave, and the reason.
   void note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
-  /// Who was told to leave for one leaves for another.
+  /// Members that were told to leave for `from` leave for `to`.
   void pass_on(std::uint32_t from, std::uint32_t to);
   void note_refusal(std::uint32_t workload, const Refusal& refusal);
   void write(Plan& plan) const;

@@ -1,4 +1,4 @@
-// What the actions that count slots share while one pass runs.
+// State that the actions that count slots share during a pass.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace penstock::policy {
 
-/// What decides on which bands a member fits, but for those that are barred to him alone.
+/// The properties that decide on which bands a member fits, but for bands that are barred to it alone.
 struct RequestShape {
   std::int64_t slots = 0;
   bool single_band = false;
@@ -24,12 +24,12 @@ inline RequestShape shape_of(const Member& member) {
   return {member.slots, member.single_band, member.band_list, member.label};
 }
 
-/// Requests of which it is known whether they fit, so that ten thousand equal ones cost one search. That one does not
-/// is true while the trial only gets fuller. Cost: O(log shapes).
+/// Requests that are known to fit or not, so that ten thousand equal ones cost one search. A request that does not fit
+/// stays so while the trial only gets fuller. Cost: O(log shapes).
 class KnownShapes {
  public:
   bool contains(const Member& member) const;
-  /// Nothing is remembered of whoever has bands that are barred to him alone.
+  /// Remembers no member with bands that are barred to it alone.
   void add(const Member& member);
   void clear() { shapes_.clear(); }
 
@@ -37,7 +37,7 @@ class KnownShapes {
   std::set<RequestShape> shapes_;
 };
 
-/// One pass over one pool. Collects starts and preemptions, and does on the trial what the plan will do.
+/// One pass over one pool. Collects starts and preemptions, and carries them out on the trial.
 class SlotPass {
  public:
   SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan);
@@ -45,29 +45,29 @@ class SlotPass {
   /// Places for the member, unless an equal one has failed already.
   std::vector<Place> find(std::uint32_t member);
   void start(std::uint32_t member, std::vector<Place> places, bool backfilled);
-  /// Takes the places without starting: others, of whom `behind` is a workload, have to leave first.
+  /// Takes the places without starting: others have to leave first; `behind` is a workload of these.
   void reserve(std::uint32_t member, std::vector<Place> places, std::uint32_t behind = kNone);
   /// Orders the member to leave. Its places stay taken, unless the caller gives them back on trial.
   void preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
   bool is_preempted(std::uint32_t member) const { return preempted_[member]; }
-  /// What it would start on is taken on the trial, and that it could start is a reservation of no place.
+  /// A place is only kept for it: its start is taken on the trial, and shown as a reservation without a place.
   bool keeps_place(std::uint32_t member) const {
     return snapshot_.workloads[snapshot_.members[member].workload].keeps_place;
   }
 
-  /// Members on bands that take nobody must go. Spec: policy-determined 9.3.
+  /// Members on bands that take no members must go. Spec: policy-determined 9.3.
   void clear_disabled_bands();
-  /// Starts claims whose predecessors have left, keeps places for the others. Spec: policy-determined 5.7 R3.
+  /// Starts claims with places that are free now, keeps places for the others. Spec: policy-determined 5.7 R3.
   void settle_claims();
   bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
-  /// What claims wait for: others are still leaving it.
+  /// Places of claims that others are still leaving.
   const std::vector<Place>& awaited() const { return awaited_; }
   /// Gives up the claims of members that are less important than this one; whether there were any.
   bool drop_claims_below(std::uint32_t member);
 
   /// Why the workload of a waiting member waits; the first reason stays.
   void explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have, std::uint32_t other = kNone);
-  /// Slots that a workload holds, with what this pass starts and without what leaves.
+  /// Slots that a workload holds, with the starts of this pass and without leaving members.
   std::int64_t held(std::uint32_t workload) const { return held_[workload]; }
   bool is_over_cap(std::uint32_t member) const;
 
@@ -96,7 +96,7 @@ class SlotPass {
   std::vector<bool> explained_;     ///< By workload.
   std::vector<std::int64_t> held_;  ///< By workload.
   std::vector<Place> awaited_;
-  std::vector<std::vector<Place>> kept_;  ///< By claim: what of it is free already and kept for it.
+  std::vector<std::vector<Place>> kept_;  ///< By claim: the part that is free already and kept.
 };
 
 // The actions. Each takes the members in its own order, from the roomy to the full trial.

@@ -40,7 +40,7 @@ struct RoomClass {
 
 /// What-if over the bands of one pool. A member without slots takes one light place instead; the two kinds of place are
 /// independent. Owned by one pass. Cost: O(log bands) for a change; a search looks at every class of bands once: of all
-/// bands, or of those of the member's list where that is long and asked for often; a short list is looked through.
+/// bands, or of those in the member's list where that is long and asked for often; a short list is scanned.
 class SlotTrial {
  public:
   /// All members of `snapshot` that hold places hold them here.
@@ -58,7 +58,7 @@ class SlotTrial {
   bool allowed(const Member& member, std::uint32_t band) const;
   /// Whether it would fit there if the band were empty.
   bool could_hold(const Member& member, std::uint32_t band) const;
-  /// Whether nobody holds a slot of the band.
+  /// Whether no member holds a slot of the band.
   bool unused(std::uint32_t band) const { return rooms_[band].open && rooms_[band].used == 0; }
 
   void take(const std::vector<Place>& places);
@@ -79,7 +79,7 @@ class SlotTrial {
     std::int64_t sign = 0;
   };
 
-  /// Positions in the order in which ties end, see `ranked_`; the first of a round stands nearest to the member's hash.
+  /// Positions in the order in which ties end, see `ranked_`; the first of a round is the nearest to the member's hash.
   using Ranks = std::set<std::uint32_t>;
   using Classes = std::map<RoomClass, Ranks>;
 
@@ -103,7 +103,7 @@ class SlotTrial {
   std::uint32_t best_band(const Member& member) const;
   std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands, bool listed) const;
   std::uint32_t rank_of(const Member& member) const;
-  /// How far round the circle of ranks a band stands from a member: who is nearer wins.
+  /// The distance of a band from a member on the circle of ranks: the nearer member wins.
   std::uint32_t distance(std::uint32_t from, std::uint32_t rank) const {
     return from >= rank ? from - rank : from + static_cast<std::uint32_t>(ranked_.size()) - rank;
   }
@@ -120,15 +120,14 @@ class SlotTrial {
   std::int64_t capacity_ = 0;
   std::vector<SlotRoom> rooms_;  ///< By position in the snapshot.
   std::vector<Change> log_;
-  // The open bands by class. A search files what has changed since the last one: what is tried and undone costs
-  // nothing.
+  // The open bands by class. A search files the changes since the last one: a trial that is undone costs nothing.
   mutable Classes classes_;
-  mutable std::vector<RoomClass> filed_;  ///< By position in the snapshot: the class that it stands in.
+  mutable std::vector<RoomClass> filed_;  ///< By position in the snapshot: the class of the band.
   mutable std::vector<std::uint32_t> changed_;
   mutable std::vector<bool> is_changed_;
   mutable std::map<std::uint32_t, ListIndex> lists_;  ///< By position in `Snapshot::band_lists`.
-  mutable std::vector<std::uint32_t> asked_;          ///< By the same: how many searches there were without an index.
-  mutable std::vector<std::uint32_t> refiled_;        ///< Bands whose class has changed since there are such indices.
+  mutable std::vector<std::uint32_t> asked_;          ///< By the same: the number of searches without an index.
+  mutable std::vector<std::uint32_t> refiled_;        ///< Bands with changes of class since the first index.
 };
 
 /// How well a member suits a band; larger is better. Spec: policy-determined 6.3.

@@ -1,4 +1,5 @@
-// What a policy pass sees: the cluster, its owners and all jobs, at one instant. Plain values, never changed by a pass.
+// The input of a policy pass: the cluster, its owners and all jobs, at one instant. Plain values, never changed by a
+// pass.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace penstock::policy {
 
-/// Positions in the vectors of `Snapshot`; `kNone` is none. They hold within one snapshot only.
+/// Positions in the vectors of `Snapshot`; `kNone` is none. A position is valid within one snapshot only.
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 /// As a guaranteed amount or a limit: without bound.
 inline constexpr std::int64_t kUnlimited = -1;
@@ -48,8 +49,8 @@ struct Resources {
 
 enum class BandState : std::uint8_t {
   Enabled,
-  Draining,  ///< Goes on with what it has and takes nothing new.
-  Disabled,  ///< Has no slots; whatever it holds must leave.
+  Draining,  ///< Goes on with its members and takes nothing new.
+  Disabled,  ///< Has no slots; all members on it must leave.
 };
 
 /// The schedulable part of a worker.
@@ -62,14 +63,14 @@ struct Band {
   Resources capacity;
   std::int64_t device_memory_mib = 0;     ///< Of one device.
   std::int64_t members_max = kUnlimited;  ///< How many gang members it holds at once.
-  std::vector<std::string> labels;        ///< What `Member::label` may ask for.
+  std::vector<std::string> labels;        ///< Values that `Member::label` may ask for.
 };
 
-/// What policy promises one owner of one resource.
+/// The guarantee and limits of one owner for one resource.
 struct ResourceShare {
   std::int64_t guaranteed = 0;
   std::int64_t limit = kUnlimited;
-  std::int64_t weight = 0;  ///< In thousandths; of what lies idle beyond all guarantees.
+  std::int64_t weight = 0;  ///< In thousandths; of the idle rest beyond all guarantees.
   double usage = 0;         ///< Decayed use of this resource over the window, as part of its capacity; 0: not counted.
 };
 
@@ -92,7 +93,7 @@ enum class MemberState : std::uint8_t {
   Starting,  ///< Given a place, not running yet.
   Running,
   Promised,  ///< Has a place that is still being left by others.
-  Leaving,   ///< Told to give its place back.
+  Leaving,   ///< Asked to give its place back.
   Succeeded,
   Failed,
 };
@@ -104,7 +105,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// What starts as a whole: one attempt, or one gang that spreads over whole bands.
+/// The unit that starts as a whole: one attempt, or one gang that spreads over whole bands.
 struct Member {
   std::string name;
   std::uint32_t workload = 0;
@@ -118,7 +119,7 @@ struct Member {
   std::int64_t device_share = 0;       ///< Thousandths of each of `devices` devices.
   std::int64_t device_memory_mib = 0;  ///< Or: memory of each of `devices` devices.
   std::int64_t devices = 0;
-  // What it may use.
+  // Bands that it may use.
   std::string label;
   std::vector<std::uint32_t> blocked_bands;
   std::uint32_t band_list = kNone;  ///< Position in `Snapshot::band_lists` of those bands; none: all.
@@ -126,7 +127,7 @@ struct Member {
   std::int64_t submitted = 0;  ///< When its workload was; smaller is older.
   std::int64_t requested = 0;
   std::optional<std::int64_t> order_priority;
-  // What it holds.
+  // Places that it holds.
   std::vector<Place> places;
   std::vector<std::uint32_t> device_groups;  ///< Shared devices of its band, by a number that members of one share.
 };
@@ -163,7 +164,8 @@ struct Workload {
   std::optional<Duration> time_limit;
   std::optional<Instant> ends_by;  ///< Of a running one: when its time limit is over.
   bool held = false;               ///< By a limit or by wish; never started.
-  /// Another pool of its list has its turn: here its place is kept, but nobody leaves for it, and it does not start.
+  /// The job is tried in another pool of its list: its place here is kept, but no member leaves for it, and it does not
+  /// start.
   bool keeps_place = false;
 };
 
@@ -176,13 +178,13 @@ struct Account {
   double usage = 0;  ///< Decayed resource-seconds of this leaf; ignored on inner nodes.
 };
 
-/// A place that an earlier pass promised to a member whose predecessors there are still leaving.
+/// A place that an earlier pass promised to a member, and that other members are still leaving.
 struct Claim {
   std::uint32_t member = kNone;
   std::vector<Place> places;
 };
 
-/// One instant. Members of one workload stand in any order; vectors refer to each other by position.
+/// One instant. Members of one workload are in any order; vectors refer to each other by position.
 struct Snapshot {
   Instant now{};
   std::vector<Band> bands;

@@ -15,7 +15,7 @@ constexpr std::int64_t kDeviceMemoryStep = 100;
 
 bool shares_devices(const Member& member) { return member.devices > 0; }
 
-/// What a group takes from the whole devices of its band.
+/// The amounts that a group takes from the whole devices of its band.
 struct GroupLoad {
   std::int64_t idle = 0;
   std::int64_t leaving = 0;
@@ -125,7 +125,7 @@ void Trial::make_owners() {
     const bool wanted = source.state == MemberState::Pending || is_held_on_trial(source.state);
     if (!wanted) continue;
     const Resources all = amount(member, holdings.band);
-    // A draining band has what is held of it, and no more. Spec: policy-determined 9.3.
+    // A draining band has only the capacity that is held. Spec: policy-determined 9.3.
     if (holdings.band != kNone && snapshot_.bands[holdings.band].state == BandState::Draining) total_ += all;
     for (const std::uint32_t owner : chain_of(owners_, snapshot_.workloads[source.workload].project))
       for (std::size_t resource = 0; resource < kResources; ++resource)
@@ -145,7 +145,7 @@ std::vector<std::uint32_t> Trial::groups_of(std::uint32_t member, std::uint32_t 
     positions.push_back(static_cast<std::uint32_t>(known - groups.begin()));
     if (known == groups.end()) groups.push_back({label});
   }
-  // Nobody told which devices it shares: it has some of its own.
+  // Its shared devices are not known: it has some of its own.
   if (!positions.empty()) return positions;
   for (std::int64_t i = 0; i < snapshot_.members[member].devices; ++i) {
     std::uint32_t fresh = 0;
@@ -369,7 +369,7 @@ void Trial::leave(std::uint32_t member) {
     next.band = std::exchange(next.left_band, kNone);
     next.groups = std::exchange(next.left_groups, {});
   } else if (snapshot_.members[member].state == MemberState::Pending && parts_.own_rules) {
-    // This very pass was to start it: nobody needs to leave. By the page the start has been committed.
+    // Its start is one of this very pass: no running member needs to leave. By the page the start has been committed.
     next.state = MemberState::Pending;
     next.lost_start = std::exchange(next.band, kNone);
     next.lost_groups = std::exchange(next.groups, {});

@@ -26,18 +26,18 @@ struct DeviceGroup {
   std::int32_t promised = 0;
 
   bool used() const { return held + leaving + promised > 0; }
-  /// Nobody stays on it and nobody waits for it: as good as a whole device that is being left.
+  /// No member stays on it or waits for it: as good as a whole device that is being left.
   bool wholly_leaving() const { return leaving > 0 && held == 0 && promised == 0; }
   std::int64_t used_mib() const { return held_mib + leaving_mib + promised_mib; }
 };
 
-/// What of a band is free, and what is being left.
+/// The free room of a band, and the room that members are leaving.
 struct BandRoom {
   bool in_pool = false;
   bool open = false;
   std::int64_t device_memory_mib = 0;  ///< Of one device, as it is handed out.
   Resources idle;
-  Resources leaving;  ///< Without what is promised of it already; below 0 where more was promised.
+  Resources leaving;  ///< Without the part that is promised already; below 0 where more was promised.
   std::int64_t places_idle = 0;
   std::int64_t places_leaving = 0;
   std::vector<DeviceGroup> groups;
@@ -46,7 +46,8 @@ struct BandRoom {
   Resources later() const { return idle + leaving; }
 };
 
-/// Where a member is while a pass runs. One that moves holds two places: the one it leaves and the one it is promised.
+/// The places of a member during a pass. A member that moves has two: the one that it leaves and the one that it is
+/// promised.
 struct Holdings {
   MemberState state = MemberState::Pending;
   std::uint32_t band = kNone;
@@ -63,28 +64,26 @@ struct Holdings {
 
 /// How a member would fit a band.
 struct BandFit {
-  bool now = false;  ///< On what is idle; otherwise when others have left.
+  bool now = false;  ///< On idle room; otherwise when others have left.
   std::vector<std::uint32_t> groups;
 };
 
-/// What is free or will be in all bands of the pool together, in thousandths of
-/// devices.
+/// Free and future room in all bands of the pool together, in thousandths of devices.
 struct DeviceTotals {
   std::int64_t later = 0;   ///< Whole devices.
-  std::int64_t parts = 0;   ///< What is left of shared ones.
+  std::int64_t parts = 0;   ///< The rest of shared ones.
   std::int64_t shared = 0;  ///< Shared devices, whole.
   friend bool operator==(const DeviceTotals&, const DeviceTotals&) = default;
 };
 
 /// Members of one set of a workload.
 struct SetCount {
-  std::int64_t active = 0;  ///< That hold a place or are promised one.
+  std::int64_t active = 0;  ///< Members that hold a place or are promised one.
   std::int64_t min = 1;     ///< So many at least, or none.
   friend bool operator==(const SetCount&, const SetCount&) = default;
 };
 
-/// Bands by what will be free of a resource, then by name: the fullest that has
-/// room first.
+/// Bands by the future free amount of a resource, then by name: the fullest that has room first.
 using BandsByRoom = std::set<std::pair<std::int64_t, std::uint32_t>>;
 /// Owned by one pass over one pool. Cost: a change is O(depth of the project tree); undo the same.
 class Trial {
@@ -97,20 +96,20 @@ class Trial {
   std::optional<BandFit> fit(std::uint32_t member, std::uint32_t band, When when) const;
   /// Whether it does, and whether now, without saying on which devices: much cheaper.
   std::optional<bool> fits_now_or_later(std::uint32_t member, std::uint32_t band, When when) const;
-  /// What the member takes of the memory of each of its devices.
+  /// The memory that the member takes of each of its devices.
   std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
   /// Puts a waiting or leaving member on a band. `now`: it starts; else it is promised the place. A member that is
-  /// promised exactly what it was leaving simply stays, and one that this pass was to start there starts.
+  /// promised exactly the place that it was leaving simply stays, and one that this pass was to start there starts.
   void place(std::uint32_t member, std::uint32_t band, const BandFit& fit);
-  /// Tells a member to leave what it holds, or takes back a promise.
+  /// Orders a member to leave its place, or takes back a promise.
   void leave(std::uint32_t member);
-  /// What it was to start on is others' from now on.
+  /// The place of its start is free for others from now on.
   void forget_start(std::uint32_t member);
   /// Turns a start of this pass into a promise.
   void make_promise(std::uint32_t member);
 
   std::size_t mark() const { return log_.size(); }
-  /// Positions of the projects whose jobs have changed since then, each once.
+  /// Positions of the projects with changed jobs since then, each once.
   std::vector<std::uint32_t> projects_changed_since(std::size_t mark) const;
   void undo_to(std::size_t mark);
 
@@ -123,8 +122,7 @@ class Trial {
   const std::vector<Owner>& owners() const { return owners_; }
   const Resources& total() const { return total_; }
   const DeviceTotals& devices() const { return devices_; }
-  /// Counts changes: what was found while it had this value holds as long as it
-  /// has.
+  /// Counts changes: a result found at this value holds as long as it stays.
   std::uint64_t version() const { return version_; }
   /// Of each of its sets.
   std::span<const SetCount> sets_of(std::uint32_t workload) const {
@@ -138,7 +136,7 @@ class Trial {
   std::uint32_t band_of_rank(std::uint32_t rank) const { return by_name_[rank]; }
   bool in_pool(std::uint32_t workload) const;
 
-  /// What a member counts for: on a band, or while it waits (`kNone`).
+  /// The amount that a member counts for: on a band, or while it waits (`kNone`).
   Resources amount(std::uint32_t member, std::uint32_t band) const;
   Resources amount(std::uint32_t member) const { return amount(member, holdings_[member].band); }
   /// Labels of the shared devices that it holds.
@@ -180,8 +178,7 @@ class Trial {
   // Orders ask for these all the time: all that they need lies together.
   std::vector<std::size_t> first_set_;  ///< By workload: where its sets begin; then where the last ones end.
   std::vector<SetCount> sets_;
-  // Bands by room. Whoever looks files what has changed first: what is tried
-  // and undone costs little.
+  // Bands by room. A search files changed bands first, so that a trial that is undone costs little.
   std::vector<std::uint32_t> by_name_;
   std::vector<std::uint32_t> ranks_;  ///< By band.
   mutable std::array<BandsByRoom, 3> by_room_;

@@ -10,7 +10,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Which columns follow the first byte, in this order. DO NOT RENUMBER (disk).
+/// The columns that follow the first byte, in this order. DO NOT RENUMBER (disk).
 struct Column {
   static constexpr unsigned kTemplates = 1;
   static constexpr unsigned kEdges = 2;
@@ -38,8 +38,8 @@ constexpr std::uint32_t unzigzag(std::uint32_t value) { return (value >> 1U) ^ (
 constexpr std::uint64_t zigzag(std::uint64_t difference) { return (difference << 1U) ^ (0ULL - (difference >> 63U)); }
 constexpr std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1U) ^ (0ULL - (value & 1ULL)); }
 
-// Where to write goes from hand to hand in a register: a member of a writer would be stored and loaded for each byte,
-// because bytes may be written anywhere. REQUIRES, of all: there is room for what is written.
+// The write position is passed on in a register: a member of a writer would be stored and loaded for each byte, because
+// bytes may be written anywhere. REQUIRES, of all: there is room for the written bytes.
 template <class Number>
 char* put(char* at, Number value) {
   while (value >= 0x80U) {
@@ -55,7 +55,7 @@ char* put_difference(char* at, Number value, Number before) {
   return put(at, zigzag(static_cast<Number>(value - before)));
 }
 
-/// Anything may come: what does not fit is remembered, and reads as zeros.
+/// Any bytes may come: a misfit is remembered, and reads as zeros.
 class Reader {
  public:
   Reader(const char* at, const char* end) : at_(at), end_(end) {}
@@ -194,7 +194,7 @@ unsigned columns_of(const Graph& graph, std::uint32_t first, std::uint32_t count
          (graph.payload_offsets.empty() ? 0U : Column::kPayloads) | (graph.name_offsets.empty() ? 0U : Column::kNames);
 }
 
-/// What packing takes at most, before LZ4.
+/// The most bytes that packing takes, before LZ4.
 std::size_t room_for(const Graph& graph, std::uint32_t first, std::uint32_t count) {
   const std::size_t edges = graph.input_offsets[first + count] - graph.input_offsets[first];
   std::size_t bytes =
@@ -234,7 +234,7 @@ Result<void> read_columns(Reader& in, std::uint32_t first, std::uint32_t count, 
     chunk.template_of.assign(count, 0);
   chunk.input_offsets.assign(std::size_t{count} + 1, 0);
   if ((columns & Column::kEdges) != 0) {
-    // Each number takes a byte at least, so what is left bounds what may be taken.
+    // Each number takes a byte at least, so the rest of the input bounds their count.
     if (read_lengths(in, chunk.input_offsets, count) > in.left()) return cannot_be_unpacked();
     read_edges(in, chunk, first, count);
   }
@@ -263,7 +263,7 @@ char* GraphPacker::Room::of(std::size_t wanted) {
 GraphPacker::Packed GraphPacker::pack(const Graph& graph, std::uint32_t first, std::uint32_t count) {
   char* const raw = raw_.of(room_for(graph, first, count));
   const auto raw_bytes = static_cast<std::size_t>(put_columns(raw, graph, {first, count}) - raw);
-  // A single subtask whose texts are larger than LZ4 takes is stored as it is.
+  // A single subtask with texts larger than LZ4's limit is stored as it is.
   if (raw_bytes > LZ4_MAX_INPUT_SIZE) return {{raw, raw_bytes}, raw_bytes};
   const auto bound = static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(raw_bytes)));
   char* const packed = packed_.of(bound);

@@ -12,10 +12,10 @@ namespace penstock::supervisor {
 
 /// Packs columns of graphs, piece by piece, in memory that it keeps.
 ///
-/// What is stored is how each number differs from the one before, and of an edge how its predecessor differs from the
-/// one that the subtask before has at the same place: regular graphs are runs of the same bytes then, and take a
-/// hundredth of their columns. Numbers are zigzag varints. Cost: about 1.5 ns for each number, and what LZ4 takes for
-/// payloads and names. Owned by one thread.
+/// Each number is stored as the difference from the one before, and the predecessor of an edge as the difference from
+/// that of the previous subtask at the same place: regular graphs are then runs of the same bytes, and take a hundredth
+/// of their columns. Numbers are zigzag varints. Cost: about 1.5 ns for each number, and the time of LZ4 for payloads
+/// and names. Owned by one thread.
 class GraphPacker {
  public:
   /// The packed form. Valid until the next call.
@@ -38,8 +38,8 @@ class GraphPacker {
   Room packed_;
 };
 
-/// Fills the columns of `chunk`, which begins with subtask `first` of its graph. Error: StorageDamaged; whatever the
-/// bytes are, no memory is touched that is not ours, and no more is taken than `raw_bytes` accounts for.
+/// Fills the columns of `chunk`, which begins with subtask `first` of its graph. Error: StorageDamaged. No input makes
+/// it touch memory that is not ours, or allocate more than `raw_bytes` accounts for.
 Result<void> unpack_columns(const GraphPacker::Packed& packed, std::uint32_t first, std::uint32_t count, Graph& chunk);
 
 }  // namespace penstock::supervisor

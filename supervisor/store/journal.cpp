@@ -18,7 +18,7 @@ constexpr char kLostWriter = 'c';
 constexpr char kHead = 'h';
 constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
-constexpr char kGraph = 'k';  // Behind the jobs: when a graph is read it is known who needs it.
+constexpr char kGraph = 'k';  // Behind the jobs: all jobs that need a graph are known when it is read.
 constexpr char kPolicy = 'p';
 constexpr char kWorker = 'w';
 constexpr const char* kNextWorker = "wn";
@@ -159,7 +159,7 @@ void extend(std::vector<Element>& list, std::vector<Element>&& more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// What has been read of one job so far.
+/// The entries of one job read so far.
 struct JobInParts {
   std::optional<Accepted> accepted;
   std::optional<record::JobChanged> changed;
@@ -174,12 +174,12 @@ struct JobInParts {
   std::uint64_t changes_lost = 0;
 };
 
-/// What has been read of a graph that stands apart from its jobs.
+/// The entries read so far of a graph that is stored apart from its jobs.
 struct GraphInParts {
   std::vector<JobId> needed_by;
   std::optional<GraphHead> head;
   std::map<std::uint64_t, Graph> chunks;
-  std::string broken;  ///< The first reason why nobody can go on with it.
+  std::string broken;  ///< The first reason why the graph cannot be used.
   bool kept = false;   ///< An intact job goes on with it.
 };
 
@@ -212,7 +212,7 @@ class Recovery {
   const Damage damage_;
   Recovered result_;
   std::map<JobId, JobInParts> jobs_;
-  std::map<JobId, GraphInParts> graphs_;  ///< By the job that brought it; those that somebody needs.
+  std::map<JobId, GraphInParts> graphs_;  ///< By the job that brought it; those that a job needs.
   bool needs_known_ = false;              ///< All jobs have been read.
   StorageBatch clean_up_;
 };
@@ -240,7 +240,7 @@ Result<void> Recovery::take_head(std::string_view value) {
   return {};
 }
 
-// A worker that is not known any more starts afresh, so one that is lost costs only what it holds.
+// A worker that is not known any more starts afresh, so a lost entry costs only the work on its worker.
 Result<void> Recovery::take_worker(std::string_view key, std::string_view value) {
   Result<record::WorkerJoined> worker = decode_worker(value);
   if (!worker) {
@@ -257,7 +257,7 @@ Result<void> Recovery::take_worker(std::string_view key, std::string_view value)
   return {};
 }
 
-// It is only told of; nothing hangs on it.
+// A lost order is only reported; nothing depends on it.
 Result<void> Recovery::take_order(std::string_view key, std::string_view value) {
   Result<record::Ordered> order = decode_order(value);
   if (!order) {
@@ -268,7 +268,7 @@ Result<void> Recovery::take_order(std::string_view key, std::string_view value) 
   return {};
 }
 
-// What it has left stays where it is.
+// The checkpoints of a lost writer stay where they are.
 Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view value) {
   const Result<Incarnation> writer = decode_lost_writer(value);
   if (!writer) {
@@ -279,7 +279,7 @@ Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view v
   return {};
 }
 
-// Without it accounts begin with no use, and projects with what the configuration guarantees them.
+// Without it accounts begin with no use, and projects with the guarantees of the configuration.
 Result<void> Recovery::take_policy(std::string_view key, std::string_view value) {
   Result<record::PolicyKept> kept = decode_policy(value);
   if (!kept) {
@@ -381,8 +381,8 @@ void Recovery::note_needed_graphs() {
       graphs_[job.accepted->graph_of].needed_by.push_back(id);
 }
 
-// Graphs are kept for being submitted again as long as their supervisor lives. Those that no job needs are not even
-// looked at, so damage in them costs nothing.
+// Graphs are kept for being submitted again as long as their supervisor process runs. Graphs that no job needs are not
+// even read, so damage in them costs nothing.
 Result<void> Recovery::take_of_graph(std::string_view key, std::string_view value) {
   if (!needs_known_) note_needed_graphs();
   const JobId brought_by{static_cast<std::uint32_t>(read_number(key.substr(1, 4)))};
@@ -461,7 +461,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   RecoveredJob recovered;
   recovered.id = id;
   if (job.over.has_value()) {
-    // Whatever else is left of it is from before its end.
+    // All other entries of the job are from before its end.
     recovered.spec = std::move(job.over->spec);
     recovered.is_over = true;
     recovered.everything = std::move(job.over->everything);
@@ -522,13 +522,14 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   return {};
 }
 
-/// Jobs whose entries stood in a part of a file that cannot be read, all of them: only their numbers are missing. Ended
-/// jobs are forgotten in the order of their ends, so what was submitted after the oldest remembered end was not.
+/// Lists the jobs that had all their entries in an unreadable part of a file: only their numbers are missing. Ended
+/// jobs are forgotten in the order of their ends, so no job submitted after the oldest remembered end has been
+/// forgotten.
 void Recovery::list_vanished() {
   std::int64_t oldest_end_ms = INT64_MAX;
   for (const auto& [id, job] : jobs_)
     if (job.over.has_value() && job.over->ended_ms > 0) oldest_end_ms = std::min(oldest_end_ms, job.over->ended_ms);
-  std::int64_t submitted_ms = 0;  // Of the job before: whoever has a higher number came later.
+  std::int64_t submitted_ms = 0;  // Of the job before: a job with a higher number came later.
   JobId expected{1};
   const auto list_up_to = [&](JobId next) {
     if (!(expected < next)) return;
@@ -600,7 +601,7 @@ Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered,
   if (identity.branch == 0) renew_branch(identity, entropy, 0);
   ++identity.life;
   StorageBatch batch;
-  // An older version must not go on from what this one is about to write.
+  // An older version must not go on from the entries that this one is about to write.
   batch.put(std::string(1, kHead), encode(Head{kFormat, recovered.state.next_job}));
   batch.put(std::string(1, kIdentity), encode(identity));
   PENSTOCK_TRY(storage.commit(batch, Sync::Yes));

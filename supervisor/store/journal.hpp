@@ -15,48 +15,49 @@
 namespace penstock::supervisor {
 
 /// Keys, all numbers big-endian so that the order of bytes is theirs:
-///   `a` number(8)                      an order of an operator, and what came of it
-///   `c` life(8)                        a life of a worker that is gone and may have left checkpoints
+///   `a` number(8)                      an order of an operator, and its result
+///   `c` incarnation(8)                 a lost incarnation of a worker, which may have left checkpoints
 ///   `h`                                the head: format and next job number
-///   `i`                                whose state this is, and how many lives it has seen
-///   `p`                                what of policy outlives a life: use by account, and quotas that were set
+///   `i`                                the identity of the state, and the number of its terms
+///   `p`                                policy state that survives a restart: use by account, and quotas that were set
 ///   `w` worker(4)                      a worker that may hold work; `wn`: the next number of one
 ///   `j` job(4) `a`                     the job as it was accepted
 ///   `j` job(4) `c`                     its last change
-///   `j` job(4) `b` subtask(4)          what has become of a subtask that has not ended
+///   `j` job(4) `b` subtask(4)          the changes of a subtask that has not ended
 ///   `j` job(4) `e` number(8)           subtasks that ended, one entry for each record
 ///   `j` job(4) `g` chunk(4)            its graph, as up to format 2
 ///   `j` job(4) `z`                     its end; takes the place of all the others
-///   `k` job(4)                         a graph, under the number of the job that brought it: its head; it is there as
-///                                      long as a job needs it, or it is kept for being submitted again
+///   `k` job(4)                         a graph, under the number of the job that brought it: its head; kept as long as
+///                                      a job needs it, or for being submitted again
 ///   `k` job(4) chunk(4)                its parts
-/// Bytes of a key that tell jobs apart; a storage that keeps those with another beginning in other blocks loses one job
-/// with one of them (`RocksdbOptions::apart_bytes`).
+/// Bytes of a key that tell jobs apart; a storage that keeps keys with another beginning in other blocks loses one job
+/// with one block (`RocksdbOptions::apart_bytes`).
 constexpr std::size_t kJobKeyBytes = 5;
-/// Jobs whose entries may share a merged file (`RocksdbOptions::apart_in_files`): records of jobs are small and stand
-/// together, so one file would have those of all.
+/// The number of jobs with entries in one merged file (`RocksdbOptions::apart_in_files`): records are small and
+/// adjacent, so one file would have those of all jobs.
 constexpr unsigned kJobsInFile = 32;
 
-/// Keys of the entries that a journal cannot be salvaged without: the head, with the number of the next job, and whose
-/// state it is (`RocksdbOptions::doubled`).
+/// Keys of the entries that a journal cannot be salvaged without: the head, with the number of the next job, and the
+/// identity of the state (`RocksdbOptions::doubled`).
 std::vector<std::string> doubled_keys();
 
-/// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
+/// Appends the changes of a record to `batch`. `number` grows from record to record, also over restarts; see
+/// `Recovered`.
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);
 
 /// One thing that could not be read.
 struct JournalLoss {
   JobId job;               ///< None: something that belongs to no job.
   std::string name;        ///< Of the job, if it could be read.
-  bool whole_job = false;  ///< False: the job goes on, without what `what` says.
+  bool whole_job = false;  ///< False: the job goes on, without the parts in `what`.
   std::string what;
   JobId last{};  ///< None, or all jobs from `job` to this one are meant.
 };
 /// As the command line prints it.
 std::string to_string(const JournalLoss& loss);
 
-/// Of a journal: all lives that go on from it have the same `state`, each a higher `life`, which is its term. Workers and
-/// clients carry over what they know from one life to the next of the same branch only.
+/// Of a journal: all supervisors that go on from it have the same `state`, each a higher `life`, which is its term.
+/// Workers and clients carry over their knowledge only to a term of the same branch.
 struct JournalIdentity {
   std::uint64_t state = 0;
   std::uint64_t branch = 0;  ///< 0: written before there were branches, or none has begun.
@@ -93,12 +94,12 @@ enum class Damage : std::uint8_t {
 /// (names the job and the way out), VersionMismatch (the journal is of a newer version), and those of the storage.
 Result<Recovered> recover(Storage& storage, Damage damage);
 
-/// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `entropy` is random:
-/// it names a journal that has no name or no branch yet. Errors: those of the storage.
+/// Records that a new term goes on from the result of `recover`, before the supervisor tells any peer. `entropy` is
+/// random: it names a journal that has no name or no branch yet. Errors: those of the storage.
 Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t entropy);
 
-/// Versions before 0.2.0 wrote no identities of jobs. Such jobs get the ones that every life derives for them from what
-/// does not change: the name of the state, which is `identity`'s once a life has begun, their number and their time.
+/// Versions before 0.2.0 wrote no identities of jobs. Such jobs get identities that every term derives from unchanging
+/// facts: the name of the state, which is `identity`'s once a term has begun, their number and their time.
 void identify_jobs(RecoveredState& state, const JournalIdentity& identity);
 
 }  // namespace penstock::supervisor

@@ -22,7 +22,7 @@ std::string sealed(std::vector<std::uint64_t> words) {
 
 Error damaged(std::string message) { return {ErrorCode::StorageDamaged, "record", std::move(message), {}}; }
 
-/// Checks the checksum, then parses what is behind it.
+/// Checks the checksum, then parses the bytes behind it.
 template <class Root, class Value, class Read>
 Result<Value> unseal(std::string_view value, Read read) {
   if (value.size() < kChecksumBytes || value.size() % 8 != 0) return damaged("is cut off");
@@ -367,7 +367,7 @@ Result<GraphHead> decode_graph_head(std::string_view value) {
 
 Result<Graph> decode_chunk(std::string_view value) {
   return unseal<schema::GraphChunk, Graph>(value, [](schema::GraphChunk::Reader in) {
-    // A chunk that leaves columns out costs nothing on the disk; the count bounds what it costs us.
+    // A chunk that leaves columns out costs nothing on the disk; the count bounds its cost in memory.
     if (in.getSubtasks() > kChunkSubtasksMax) wire::refuse("subtasks");
     Graph chunk;
     if (in.hasBare()) chunk = wire::read_graph(in.getBare());
@@ -482,7 +482,7 @@ Result<record::PolicyKept> decode_policy(std::string_view value) {
       kept.usage.push_back({wire::text(usage.getAccount()), wire::text(usage.getUser()), used_of(usage)});
     for (const auto quota : in.getQuotas())
       kept.settings.push_back({wire::text(quota.getProject()), ProjectSetting::Slots, quota.getSlots()});
-    // What a newer program knows beside is not lost on the others.
+    // Settings that only a newer program knows are skipped; the others are kept.
     for (const auto other : in.getSettings())
       if (other.getWhat() < kProjectSettings)
         kept.settings.push_back(

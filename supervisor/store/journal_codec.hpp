@@ -21,7 +21,7 @@ struct Accepted {
   JobId job;
   JobSpec spec;
   std::uint32_t subtasks = 0;
-  std::uint32_t chunks = 0;  ///< Of a graph that stands with the job, as up to format 2.
+  std::uint32_t chunks = 0;  ///< Of a graph that is stored with the job, as up to format 2.
   std::int64_t submitted_ms = 0;
   JobId graph_of;  ///< None up to format 2.
   std::uint8_t scale = 0;
@@ -32,7 +32,7 @@ struct GraphHead {
   std::uint32_t subtasks = 0;
   std::uint32_t chunks = 0;
 };
-/// Which subtasks of a graph.
+/// A range of subtasks of a graph.
 struct GraphPart {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
@@ -44,7 +44,7 @@ std::string encode(const record::WorkerJoined& worker);
 std::string encode(const Accepted& accepted);
 std::string encode(const GraphHead& head);
 std::string encode(const Graph& graph, GraphPart part, GraphPacker& packer);
-/// As up to format 2: nobody writes it any more, but tests of what is read.
+/// As up to format 2; only tests of the reader still write it.
 std::string encode_plain(const Graph& chunk);
 std::string encode(const record::SubtasksEnded& ended);
 std::string encode(const record::JobChanged& changed);

@@ -10,7 +10,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The lines that begin with `prefix`, and what is said about dropped ones.
+/// The lines that begin with `prefix`, and the notes about dropped lines.
 std::string lines_of(const std::string& log, const std::string& prefix) {
   if (prefix.empty()) return log;
   std::string kept;
@@ -23,7 +23,8 @@ std::string lines_of(const std::string& log, const std::string& prefix) {
   return kept;
 }
 
-/// In the order of the workers' names. An answer is one frame: with more than `bytes_max` each tells the end of its log.
+/// Sorts logs by the names of the workers. An answer is one frame: beyond `bytes_max` each entry has only the end of
+/// its log.
 Value::List ends_of(Value::List logs, Bytes bytes_max) {
   std::stable_sort(logs.begin(), logs.end(),
                    [](const Value& a, const Value& b) { return *a["worker"].text() < *b["worker"].text(); });

@@ -30,17 +30,19 @@ class WorkerQuestions {
     ClientId client;
     std::uint64_t request;
   };
-  /// Asks a worker for the state of a subtask. `answer` is what is known without the worker.
+  /// Asks a worker for the state of a subtask. `answer` has the facts that are known without the worker.
   void ask_for_explanation(WorkerSlot worker, const SubtaskId& subtask, Asker asker, Value answer);
   /// Asks all workers for the job's log: any of them may have run some of it, those too that have lost its data since.
   /// `only`: the beginning of the lines that are wanted. False: there is no worker.
   bool ask_for_logs(JobId job, const std::string& only, Asker asker);
-  /// Asks the workers that may hold something of a cancelled job; `answer` leaves with the last of theirs, and names those
-  /// that were lost first: what they began by themselves counts for nothing, but runs. False: there is nobody to ask.
+  /// Asks the workers that may hold something of a cancelled job; `answer` leaves with the last of theirs, and names
+  /// workers that were lost before they answered: forwarded subtasks may still run there, though they count for
+  /// nothing. False: there is no worker to ask.
   bool ask_for_confirmations(JobId job, std::span<const WorkerId> workers, Asker asker, const Value& answer);
   /// The same when `workers_are_back` is called for the job.
   void ask_for_confirmations_later(JobId job, Asker asker, const Value& answer);
-  /// The workers of before a restart are back but for `absent`, which are named; cancels of the job have just been told.
+  /// The workers from before the restart are back but for `absent`, which are named; cancels of the job have just been
+  /// sent.
   void workers_are_back(JobId job, std::span<const WorkerId> workers, const std::vector<std::string>& absent);
 
   void answered(WorkerSlot worker, const ExplainAnswer& message);
@@ -55,7 +57,7 @@ class WorkerQuestions {
     std::uint64_t number;
     WorkerId worker;  ///< None: the workers of before a restart are awaited.
     Asker asker;
-    Value answer;  ///< What is known so far.
+    Value answer;  ///< The answer so far.
     Kind kind = Kind::Explanation;
     JobId job{};                             ///< Of a confirmation.
     std::vector<std::string> unconfirmed{};  ///< Workers that will not confirm.

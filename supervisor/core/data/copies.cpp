@@ -46,7 +46,7 @@ void DataDirectory::replicate(Job& job, std::uint32_t subtask) {
   const WorkerId holder = workers_.worker_of(job.hot[subtask].band).id;
   while (others.size() + 1 < wanted) {
     const WorkerSlot slot = choose_keeper(job, subtask, others, Reads::Workers);
-    if (!slot.valid()) return;  // With fewer workers than copies, what there is must do.
+    if (!slot.valid()) return;  // With fewer workers than copies, these must do.
     PENSTOCK_COVERAGE_MARK("a copy was asked for");
     ++counters_.copies_asked;
     mail_.introduce(slot, holder);

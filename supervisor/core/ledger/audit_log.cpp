@@ -15,7 +15,7 @@ constexpr std::size_t kOrderBytesMax = 1024;
 constexpr const char* kPolicy = "policy";
 constexpr const char* kItself = "supervisor";
 
-/// Whether nobody has ordered it.
+/// Whether the supervisor itself decided it.
 bool is_own(const record::Ordered& order) { return order.who == kPolicy || order.who == kItself; }
 
 std::string words_of(const AdminRequest& request) {
@@ -49,7 +49,7 @@ std::string text_of_before(const Value& answer) {
   return {};
 }
 
-/// What an order has changed, where its answer says what was before.
+/// The change that an order has made, where its answer has the former value.
 std::string outcome_of(const Value& answer) {
   std::string but;
   if (const Value::List* warnings = answer["warnings"].list())

@@ -16,8 +16,8 @@ namespace penstock::supervisor {
 
 /// Keeps the history that `audit` lists, and writes each entry down. Entries are numbered from 1 in one sequence and
 /// kept in order; the history is limited by `audit_entries_max` and `audit_age_max`. Policy decides far more often than
-/// operators order, and workers may be lost by the thousand: entries that nobody ordered make room first while they are
-/// more than half, so that orders keep the other half.
+/// operators order, and workers may be lost by the thousand: entries that the supervisor made by itself make room first
+/// while they are more than half, so that orders keep the other half.
 /// Cost: constant for an entry.
 class AuditLog {
  public:
@@ -29,9 +29,9 @@ class AuditLog {
 
   /// An operator's order and its outcome; refused orders are kept, too. A question is not kept.
   void note_order(const AdminRequest& request, const Result<Value>& result);
-  /// A decision of policy about something whose owner may ask why.
+  /// A decision of policy that its owner may ask about.
   void note_decision(std::string decision, std::string reason);
-  /// An event that has befallen the cluster, and what the supervisor does about it.
+  /// An event that has befallen the cluster, and the supervisor's reaction.
   void note_trouble(const std::string& decision, const std::string& reason);
   /// Entries of an earlier term of the state, in order.
   void recover(std::vector<record::Ordered>& entries);

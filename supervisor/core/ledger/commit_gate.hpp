@@ -17,7 +17,7 @@ enum class Durability : std::uint8_t { None, Journal };
 /// Gathers the records of one event under one ticket, and holds the actions of that event back until the shell reports
 /// that the ticket is on the disk. Actions leave in the order in which they were deferred.
 /// Invariants: tickets count up from 1 and are reported in order; no deferred action leaves before its ticket, but for
-/// answers that bind nobody (see `commit`).
+/// answers that rest on no record (see `commit`).
 /// Without a journal every action leaves at once and nothing is recorded.
 /// Consumes: Persisted, StorageFailed. Cost: constant for a record and for an action.
 class CommitGate {
@@ -58,8 +58,8 @@ class CommitGate {
   bool persisted(std::uint64_t ticket);
   /// Nothing can be written. False if that was known.
   bool fail(Error why);
-  /// A job whose acceptance could not be written never was: replies that announce it become refusals and leave, and its
-  /// progress is dropped. REQUIRES: trouble().
+  /// Withdraws a job without a written acceptance: replies that announce it become refusals and leave, and its progress
+  /// is dropped. REQUIRES: trouble().
   void withdraw(JobId job);
 
  private:

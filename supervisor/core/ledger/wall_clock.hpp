@@ -9,7 +9,7 @@
 namespace penstock::supervisor {
 
 /// Converts the core's monotonic time to the wall clock and back, from one pair of both. Decisions never depend on the
-/// wall clock: it tells operators, and the next term of the state, how old things are.
+/// wall clock: it shows operators, and the next term of the state, the ages of things.
 class WallClock {
  public:
   WallClock() = default;

@@ -9,11 +9,11 @@
 
 namespace penstock::supervisor {
 
-/// Gathers what workers are told during an event and hands it to the shell at its end: for each worker the addresses of
-/// peers first, then its messages in order, then how many of its reports have been applied. Callers extend the last
-/// message of a worker where it is of the same kind, so that one event makes few messages.
-/// Invariant: outside of an event nothing is gathered. Mail boxes are few and used in turn: they stay in the cache
-/// however many workers there are.
+/// Gathers the messages to workers during an event and hands them to the shell at its end: for each worker the
+/// addresses of peers first, then its messages in order, then the number of its applied reports. Callers extend the
+/// last message of a worker where it is of the same kind, so that one event makes few messages.
+/// Invariant: outside of an event nothing is gathered. Mail boxes are few and reused: they stay in the cache however
+/// many workers there are.
 class WorkerMail {
  public:
   WorkerMail(WorkerTable& workers, CommitGate& gate, const EventContext& event)
@@ -21,7 +21,7 @@ class WorkerMail {
   WorkerMail(const WorkerMail&) = delete;
   WorkerMail& operator=(const WorkerMail&) = delete;
 
-  /// A worker that is gone is told nothing.
+  /// Drops the message if the worker is gone.
   void tell(WorkerSlot worker, ToWorker message);
   /// The messages gathered for the worker; it gets its new peers and the count of its reports even if there are none.
   std::vector<ToWorker>& of(WorkerSlot worker);
@@ -41,7 +41,7 @@ class WorkerMail {
   /// Hands over everything. With a journal the counts of applied reports wait for `acknowledge_reports`.
   void flush();
   /// Tells workers how many of their reports are applied, as soon as the records of this event are on the disk: until
-  /// then only they can repeat them. To be called when all progress that rests on reports has been recorded.
+  /// then only they can repeat them. REQUIRES: all progress that rests on reports has been recorded.
   void acknowledge_reports();
 
  private:

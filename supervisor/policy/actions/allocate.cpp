@@ -1,4 +1,4 @@
-// Whoever waits gets what is free, the most deprived project first. Spec: policy-runai 7.
+// Members that wait get free places, the most deprived project first. Spec: policy-runai 7.
 #include "supervisor/policy/quota_pass.hpp"
 
 namespace penstock::policy {
@@ -16,7 +16,7 @@ void allocate(QuotaPass& pass) {
       pass.note_refusal(*workload, *refusal);
       continue;
     }
-    // A job that does not fit keeps nobody else from trying.
+    // A job that does not fit keeps no other from trying.
     const bool placed = pass.place_all(*workload, members, Trial::When::NowOrLater, {});
     // Nor does one that may use some bands only keep others of its job from other bands: beyond the page.
     const std::uint32_t bands = all[members.front()].band_list;

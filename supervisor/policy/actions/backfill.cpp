@@ -1,4 +1,4 @@
-// In the order of their priorities; what is blocked gets a reserved start, later jobs fill the gaps before it.
+// In the order of their priorities; a blocked job gets a reserved start, later jobs fill the gaps before it.
 #include <algorithm>
 
 #include "supervisor/policy/actions/band_profiles.hpp"
@@ -11,7 +11,7 @@
 namespace penstock::policy {
 namespace {
 
-/// When what is held comes back.
+/// The times when held slots come back.
 AvailabilityProfile profile_of(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   std::int64_t used = 0;
@@ -26,8 +26,8 @@ AvailabilityProfile profile_of(SlotPass& pass) {
           pass.parts().overrun};
 }
 
-/// So many that wait for several slots of one band have these reserved on a band of their own; of those behind them
-/// only the sum counts. Not a setting: whoever stands there is not the next, and each costs a look at every band.
+/// This many members that wait for several slots of one band have them reserved on a band of their own; of later ones
+/// only the sum counts. Not a setting: a later member is not the next to start, and each costs a look at every band.
 constexpr std::uint32_t kOwnBandsMax = 64;
 
 /// Whether it waits for slots of a single band, and there are several: one slot is as good as any other.
@@ -40,7 +40,7 @@ class OneBand {
       largest_ = std::max(largest_, pass.trial().room(band).slots);
     }
   }
-  /// What is larger than any band takes several.
+  /// A request that is larger than any band takes several bands.
   bool is_needed_by(const Member& member) const {
     return member.band_list != kNone || (bands_ > 1 && member.slots > 1 && member.slots <= largest_);
   }
@@ -50,7 +50,7 @@ class OneBand {
   std::int64_t largest_ = 0;
 };
 
-/// Who is blocked, as those behind him are told.
+/// The blocked workload, as the explanations of those behind it name it.
 struct Blocked {
   std::uint32_t first = kNone;     ///< Workload.
   std::uint32_t reserved = kNone;  ///< The first with a reserved start.
@@ -69,9 +69,8 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
     pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
 }
 
-/// The first place of its own at a time when the pool as a whole has that much, too: of those who were promised slots
-/// anywhere no band's profile knows.
-/// Not a setting: in such a crowd its place is not known.
+/// The first place of its own at a time when the pool as a whole has that many free slots, too: slots that were
+/// promised anywhere in the pool are in no band's profile. Beyond this many tries its place is unknown; not a setting.
 constexpr int kChoicesMax = 64;
 template <class Choose>
 OwnPlace when_nobody_is_delayed(SlotPass& pass, const Backfill& policy, const BackfillRequest& request,
@@ -126,7 +125,7 @@ std::vector<std::uint32_t> in_order(SlotPass& pass) {
   if (pass.parts().ordering == Ordering::Multifactor)
     priorities = multifactor_priorities(snapshot, pass.parts().multifactor, pass.trial().capacity());
   for (std::uint32_t workload = 0; workload < priorities.size(); ++workload) {
-    // Those of other pools have theirs by the size, and the weights, of their own.
+    // Priorities of other pools depend on the size and the weights of those pools.
     if (snapshot.workloads[workload].pool != pass.pool()) continue;
     const auto& terms = priorities[workload].terms;
     pass.plan().priorities.push_back(

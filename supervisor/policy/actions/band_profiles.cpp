@@ -53,7 +53,7 @@ std::vector<OwnPlace> BandProfiles::choose_whole(const Member& member, Duration 
     std::vector<OwnPlace> chosen = first_that_hold(by_time, member.slots);
     Instant last = at;
     for (const OwnPlace& each : chosen) last = std::max(last, each.at);
-    // One of them may be somebody else's by the time when the last is free.
+    // Another job may have taken one of them by the time when the last is free.
     if (last == at || last == kNever) {
       for (OwnPlace& each : chosen) each.at = last;
       return chosen;

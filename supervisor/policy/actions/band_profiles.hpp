@@ -1,4 +1,4 @@
-// When slots of single bands are free, as far as time limits tell, and which bands are kept for whom.
+// When slots of single bands become free, as far as time limits tell, and the reservations of bands.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace penstock::policy {
 
-/// Where somebody who needs slots of one band waits, and when he starts there.
+/// The band where a member that needs slots of one band waits, and its start there.
 struct OwnPlace {
   std::uint32_t band = kNone;
-  Instant at = kNever;  ///< As far as time limits tell.
+  Instant at = kNever;  ///< By time limits.
   std::int64_t free = 0;
 };
 
@@ -29,15 +29,15 @@ class BandProfiles {
   /// first free together, not before then, all of them at the same time. Empty: they could never hold it. Cost: O(bands that it may
   /// use), times the times at which the last of them becomes free.
   std::vector<OwnPlace> choose_whole(const Member& member, Duration limit, Instant not_before);
-  /// From then on whoever would delay that start finds no place there.
+  /// From then on no start that would delay this one finds a place there.
   void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
   /// A place on a band with reservations that delays none of them. On the trial it is free afterwards.
   std::vector<Place> place_in_gap(const Member& member, Duration limit);
-  /// Somebody has started there.
+  /// A member has started there.
   void note_start(const std::vector<Place>& places, Duration limit);
 
  private:
-  /// What has found no gap; whoever wants as much for as long finds none either, because gaps only get smaller.
+  /// A request that has found no gap. An equal request for as long finds none either, because gaps only get smaller.
   struct Failed {
     std::int64_t slots = 0;
     Duration limit{};
@@ -48,8 +48,8 @@ class BandProfiles {
   AvailabilityProfile& of(std::uint32_t band) { return profiles_[band]; }
 
   SlotPass& pass_;
-  std::vector<AvailabilityProfile> profiles_;  ///< By position in the snapshot; empty: nobody has asked yet.
-  std::vector<SlotsReturn> started_;           ///< In this pass, before anybody had asked: when it comes back,
+  std::vector<AvailabilityProfile> profiles_;  ///< By position in the snapshot; empty until first asked.
+  std::vector<SlotsReturn> started_;           ///< Of this pass, before the profiles were made: end,
   std::vector<std::uint32_t> started_on_;      ///< and where.
   std::vector<std::uint32_t> reserved_;        ///< Bands with reservations, each once.
   std::vector<Failed> failed_;

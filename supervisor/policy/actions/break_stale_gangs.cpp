@@ -6,7 +6,7 @@
 namespace penstock::policy {
 namespace {
 
-/// Some members hold places, but some gang has fewer than its minimum, and nobody has finished.
+/// Whether members hold places while a gang has fewer than its minimum, and no member has finished.
 bool is_stale(const QuotaPass& pass, std::uint32_t workload) {
   const std::vector<MemberSet>& sets = pass.snapshot().workloads[workload].sets;
   std::vector<std::int64_t> used(sets.size(), 0);
@@ -31,7 +31,7 @@ void break_stale_gangs(QuotaPass& pass) {
   for (std::uint32_t workload = 0; workload < pass.snapshot().workloads.size(); ++workload) {
     if (!pass.trial().in_pool(workload) || !is_stale(pass, workload)) continue;
     const std::optional<Instant> since = pass.snapshot().workloads[workload].stale_since;
-    // Without a grace nobody needs to have waited.
+    // Without a grace no gang needs to have waited.
     const bool due = since ? pass.snapshot().now >= later(*since, grace) : grace == Duration::zero();
     if (!due) continue;
     for (const std::uint32_t member : pass.order().members(workload)) {

@@ -1,4 +1,4 @@
-// Moves jobs together so that a larger one fits; nobody loses. Spec: policy-runai 9, Consolidation.
+// Moves jobs together so that a larger one fits; no job loses a place. Spec: policy-runai 9, Consolidation.
 #include <algorithm>
 
 #include "supervisor/policy/actions/solve.hpp"
@@ -6,7 +6,7 @@
 namespace penstock::policy {
 namespace {
 
-/// Whether what is free in all, parts of shared devices included, would do.
+/// Whether the free devices in all, parts of shared ones included, would do.
 bool room_in_all(const Trial& trial, std::int64_t gpu) { return gpu <= trial.devices().later + trial.devices().parts; }
 
 }  // namespace

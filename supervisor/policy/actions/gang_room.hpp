@@ -1,4 +1,4 @@
-// Whether there is room for a gang whose members all want the same, told by counting.
+// Whether there is room for a gang of equal members, found by counting.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 namespace penstock::policy {
 
 /// Each of several members may find room where all of them together do not. Says no only where they cannot fit,
-/// whatever leaves; of members that differ, or want parts of devices, it says nothing against them.
+/// whatever leaves; it never says no for members that differ or want parts of devices.
 class GangRoom {
  public:
   GangRoom() = default;
-  /// Counts what fits while nobody has gone. Cost: O(bands that they may use).
+  /// Counts the members that fit while none has gone. Cost: O(bands that they may use).
   GangRoom(const Trial& trial, const std::vector<std::uint32_t>& members);
 
   /// Whether all fit as it is; true also if that is not known.
   bool fits_anyway() const { return fits_anyway_ >= wanted_; }
   /// Whether all might fit if those bands, each once, had that room.
   bool might_fit(const std::vector<std::pair<std::uint32_t, Resources>>& rooms) const;
-  /// Whether all might fit when everybody has gone who can.
+  /// Whether all might fit when every member that may go has gone.
   bool might_fit(const RoomOutlook& outlook) const;
 
  private:

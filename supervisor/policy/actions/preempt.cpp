@@ -7,12 +7,12 @@
 namespace penstock::policy {
 namespace {
 
-/// The page makes no fairness test here. For jobs that may be preempted themselves one is needed: a project that grew
-/// beyond its share by preempting would be reclaimed from in the next pass, start its less important jobs again, and
-/// preempt them again, for ever. What may not be preempted starts once and stays.
-/// The same goes for one that stays as far beyond its share, but with one large gang instead of several smaller ones:
-/// of those it would keep what is within its share, the gang is lost as a whole. `gained`: the job's piece; `lost`: the
-/// largest of its victims'.
+/// The page makes no fairness test here. Jobs that may be preempted themselves need one: a project that grew beyond its
+/// share by preempting would be reclaimed from in the next pass, start its less important jobs again, and preempt them
+/// again, for ever. A job that may not be preempted starts once and stays.
+/// A project also fails the test if it stays as far beyond its share, but with one large gang instead of several
+/// smaller ones: reclaiming takes the gang as a whole, and of the smaller ones only those beyond the share. `gained`:
+/// the job's piece; `lost`: the largest of its victims'.
 bool stays_fair(const std::array<OwnedAmount, kResources>& before, const Owner& after, const Resources& gained,
                 const Resources& lost) {
   for (std::size_t resource = 0; resource < kResources; ++resource) {
@@ -47,9 +47,9 @@ void preempt(QuotaPass& pass) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     const Workload& source = pass.snapshot().workloads[*workload];
     if (members.empty()) continue;
-    // The project's total is its own business, except for what may not be preempted later.
+    // The project's total does not matter here, except for a job that may not be preempted later.
     if (!source.preemptible && pass.refused(*workload, members)) continue;
-    // The least important stand first.
+    // The least important come first.
     const std::vector<std::uint32_t>& own = pass.victims_in_order()[source.project];
     if (own.empty() || pass.snapshot().workloads[own.front()].priority >= source.priority) continue;
     SolveRules rules;

@@ -1,4 +1,4 @@
-// Whom an action may take from, while minimum runtimes last.
+// The jobs that an action may take from while minimum runtimes last.
 #pragma once
 
 #include <cstdint>

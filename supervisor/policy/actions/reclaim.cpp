@@ -21,7 +21,7 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   const std::uint32_t project = reclaimer.project;
   rules.not_project = project;
   rules.is_candidate = [&pass, project](std::uint32_t victim) { return may_be_taken_from(pass, victim, project); };
-  // Whom this pass has promised a place before is counted among what its project holds.
+  // Members that got a promised place earlier in this pass count as held by their project.
   std::vector<std::uint32_t> waiting;
   for (const std::uint32_t member : pass.order().members(workload))
     if (pass.waits(member)) waiting.push_back(member);
@@ -46,15 +46,15 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   return rules;
 }
 
-/// Whether it is within what its project, and each department above, has guaranteed.
+/// Whether the amount is within the guarantees of its project, and of each department above.
 bool has_guaranteed(const std::vector<Owner>& owners, const Reclaimer& reclaimer) {
   for (std::uint32_t at = reclaimer.project; at != kNone; at = owners[at].parent)
     if (!would_be_within_guarantee(owners[at], reclaimer.amount)) return false;
   return true;
 }
 
-/// Jobs for which nothing could be taken, as the trial stands: another job of the same project that wants the same
-/// comes to the same end, because victims are of other projects and neither age nor priority is looked at between them.
+/// Jobs for which nothing could be taken, as the trial is: another job of the same project with the same wishes fails
+/// as well, because victims are of other projects and neither age nor priority counts between projects.
 class Failures {
  public:
   bool contains(const QuotaPass& pass, std::uint32_t workload) const {
@@ -69,7 +69,8 @@ class Failures {
  private:
   using Key = std::pair<std::array<std::int64_t, 10>, std::uint32_t>;
 
-  /// Only of jobs with one gang, of which nobody is anywhere yet and all members want the same, on the same bands.
+  /// Only of jobs with one gang, none of whose members has a place yet and all of whose members want the same on the
+  /// same bands.
   static std::optional<Key> key_of(const QuotaPass& pass, std::uint32_t workload) {
     const Workload& source = pass.snapshot().workloads[workload];
     const std::vector<std::uint32_t>& members = pass.order().members(workload);
@@ -116,8 +117,8 @@ void reclaim(QuotaPass& pass) {
     rules.free_devices = view.free_devices();
     bool solved = solve(pass, *workload, rules);
     if (!solved && pass.parts().own_rules && has_guaranteed(view.owners(), reclaimer)) {
-      // The search takes more and more, and serves victims first where they are the more deprived: what may not be
-      // lost in such company may still be lost alone.
+      // The search takes more and more, and serves victims first where they are the more deprived: a victim that may
+      // not be lost together with others may still be lost alone.
       rules.one_piece = true;
       solved = solve(pass, *workload, rules);
     }

@@ -1,5 +1,5 @@
-// How much room a band could get at best, told without trying: most searches for victims fail, and this says so at
-// once.
+// An upper bound of the room that a band could get, without trying: most searches for victims fail, and the bound tells
+// so at once.
 #pragma once
 
 #include <compare>
@@ -19,11 +19,11 @@ struct BandBest {
   std::int64_t device_mib = 0;
 };
 
-/// The best that could become of each band if some of its members went. Who may neither be lost nor has room on another
-/// band stays where he is, whatever is tried: his room is nobody else's. Never too little; may be too much.
+/// The most room that each band could get if some of its members went. A member that may not be lost and has no room on
+/// another band stays in every trial, so its room is never counted. The bound is never too small and may be too large.
 class RoomOutlook {
  public:
-  /// As the trial is now, with nobody gone. Cost: O(bands).
+  /// As the trial is now, with no member gone. Cost: O(bands).
   explicit RoomOutlook(const Trial& trial);
 
   /// `lost`: it may go for good. Otherwise it goes if another band has room for it; `anywhere`: or because others leave
@@ -35,7 +35,7 @@ class RoomOutlook {
   std::int64_t might_hold_of(std::uint32_t member, std::uint32_t band, std::int64_t count) const;
   /// How many may be taken from a band; rather too many than too few.
   std::int64_t takeable(std::uint32_t band) const { return takeable_[band]; }
-  /// Whether somebody there goes together with others on other bands.
+  /// Whether a member there goes together with others on other bands.
   bool is_tied(std::uint32_t band) const { return tied_[band]; }
 
  private:
@@ -47,7 +47,7 @@ class RoomOutlook {
     std::int64_t without(std::uint32_t band) const { return band == first.second ? second : first.first; }
   };
 
-  /// What there is beside devices.
+  /// Resources beside devices.
   struct Rest {
     TopTwo cpu;
     TopTwo memory;
@@ -64,11 +64,11 @@ class RoomOutlook {
   std::vector<bool> tied_;              ///< By band.
   std::vector<Rest> rest_;              ///< By whole devices: of bands that have so many, or more.
   TopTwo whole_;                        ///< Thousandths of whole devices.
-  TopTwo shared_mib_;                   ///< What is left of one shared device,
+  TopTwo shared_mib_;                   ///< Free memory of one shared device,
   TopTwo shared_part_;                  ///< and the same in thousandths of it.
 };
 
-/// Whose members may be taken: as `SolveRules` says it, and whether the job that waits has several members.
+/// The members that may be taken, as in `SolveRules`, and whether the waiting job has several members.
 struct OutlookKey {
   std::uint32_t only_project = kNone;
   std::uint32_t not_project = kNone;
@@ -76,11 +76,11 @@ struct OutlookKey {
   friend auto operator<=>(const OutlookKey&, const OutlookKey&) = default;
 };
 
-/// The outlooks of one pass, each made once as long as the trial stays as it is: many jobs ask the same in vain.
+/// The bounds of one pass, each made once as long as the trial stays as it is: many jobs ask the same in vain.
 class RoomOutlooks {
  public:
   bool has(const Trial& trial, const OutlookKey& key) const { return mark_ == trial.mark() && known_.contains(key); }
-  /// REQUIRES: nothing is tried that may be undone. `fill` says who may go.
+  /// REQUIRES: no trial that may be undone is open. `fill` names the members that may go.
   template <class Fill>
   const RoomOutlook& get(const Trial& trial, const OutlookKey& key, const Fill& fill) {
     if (mark_ != trial.mark()) known_.clear();

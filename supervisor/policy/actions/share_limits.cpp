@@ -37,9 +37,9 @@ class BandSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// Of overlapping lists that no other one contains so many have all their unions looked at; of more only that of all.
-/// Not a setting, and neither is the next: a limit that is not looked at leaves a share that cannot be used, and the
-/// slots of it go to whoever can.
+/// Up to this many overlapping lists, none of which contains another, have all their unions examined; of more, only the
+/// union of all. Like the next one not a setting: an omitted limit leaves a share that cannot be used, and its slots go
+/// to jobs that can.
 constexpr std::size_t kUnitedMax = 6;
 /// With more lists only those that overlap, all together, are limits.
 constexpr std::size_t kListsMax = 2048;
@@ -67,7 +67,7 @@ class LimitsOfLists {
   }
 
  private:
-  /// What such a member may use, ascending, whatever its size; all if empty.
+  /// The bands that such a member may use whatever its size, ascending; all if empty.
   Bands bands_of(const Member& member) {
     Member probe;
     probe.slots = 1;
@@ -100,7 +100,7 @@ class LimitsOfLists {
       list_of_[i] = list;
       waiting_for_[list].push_back(static_cast<std::uint32_t>(i));
     }
-    // Also of whom nothing fits: who gives back what should not depend on that.
+    // Members that fit nowhere count, too: the slots that others give back must not depend on them.
     for (const std::uint32_t member : pass_.waiting()) {
       const Member& subject = snapshot_.members[member];
       if (subject.slots == 0) continue;
@@ -117,8 +117,8 @@ class LimitsOfLists {
     std::map<Bands, std::uint32_t> all;
   };
 
-  /// The list of what its waiting members may use together, and what the others hold or are promised, so that it is the
-  /// same whoever of them waits; none if that is all.
+  /// The list of bands that its waiting members may use together, and that the others hold or are promised: it is the
+  /// same whichever of them wait. None if that is all bands.
   std::uint32_t list_for(const Contender& contender, std::map<BandWish, Bands>& by_wish, KnownLists& known) {
     std::set<const Bands*> wishes;
     std::vector<std::uint32_t> members = contender.pending;
@@ -162,7 +162,7 @@ class LimitsOfLists {
     }
   }
 
-  /// Lists by what they overlap with: of each the number of its component.
+  /// The lists in components of overlapping ones: of each list the number of its component.
   std::vector<std::uint32_t> components() const {
     std::vector<std::uint32_t> parent(lists_.size());
     std::iota(parent.begin(), parent.end(), 0U);
@@ -245,7 +245,8 @@ class LimitsOfLists {
     return true;
   }
 
-  /// What one within holds outside, and what is his own of what may not be preempted inside.
+  /// The slots that a contender inside the limit holds outside, and those inside that are its own and may not be
+  /// preempted.
   std::int64_t own_of(const Contender& each) const {
     std::int64_t slots = 0;
     for (const std::uint32_t member : each.running)
@@ -266,7 +267,7 @@ class LimitsOfLists {
   BandSet inside_;                                       ///< The set that is looked at.
   // By band.
   std::vector<std::int64_t> fixed_;                  ///< Slots that may not be preempted.
-  std::vector<std::vector<std::uint32_t>> sitting_;  ///< Who waits for nothing, at the first band that he holds.
+  std::vector<std::vector<std::uint32_t>> sitting_;  ///< Members that wait for nothing, by their first band.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which parts of a pool bound the shares of those who may use nothing else.
+// The parts of a pool that bound the shares of jobs which may use nothing else.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,33 @@ namespace penstock::policy {
 /// One workload's members with slots, oldest first.
 struct Contender {
   std::uint32_t workload = kNone;
-  std::vector<std::uint32_t> pending;  ///< Those that could be placed if all that may be preempted were gone.
+  std::vector<std::uint32_t> pending;  ///< Members that could be placed if all preemptible ones were gone.
   std::vector<std::uint32_t> running;
-  std::int64_t blocked = 0;             ///< Slots of members that wait for who may not be preempted.
+  std::int64_t blocked = 0;             ///< Slots of members that wait for slots which may not be preempted.
   std::int64_t leaving = 0;             ///< Slots of members on their way out: they will wait again.
-  std::vector<std::uint32_t> promised;  ///< Those whose place is being left by others, or is kept since then.
-  std::int64_t held = 0;                ///< With what is promised.
+  std::vector<std::uint32_t> promised;  ///< Members with a place that others are leaving, or that is kept since then.
+  std::int64_t held = 0;                ///< With promised slots.
 };
 
-/// What a member asks of bands: its list, and its label.
+/// The list and the label of bands that a member asks for.
 using BandWish = std::pair<std::uint32_t, std::string>;
 
 struct ShareLimits {
   std::vector<ShareLimit> limits;
   std::vector<std::size_t> reach;  ///< By contender: how many bands it may use, see below.
-  std::set<BandWish> narrow;       ///< Of those who wait: what leaves out some bands.
+  std::set<BandWish> narrow;       ///< Wishes of waiting members that leave out some bands.
 
-  /// Nobody who waits may use some bands only: nothing here says anything then.
+  /// Every waiting member may use all bands: there are no limits then.
   bool empty() const { return narrow.empty(); }
 };
 
-/// A limit for each set of bands that is all that somebody's waiting members may use (together, where their lists
-/// differ), and for unions of those that overlap. Within it is who waits for these bands only, and who waits for
-/// nothing and holds nothing elsewhere: of whom all runs it is not known what he might use. It has the slots of the
-/// bands without those that others may not be preempted from, and with those that they within hold elsewhere. Shares
-/// may change when somebody of whom all ran has to wait: who gives slots back on their account has to be asked for more
-/// than that. Cost: O(members + bands of all lists), and O(lists squared), times words of a set of bands where they
-/// contain one another.
+/// A limit for each set of bands that is all that a contender's waiting members may use (together, where their lists
+/// differ), and for unions of those that overlap. A contender is inside the limit if it waits for these bands only, or
+/// if it waits for nothing and holds nothing elsewhere: where all of a contender runs, the bands that it might use are
+/// unknown. The limit has the slots of the bands, less those that contenders outside hold without being preemptible,
+/// plus those that contenders inside hold elsewhere. Shares may change when a contender of which all ran has to wait:
+/// to give back slots because of a limit, a contender must exceed more than the limit alone. Cost: O(members + bands of
+/// all lists), and O(lists squared), times words of a set of bands where they contain one another.
 ShareLimits share_limits(SlotPass& pass, const std::vector<Contender>& present);
 
 }  // namespace penstock::policy

@@ -17,7 +17,7 @@ using Bands = std::vector<std::uint32_t>;
 /// Members of one job that are taken together.
 using Piece = TakenMembers;
 
-/// Not a setting: what it costs to find out anew whether anything can come of it.
+/// Not a setting: the cost of a new look at whether a search may succeed.
 constexpr std::uint32_t kTriesBeforeLooking = 4;
 
 /// One search for one job.
@@ -77,7 +77,7 @@ class Solver {
     return agenda;
   }
 
-  /// What each of `wanted_` finds while nobody has gone.
+  /// Whether each of `wanted_` fits while no member has gone.
   void look_at_room() {
     fits_anyway_.clear();
     for (const std::uint32_t member : wanted_)
@@ -90,8 +90,8 @@ class Solver {
     helpful_left_ = INT64_MAX;
   }
 
-  /// Before one more try: whether it may come to something. Most searches that succeed do so soon; only others are
-  /// worth a look at all bands, unless somebody has looked already.
+  /// Whether one more try may succeed. Most searches that succeed do so soon; only longer ones are worth a look at all
+  /// bands, unless an earlier search has looked already.
   bool is_worth_a_try() {
     const OutlookKey key{rules_.only_project, rules_.not_project, wanted_.size() > 1};
     if (looked_ || (++tries_ <= kTriesBeforeLooking && !pass_.outlooks().has(trial_, key))) return true;
@@ -99,7 +99,7 @@ class Solver {
     return find_hopeful_bands(key);
   }
 
-  /// Bands that could hold somebody of `wanted_` at best. False: one of them finds no such band.
+  /// Finds the bands that could hold one of `wanted_` at best. False: one of them finds no such band.
   bool find_hopeful_bands(const OutlookKey& key) {
     const RoomOutlook& outlook =
         pass_.outlooks().get(trial_, key, [this](RoomOutlook& fresh) { look_at_victims(fresh); });
@@ -116,7 +116,7 @@ class Solver {
       }
       all = all && any;
     }
-    // Who goes together with somebody on a hopeful band helps, too.
+    // Members that go together with one on a hopeful band help, too.
     helps_ = hopeful_;
     for (const std::uint32_t band : trial_.bands()) {
       if (outlook.is_tied(band)) helps_[band] = true;
@@ -143,7 +143,7 @@ class Solver {
     }
   }
 
-  /// Where somebody may leave together with others on other bands, who make room for him there.
+  /// Bands where a member may leave together with others on other bands, which make room for it there.
   std::vector<bool> bands_of_several() const {
     std::vector<bool> several(pass_.snapshot().bands.size(), wanted_.size() > 1);
     if (wanted_.size() > 1) return several;
@@ -187,8 +187,8 @@ class Solver {
   }
   void note_victim(std::uint32_t member, std::uint32_t owner) {
     if (!left(member)) return;
-    // Who loses a promise of this pass has others leaving for him: they leave for the new one now. Who loses a start
-    // has no right to it any more.
+    // Members that leave for a promise of this pass leave for the new one when the promise is lost. A start of this
+    // pass is simply forgotten when it is lost.
     if (trial_.state(member) == MemberState::Pending)
       pass_.pass_on(owner, workload_), trial_.forget_start(member);
     else
@@ -234,7 +234,7 @@ class Solver {
       agenda.chosen(pass_.snapshot().workloads[*victim].project, amount);
       const Members& all = pass_.order().members(*victim);
       if (all.size() > 1 && std::any_of(all.begin(), all.end(), is_there)) agenda.add(*victim);
-      // What is recorded goes anyway; the rest of such a piece stays.
+      // Recorded victims go anyway; the rest of such a piece stays.
       std::erase_if(piece.members, [this](std::uint32_t member) { return is_recorded(member); });
       if (piece.members.empty()) continue;
       last_job = *victim;
@@ -243,7 +243,7 @@ class Solver {
       helpful_left_ -= std::ssize(piece.members);
       choose(std::move(piece));
       if ((needed <= room || needed == 0) && attempt_on_bands()) return true;
-      if (helpful_left_ <= 0) return false;  // Whoever is left sits where nothing can come of it.
+      if (helpful_left_ <= 0) return false;  // No band that is left can help.
     }
     return false;
   }
@@ -254,7 +254,7 @@ class Solver {
     return sum;
   }
 
-  /// Every band on which the last piece's job sits is a chance: all that was chosen of the jobs there goes.
+  /// Tries every band on which the last piece's job holds a place, with all that was chosen of the jobs there gone.
   bool attempt_on_bands() {
     std::vector<std::uint32_t> bands;
     for (const std::size_t piece : pieces_of_[pieces_.back().workload])
@@ -283,7 +283,7 @@ class Solver {
     pieces_.push_back(std::move(piece));
   }
 
-  /// Devices come from what is free, or from those who lose theirs.
+  /// Devices come from free ones, or from members that may lose theirs.
   bool may_lose_enough(const std::vector<const Piece*>& pieces) const {
     if (rules_.may_lose.empty()) return true;
     std::int64_t missing = -rules_.free_devices;
@@ -294,8 +294,8 @@ class Solver {
     return missing <= 0;
   }
 
-  /// Most attempts fail for want of room, and that can be told without them: each member needs a band that has room for
-  /// it anyway, or that has when the pieces are gone and nobody has been placed again.
+  /// Most attempts fail for want of room, and a count finds that without them: each member needs a band that has room
+  /// for it anyway, or that has room when the pieces are gone and none is placed again.
   bool might_fit(const std::vector<const Piece*>& pieces) const {
     if (!may_lose_enough(pieces) || !is_hopeful(bands_of(pieces))) return false;
     std::vector<std::pair<std::uint32_t, Resources>> rooms;
@@ -321,8 +321,8 @@ class Solver {
     return gang_room_.might_fit(rooms);
   }
 
-  /// Whether each that is wanted fits alone, now that the pieces have left and nobody has been placed again: bands that
-  /// nobody has left are as they were.
+  /// Whether each member of `wanted_` fits alone, now that the pieces have left and none is placed again. Bands that no
+  /// piece has left are as they were.
   bool have_room_now(const Bands& left_bands) const {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       if (fits_anyway_[i]) continue;
@@ -336,7 +336,7 @@ class Solver {
     return true;
   }
 
-  /// Bands that have room for devices while nobody has gone; all, if somebody wants none.
+  /// Finds the bands that have room for devices while no member has gone; all bands, if a member wants none.
   void find_bands_with_room() {
     bands_with_room_.assign(pass_.snapshot().bands.size(), false);
     const bool any_band = std::any_of(wanted_.begin(), wanted_.end(),
@@ -354,7 +354,7 @@ class Solver {
     return bands;
   }
 
-  /// Takes the pieces, lets everybody be placed again in their order, and asks the rules.
+  /// Takes the pieces, places them again in their order, and asks the rules.
   bool attempt(const std::vector<const Piece*>& pieces) {
     const std::size_t mark = trial_.mark();
     const Bands left_bands = bands_of(pieces);
@@ -381,7 +381,7 @@ class Solver {
       trial_.undo_to(mark);
       return false;
     }
-    // A piece of which nobody has gone or moved was not needed; the others stay whole, as gangs must.
+    // A piece was not needed if none of its members has gone or moved; the others stay whole, as gangs must.
     std::vector<Piece> needed;
     for (const Piece* piece : pieces)
       if (std::any_of(piece->members.begin(), piece->members.end(),
@@ -439,7 +439,7 @@ class Solver {
       if (!pass_.refused(*job, members) && pass_.place_all(*job, members, Trial::When::Later, allowed)) {
         agenda.add(*job);
       } else if (!rules_.may_lose.empty() && !rules_.may_lose[pass_.snapshot().workloads[*job].project]) {
-        return false;  // It would be lost, and the rules will not have that.
+        return false;  // The member would be lost, and the rules forbid that.
       }
     }
     return placed;
@@ -452,19 +452,19 @@ class Solver {
   const std::vector<Members>& victims_;  ///< By project, while nothing has been tried.
   Members wanted_;
   std::vector<Piece> recorded_;
-  // Of one scenario's search: what has been chosen so far.
+  // The choices of one scenario's search so far.
   std::vector<Piece> pieces_;
   std::map<std::uint32_t, std::vector<std::size_t>> pieces_of_;  ///< By job, positions in `pieces_`.
   std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
-  std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: whether some band has room with nobody gone.
+  std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: a band has room while none has gone.
   GangRoom gang_room_;             ///< The same for all of them together.
   std::vector<bool> bands_with_room_;
   std::uint32_t tries_ = 0;
-  bool looked_ = false;            ///< What follows is known; else everything is hopeful.
-  bool anywhere_ = false;          ///< All of `wanted_` might fit whoever goes, or they are too many to tell.
+  bool looked_ = false;            ///< The members below are valid; else every band is hopeful.
+  bool anywhere_ = false;          ///< All of `wanted_` might fit whichever go, or they are too many to tell.
   std::int64_t helpful_left_ = 0;  ///< Members on hopeful bands that have not been taken, at most.
   std::vector<bool> helps_;        ///< By band: hopeful, or its jobs may be on a hopeful one as well.
-  std::vector<bool> hopeful_;      ///< By band: it might hold one of `wanted_` if all went who can.
+  std::vector<bool> hopeful_;      ///< By band: it might hold one of `wanted_` if all went that may.
   std::vector<bool> offered_;
 };
 

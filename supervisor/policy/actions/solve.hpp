@@ -1,4 +1,4 @@
-// Finds whom to move or to send away so that one waiting job fits.
+// Finds the members to move or to send away so that one waiting job fits.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace penstock::policy {
 
-/// What was taken from one job: members that held a place, or a promise.
+/// Members taken from one job, which held a place or a promise.
 struct TakenMembers {
   std::uint32_t workload = kNone;
   std::vector<std::uint32_t> members;
 };
 
-/// What an action wants of the solver.
+/// The rules of an action for the solver.
 struct SolveRules {
   PreemptionReason reason = PreemptionReason::Priority;
-  /// Whose jobs may be taken from: those of one project, or of all but one.
+  /// The projects that members may be taken from: one, or all but one.
   std::uint32_t only_project = kNone;
   std::uint32_t not_project = kNone;
   /// Whether one of them may, that holds something.
   std::function<bool(std::uint32_t workload)> is_candidate;
-  /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
+  /// Whether the outcome on the trial is right; gets the taken members, in the order in which they were taken.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;
-  /// Takes what one job would lose next, and nothing else; the job that waits is placed before the one that loses.
+  /// Takes the piece that one job would lose next, and nothing else; the waiting job is placed before the loser.
   bool one_piece = false;
-  bool victims_move = true;  ///< Who is taken may be placed again, and is not lost then.
-  /// By project: whose members may lose their place for good, as the sums stand before the search. Empty: all.
+  bool victims_move = true;  ///< Members that are taken may be placed again, and are not lost then.
+  /// By project: members of it may lose their place for good, as the sums are before the search. Empty: all.
   std::vector<bool> may_lose;
   std::int64_t free_devices = 0;  ///< With `may_lose`: thousandths that are free in all.
 };
@@ -42,8 +42,8 @@ bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
 /// Thousandths of devices that are free or will be, shared ones counted whole: for `SolveRules::free_devices`.
 std::int64_t free_devices(const Trial& trial);
 
-/// What a victim job loses for good in the present state of the trial, as pieces: members above the minimum one by
-/// one, then the rest as one.
+/// The members that a victim job loses for good in the present state of the trial, as pieces: members above the minimum
+/// one by one, then the rest as one.
 std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, const TakenMembers& taken);
 
 }  // namespace penstock::policy

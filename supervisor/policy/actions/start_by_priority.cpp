@@ -38,7 +38,7 @@ class PriorityPass {
     return snapshot_.workloads[snapshot_.members[member].workload].priority;
   }
 
-  /// All members of one priority: first what fits, then whom others make room for.
+  /// All members of one priority: first those that fit, then those for which others make room.
   void level(const Members& members) {
     Members unplaced;
     const bool filling_gaps = filling_gaps_;
@@ -61,7 +61,7 @@ class PriorityPass {
     }
   }
 
-  /// Whether others wait for it. Who wants more than there is at all would have them wait for ever.
+  /// Whether others wait for it. A member that wants more than the whole pool has would have them wait for ever.
   bool competes(std::uint32_t member) {
     if (pass_.parts().waits_for_absent_bands) return true;
     if (!eligibility_) eligibility_.emplace(pass_, Gone::Everybody);
@@ -76,7 +76,7 @@ class PriorityPass {
       pass_.explain(member, Hold::AtSlotsMax, owner.slots_max, pass_.held(subject.workload));
       return true;
     }
-    // What may not be preempted must not sit in a gap, and must not make others leave either. Spec: 5.7 R1.
+    // A member that may not be preempted must not start in a gap, and must not make others leave either. Spec: 5.7 R1.
     if (filling_gaps && !(pass_.parts().preemption && may_preempt(snapshot_, member))) {
       pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest(), first_unplaced_);
       return true;
@@ -110,12 +110,12 @@ class PriorityPass {
     pass_.explain(member, Hold::NoRoom, subject.slots, pass_.trial().roomiest());
   }
 
-  /// Those that may leave for `member`, least important first. Spec: 5.3.
+  /// Members that may leave for `member`, least important first. Spec: 5.3.
   Members candidates(std::uint32_t member) const {
     Members all;
     for (auto each = running_.rbegin(); each != running_.rend(); ++each) {
       if (priority(*each) > priority(member)) break;
-      // Among equals only who stands behind in an explicit order.
+      // Among equals only members behind it in an explicit order.
       if (priority(*each) == priority(member) && position_of(snapshot_, *each) <= position_of(snapshot_, member)) break;
       if (may_preempt(snapshot_, *each) && !pass_.is_preempted(*each) && !snapshot_.members[*each].places.empty())
         all.push_back(*each);
@@ -123,7 +123,7 @@ class PriorityPass {
     return all;
   }
 
-  /// The victims that make `member` fit, with their places given back; none, and nothing changed, if nobody does.
+  /// The victims that make `member` fit, with their places given back; none, and nothing changed, if no victims do.
   Members search(std::uint32_t member) {
     const Member& subject = snapshot_.members[member];
     SlotTrial& trial = pass_.trial();
@@ -149,7 +149,7 @@ class PriorityPass {
     return {};
   }
 
-  /// Nobody leaves for nothing: who was passed on the way and does not help stays.
+  /// A member that was passed on the way and does not help stays.
   Members spare_needless(std::uint32_t member, Members victims) {
     SlotTrial& trial = pass_.trial();
     for (std::size_t i = victims.size(); i-- > 0;) {
@@ -178,7 +178,7 @@ class PriorityPass {
   Members pending_;
   Members running_;
   KnownShapes hopeless_;
-  std::optional<Eligibility> eligibility_;  ///< Made when somebody finds no place.
+  std::optional<Eligibility> eligibility_;  ///< Made when a member finds no place.
   bool filling_gaps_ = false;               ///< Something more important waits,
   std::uint32_t first_unplaced_ = kNone;    ///< first of all this workload.
   bool victims_chosen_ = false;

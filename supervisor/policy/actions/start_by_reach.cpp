@@ -17,7 +17,7 @@ struct Waits {
   std::size_t contender = 0;
   std::uint32_t member = kNone;
   Hold hold = Hold::NoRoom;
-  bool settled = false;  ///< It has started or is promised a place.
+  bool settled = false;  ///< The member has started or is promised a place.
 };
 
 class PassByReach {
@@ -28,7 +28,7 @@ class PassByReach {
     for (std::size_t i = 0; i < present.size(); ++i) {
       held_.push_back(present[i].held);
       excess_.push_back(present[i].held - std::max(shares.targets[i], shares.at_most[i]));
-      // Unlike the demand it is the same whoever has been promised a place meanwhile.
+      // Unlike the demand this does not depend on places that were promised meanwhile.
       const std::int64_t cap = snapshot_.workloads[present[i].workload].slots_max;
       std::int64_t wanted = present[i].held + present[i].leaving + present[i].blocked;
       for (const std::uint32_t member : present[i].pending) wanted += snapshot_.members[member].slots;
@@ -77,7 +77,7 @@ class PassByReach {
     }
   }
 
-  /// Who holds more than his own cap gives that back, whether anybody can use it or not.
+  /// A contender that holds more than its own cap gives the excess back, whether others can use it or not.
   void keep_caps() {
     for (std::size_t i = 0; i < present_.size(); ++i) {
       const std::int64_t cap = snapshot_.workloads[present_[i].workload].slots_max;
@@ -95,7 +95,7 @@ class PassByReach {
     given_up_.push_back(member);
   }
 
-  /// Finds who has to leave for those below their targets, and keeps what is free already for them.
+  /// Finds the members that have to leave for contenders below their targets, and keeps free slots for these.
   void make_room() {
     SlotTrial& trial = pass_.trial();
     const std::size_t mark = trial.mark();
@@ -124,7 +124,7 @@ class PassByReach {
         trial.take({{place.band, slots}});
   }
 
-  /// What a contender has for its weight and demand. Compared without rounding.
+  /// The slots of a contender relative to its weight and demand. Compared without rounding.
   struct Level {
     std::int64_t held = 0;
     Wide slope = 1;
@@ -137,7 +137,7 @@ class PassByReach {
 
   using Victims = std::vector<std::pair<std::size_t, std::uint32_t>>;  ///< Contender and member.
 
-  /// Places for who waits, when those have left that are told to; `behind`: a workload that others wait for.
+  /// Places for a waiting member once the victims have left; `behind`: a workload that others wait for.
   std::vector<Place> find_with_victims(const Waits& waits, std::uint32_t& behind) {
     SlotTrial& trial = pass_.trial();
     const Member& subject = member_of(waits);
@@ -145,7 +145,7 @@ class PassByReach {
     const Level level = level_of(waits.contender, held_[waits.contender]);
     const RequestShape shape = shape_of(subject);
     const bool is_known = subject.blocked_bands.empty();
-    // Who has more does not succeed where one with less did not.
+    // A contender that holds more does not succeed where one that holds less has failed.
     const auto failed = failed_at_.find(shape);
     if (is_known && failed != failed_at_.end() && !(level < failed->second)) return {};
     const std::size_t mark = trial.mark();
@@ -163,7 +163,7 @@ class PassByReach {
     return {};
   }
 
-  /// Those that may leave for it until it fits, on trial; false if it does not.
+  /// Members that may leave for it until it fits, on trial; false if it does not.
   bool collect(const Waits& waits, const Level& level, Victims& victims) {
     const Member& subject = member_of(waits);
     std::vector<std::size_t>& first_useful = first_useful_[{subject.band_list, subject.label}];
@@ -194,7 +194,7 @@ class PassByReach {
                        [&](const Place& place) { return pass_.trial().allowed(subject, place.band); });
   }
 
-  /// Who was passed on the way and does not help stays.
+  /// A member that was passed on the way and does not help stays.
   void spare_needless(const Member& subject, Victims& victims) {
     SlotTrial& trial = pass_.trial();
     for (std::size_t i = victims.size() - 1; i-- > 0;) {
@@ -210,9 +210,9 @@ class PassByReach {
     }
   }
 
-  /// A slot that nobody can use within his share is better used than idle, by who can be sent away again. With requests
-  /// of several slots one of those with a list goes on waiting: if none did, the next pass would know of no list, and
-  /// send away who has more than his target whether anybody can use it or not.
+  /// A slot that no contender can use within its share is better used than idle, by members that can be sent away
+  /// again. Of requests for several slots, one with a list goes on waiting: if none did, the next pass would know of no
+  /// list, and would send away members above their target whether others can use the slots or not.
   void start_on_idle() {
     const bool single = std::all_of(waits_.begin(), waits_.end(),
                                     [this](const Waits& each) { return each.settled || member_of(each).slots == 1; });
@@ -243,16 +243,16 @@ class PassByReach {
   const std::vector<Contender>& present_;
   const ShareLimits& limits_;
   const ShareTargets& shares_;
-  std::vector<std::size_t> order_;    ///< Contenders, who has least first.
-  std::vector<std::int64_t> held_;    ///< By contender: with what this pass starts.
-  std::vector<std::int64_t> wanted_;  ///< By contender: what it could use in an empty pool.
-  std::vector<std::int64_t> excess_;  ///< By contender: what it holds above its share, without what leaves.
+  std::vector<std::size_t> order_;    ///< Contenders, the one with the lowest level first.
+  std::vector<std::int64_t> held_;    ///< By contender: with the starts of this pass.
+  std::vector<std::int64_t> wanted_;  ///< By contender: usable slots in an empty pool.
+  std::vector<std::int64_t> excess_;  ///< By contender: slots above its share, without leaving ones.
   std::vector<std::size_t> above_;    ///< Contenders that hold more than their share.
-  /// By wish, and by position in `above_`: the first that runs who may still be of use to who has that wish.
+  /// By wish: the position in `above_` of the first running member that may still be of use for that wish.
   std::map<BandWish, std::vector<std::size_t>> first_useful_;
   std::vector<std::uint32_t> given_up_;
   std::vector<Waits> waits_;
-  std::map<RequestShape, Level> failed_at_;  ///< At which level nobody could be found to leave.
+  std::map<RequestShape, Level> failed_at_;  ///< The level at which no member could be found to leave.
 };
 
 }  // namespace

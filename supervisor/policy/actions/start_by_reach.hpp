@@ -1,4 +1,4 @@
-// Fair share where somebody may use some bands only.
+// Fair share where a job may use certain bands only.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ struct ShareTargets {
   Sharing sharing = Sharing::FairShare;
 };
 
-/// Within their targets those start first that have least, by weight and demand (max-min: by weight), then who may use
-/// the fewest bands, then the older ones. For somebody below his target who finds no room others leave that have more
-/// than theirs, on bands that he may use, and as long as they are left with more than he has; their places are promised
-/// to him. What is idle then goes to whoever can use it and may be preempted, above his target if need be, the oldest
-/// first. So whoever has least gains by whatever is done, and passes come to rest whatever the targets are.
+/// Contenders start within their targets in this order: those with the least by weight and demand (max-min: by weight),
+/// then those that may use the fewest bands, then the oldest. A contender below its target that finds no room is
+/// promised places of contenders that are above theirs, on bands that it may use, as long as these are left with more
+/// than it has. Slots that are idle then go to members that can use them and may be preempted, above their target if
+/// need be, the oldest first. So the contender with the least gains by every change, and passes come to rest whatever
+/// the targets are.
 void start_by_reach(SlotPass& pass, const std::vector<Contender>& present, const ShareLimits& limits,
                     const ShareTargets& shares);
 

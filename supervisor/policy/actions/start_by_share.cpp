@@ -1,4 +1,5 @@
-// Fair share: everybody gets towards his target, who is above it gives back. Spec: policy-determined 3.2 to 3.5.
+// Fair share: each contender moves towards its target, and gives back what is above it. Spec: policy-determined 3.2 to
+// 3.5.
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +17,7 @@ namespace {
 std::vector<Contender> contenders(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   Eligibility eligibility{pass, Gone::Preemptible};
-  std::optional<Eligibility> emptied;  // Made when somebody is not admitted.
+  std::optional<Eligibility> emptied;  // Made when a member is not admitted.
   std::vector<Contender> all(snapshot.workloads.size());
   for (const std::uint32_t member : pass.running()) {
     Contender& owner = all[snapshot.members[member].workload];
@@ -39,7 +40,7 @@ std::vector<Contender> contenders(SlotPass& pass) {
       continue;
     }
     if (!emptied) emptied.emplace(pass, Gone::Everybody);
-    if (emptied->admits(member)) {  // It waits for who may not be preempted.
+    if (emptied->admits(member)) {  // The member waits for slots that may not be preempted.
       all[subject.workload].blocked += subject.slots;
       pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
     } else {
@@ -88,7 +89,7 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
   return groups;
 }
 
-/// The groups as if nobody were there who only keeps his place; empty if nobody does.
+/// The groups without contenders that only keep a place; empty if there are none.
 std::vector<ShareGroup> without_places_kept(const SlotPass& pass, const std::vector<Contender>& present,
                                             std::vector<ShareGroup> groups) {
   bool any = false;
@@ -165,7 +166,7 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
     return limited_targets(among, limits.limits, capacity, division_of(sharing, pass.parts()));
   };
   const std::vector<std::int64_t> targets = divide(groups);
-  // Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.
+  // The share of a contender that keeps its place is neither taken by others nor given back to it.
   const std::vector<ShareGroup> without = without_places_kept(pass, present, groups);
   const std::vector<std::int64_t> at_most = without.empty() ? targets : divide(without);
   for (std::size_t i = 0; i < present.size(); ++i)

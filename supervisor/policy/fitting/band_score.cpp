@@ -200,7 +200,7 @@ std::optional<BandChoice> best_band(const Trial& trial, const Choice& choice) {
   return best_by_points(trial, choice, trial.bands());
 }
 
-/// Who waits for nobody is better off, even where he may only be promised a place. Spec: policy-runai 7.
+/// A member that waits for no other is better off, even where it may only be promised a place. Spec: policy-runai 7.
 std::optional<BandChoice> as_asked(std::optional<BandChoice> best, Trial::When when) {
   if (best && when == Trial::When::Later) best->fit.now = false;
   return best;

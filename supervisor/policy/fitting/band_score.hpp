@@ -1,4 +1,4 @@
-// Which of several bands suits a member best, for the policies that count resource vectors.
+// The best of several bands for a member, for policies that count resource vectors.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace penstock::policy {
 /// Points of a whole step in the comparison of bands.
 inline constexpr std::int64_t kScoreUnit = 1'000'000'000;
 
-/// From 0 to 9 units: the fuller band gets more. `low` and `high` bound what is free over all bands that have the
+/// From 0 to 9 units: the fuller band gets more. `low` and `high` bound the free amounts over all bands that have the
 /// resource. Spec: policy-runai 7.
 std::int64_t pack_score(std::int64_t free, std::int64_t low, std::int64_t high);
 
@@ -22,7 +22,7 @@ struct BandChoice {
   BandFit fit;
 };
 
-/// What is asked.
+/// The question: a member, and the bands that it may use.
 struct Choice {
   std::uint32_t member = kNone;
   Trial::When when = Trial::When::NowOrLater;

@@ -19,7 +19,7 @@ bool fits_later(const BandRoom& room, const DeviceGroup& group, std::int64_t mib
   return group.used() && !group.wholly_leaving() && room.device_memory_mib - group.held_mib - group.promised_mib >= mib;
 }
 
-// A device on which everybody is only promised is not free yet.
+// A device that is only promised, and held by none, is not free yet.
 bool fits_now(const BandRoom& room, const DeviceGroup& group, std::int64_t mib) {
   return group.held + group.leaving > 0 && room.device_memory_mib - group.held_mib - group.leaving_mib >= mib &&
          room.device_memory_mib - group.used_mib() + group.leaving_mib >= mib;

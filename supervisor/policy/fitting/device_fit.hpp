@@ -1,4 +1,4 @@
-// Which devices a member that wants parts of devices gets.
+// The devices for a member that wants parts of devices.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ void Agenda::touch(std::uint32_t project) {
 
 /// For the heaps: whether `a` comes after `b`.
 bool Agenda::is_later(const Entry& a, const Entry& b) const {
-  // Who serves goes by what is there; who takes, by what he has not taken yet.
+  // Serving orders by the state at hand, taking by members that are not taken yet.
   if (direction_ == Direction::TakeFrom) return order_.before(a.job, b.job, a.state, b.state);
   return order_.before(b.job, a.job, order_.state(b.job), order_.state(a.job));
 }
@@ -29,7 +29,7 @@ bool Agenda::is_later(const Entry& a, const Entry& b) const {
 void Agenda::add(std::uint32_t workload) {
   const std::uint32_t project = trial_.snapshot().workloads[workload].project;
   std::vector<Entry>& jobs = nodes_[project].jobs;
-  // Nothing is taken of a job while it stands here.
+  // Nothing is taken of a job while it is in this heap.
   const bool takes = direction_ == Direction::TakeFrom;
   jobs.push_back({workload, takes ? order_.state(workload, takes_part_) : GangState::AtMin});
   std::push_heap(jobs.begin(), jobs.end(), [this](const Entry& a, const Entry& b) { return is_later(a, b); });

@@ -16,8 +16,8 @@ namespace penstock::policy {
 enum class Direction : std::uint8_t { Serve, TakeFrom };
 
 /// Picks one job after the other: the best root, its best child, down to a project, its best job. Follows the sums of
-/// the trial, so that who was just served stands back. Cost of a pick: the siblings on the way, unless nothing changed.
-/// Spec: policy-runai 5.
+/// the trial, so that an owner that was just served moves back. Cost of a pick: the siblings on the way, unless nothing
+/// changed. Spec: policy-runai 5.
 class Agenda {
  public:
   Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::Waits takes_part);
@@ -25,7 +25,7 @@ class Agenda {
   void add(std::uint32_t workload);
   /// The same for many, before anything is taken. Cost: O(n).
   void add_all(const std::vector<std::uint32_t>& workloads);
-  /// Taking: jobs of one project that stand in the order in which they are taken, as the trial is now. Who is not
+  /// Taking: adds jobs of one project in the order in which they are taken, as the trial is now. A job that is not
   /// admitted is passed over. REQUIRES: before anything is taken; `workloads` outlives the agenda.
   void add_sorted(std::uint32_t project, const std::vector<std::uint32_t>& workloads);
   void admit_only(std::function<bool(std::uint32_t)> admits) { admits_ = std::move(admits); }
@@ -35,11 +35,11 @@ class Agenda {
   }
   /// The next job, taken out; none when all are through.
   std::optional<std::uint32_t> take();
-  /// Taking from somebody: what was chosen already counts as gone.
+  /// Taking: records that this amount of a project is chosen and counts as gone.
   void chosen(std::uint32_t project, const Resources& amount);
 
  private:
-  /// A job that stands here. Taking: with its state by what has not been taken of it; serving, that is looked up.
+  /// A job of the agenda. Taking: with its state by the members that are not taken yet; serving looks that up.
   struct Entry {
     std::uint32_t job = kNone;
     GangState state = GangState::AtMin;
@@ -51,12 +51,12 @@ class Agenda {
     std::size_t next_sorted = 0;
     bool best_is_sorted = false;
     Resources gone;  ///< Chosen from it and its descendants.
-    // What was found when the sums of the owner, and its own, had these versions.
+    // The result for these versions of the owner's sums and of its own.
     std::uint64_t owner_version = ~std::uint64_t{0};
     std::uint64_t version = 0;
     std::uint64_t seen_version = ~std::uint64_t{0};
     std::uint32_t best_job = kNone;
-    Resources change;  ///< The next job's, or what would be taken from it.
+    Resources change;  ///< The next job's, or the amount to be taken from it.
     ProjectRank rank;  ///< Against its siblings, with that change.
   };
 

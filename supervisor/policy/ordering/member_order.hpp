@@ -21,7 +21,7 @@ int compare_age(const Age& a, std::string_view a_name, const Age& b, std::string
 
 /// Whether `a` is older than `b`. REQUIRES: positions in `snapshot.members`.
 bool older(const Snapshot& snapshot, std::uint32_t a, std::uint32_t b);
-/// Whether `a` stands before `b`: by priority, position in the order, age. Spec: policy-determined 5.2.
+/// Whether `a` comes before `b`: by priority, position in the order, age. Spec: policy-determined 5.2.
 bool more_important(const Snapshot& snapshot, std::uint32_t a, std::uint32_t b);
 /// The position of a member's workload; one without counts as the first.
 std::int64_t position_of(const Snapshot& snapshot, std::uint32_t member);

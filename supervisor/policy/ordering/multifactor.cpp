@@ -60,7 +60,7 @@ std::int64_t raw_priority(const RawInputs& inputs, const RawWeights& weights) {
   if (inputs.user == kExpedite) return kPriorityFirst;
   const double sum = weights.fair_share * inputs.fair_share + weights.level * inputs.level +
                      weights.account * inputs.account + weights.user * static_cast<double>(inputs.user - kNeutral);
-  // Below what puts a job before all, which only its owner does; cut before it is rounded to what an integer holds.
+  // Below the priority that puts a job before all, which only its owner sets; cut before it is rounded to an integer.
   return std::llround(std::clamp(sum, 0.0, static_cast<double>(kPriorityFirst - 1)));
 }
 

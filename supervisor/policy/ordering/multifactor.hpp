@@ -62,8 +62,7 @@ std::int64_t raw_priority(const RawInputs& inputs, const RawWeights& weights);
 /// The priority of a job that came as number `sequence`, first come first served.
 constexpr std::int64_t fcfs_priority(std::int64_t sequence) { return (std::int64_t{1} << 62) - sequence; }
 
-/// The priorities of all workloads at `snapshot.now`. `capacity` is what a workload's size is measured against, in
-/// slots.
+/// The priorities of all workloads at `snapshot.now`. `capacity` is the measure of a workload's size, in slots.
 std::vector<PriorityTerms> multifactor_priorities(const Snapshot& snapshot, const MultifactorOptions& options,
                                                   std::int64_t capacity);
 

@@ -54,7 +54,7 @@ int compare_allocatable(const Owner& left, const Owner& right) {
   return left_smaller == right_smaller ? 0 : left_smaller ? -1 : 1;
 }
 
-/// First who has `good`.
+/// The side that has `good` comes first.
 int prefer(bool left, bool right) { return left == right ? 0 : left ? -1 : 1; }
 
 int compare_shares(const Fraction& left, const Fraction& right) { return left < right ? -1 : right < left ? 1 : 0; }

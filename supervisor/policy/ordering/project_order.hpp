@@ -1,4 +1,4 @@
-// Which of two projects is served first: the most deprived one.
+// The order in which projects are served: the most deprived one first.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,26 @@
 
 namespace penstock::policy {
 
-/// One of two siblings, with its next job, or with what would be taken from it.
+/// One of two siblings, with its next job, or with the amount to be taken from it.
 struct Contest {
   const Owner* owner = nullptr;
-  Resources job;     ///< What its next job would add; nothing where something is taken from it.
-  Resources change;  ///< Added to what it holds when the dominant shares are compared; negative: taken.
+  Resources job;     ///< The amount that its next job would add; nothing where something is taken from it.
+  Resources change;  ///< Added to its holdings when the dominant shares are compared; negative: taken.
 };
 
-/// What a contest is decided by, counted once for each of the siblings.
+/// The facts that decide a contest, computed once for each of the siblings.
 struct ProjectRank {
   bool over_fair_share = false;
   bool beyond_guarantee = false;
-  bool without_share = false;  ///< It would use what it has no share of.
-  Fraction with_job;           ///< Largest part of what it may rely on, with the change.
+  bool without_share = false;  ///< Its job would use resources of which it has no share.
+  Fraction with_job;           ///< Largest part of its allocatable amounts, with the change.
   Fraction without_job;
   const Owner* owner = nullptr;
 };
 ProjectRank rank_project(const Contest& contest, const Resources& total);
 int compare_ranks(const ProjectRank& left, const ProjectRank& right);
-/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers can tell. `total` is the pool's capacity.
-/// Spec: policy-runai 5.
+/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers differ. `total` is the pool's capacity. Spec:
+/// policy-runai 5.
 int compare_projects(const Contest& left, const Contest& right, const Resources& total);
 
 }  // namespace penstock::policy

@@ -11,7 +11,7 @@ namespace penstock::policy {
 
 enum class Side : std::uint8_t { AheadOf, BehindOf };
 
-/// Between which two a moved workload comes to stand.
+/// The two workloads between which a moved one is put.
 struct Anchors {
   enum class Second : std::uint8_t { Head, Tail, Neighbour };
   Second second = Second::Head;
@@ -24,7 +24,7 @@ struct Anchors {
 Result<Anchors> find_anchors(const Snapshot& snapshot, const std::vector<std::uint32_t>& order, std::uint32_t moved,
                              std::pair<std::uint32_t, Side> to);
 
-/// What a move changes; nothing where `changed` is false.
+/// The changes of a move; nothing where `changed` is false.
 struct Move {
   bool changed = false;
   std::int64_t priority = 0;

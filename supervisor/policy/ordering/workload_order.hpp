@@ -1,4 +1,4 @@
-// Which job of a project is next, and which of its members.
+// The order of a project's jobs, and of a job's members.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace penstock::policy {
 
-/// How a job stands to the minimum of its gangs.
+/// The state of a job relative to the minimum of its gangs.
 enum class GangState : std::uint8_t { BelowMin, AtMin, AboveMin };
 
 /// Below if any gang is; else above if any is.
@@ -30,7 +30,7 @@ class WorkloadOrder {
   bool all_at_min(std::uint32_t workload) const { return state(workload) != GangState::BelowMin; }
 
   using Waits = std::function<bool(std::uint32_t)>;
-  /// Higher priority, then what is below its minimum, then age. Spec: policy-runai 5.
+  /// Higher priority, then jobs below their minimum, then age. Spec: policy-runai 5.
   bool before(std::uint32_t a, std::uint32_t b, GangState a_state, GangState b_state) const;
   /// The members to place now: whole gangs that lack their minimum, or one more member.
   std::vector<std::uint32_t> next_members(std::uint32_t workload, const Waits& waits) const;
@@ -44,7 +44,7 @@ class WorkloadOrder {
   std::vector<std::uint32_t> next_of_one_gang(std::uint32_t workload, const Waits& waits) const;
   std::vector<std::uint32_t> sets_in_order(std::uint32_t workload, const std::vector<std::int64_t>& active) const;
 
-  /// What orders look at first; workloads are large, and there are many.
+  /// The fields that orders look at first; workloads are large, and there are many.
   struct Key {
     std::int64_t priority = 0;
     std::int64_t submitted = 0;

@@ -53,7 +53,7 @@ struct Model {
 };
 constexpr Model kModels[] = {{"T4", 2}, {"P100", 2}, {"V100M16", 4}, {"G2", 8}, {"V100M32", 8}, {"G3", 8}};
 
-/// The longest span over which the jobs, if nobody waited, would keep that part of the devices busy.
+/// The longest span over which the jobs, if none waited, would keep that part of the devices busy.
 template <class LoadPercent>
 std::int64_t span_for(const LoadPercent& load_percent, std::int64_t wanted) {
   std::int64_t low = kSpanMin;

@@ -27,7 +27,7 @@ std::vector<std::string_view> split(std::string_view line, char separator) {
 class Table {
  public:
   explicit Table(std::string_view text) : rest_(text) {
-    // Some programs begin a file with this mark of its encoding.
+    // A file may begin with this mark of its encoding.
     if (constexpr std::string_view kMark = "\xEF\xBB\xBF"; rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
     is_packed_ = rest_.starts_with("\x1f\x8b");
     if (is_packed_ || !next()) return;
@@ -36,8 +36,8 @@ class Table {
     names_ = fields_.size();
   }
 
-  /// Every column is one of `known`, each stands there once, and those that are `needed` do. A misspelt one would be
-  /// read as one that is not there.
+  /// Every column is one of `known`, each occurs once, and those that are `needed` do. A misspelt column would
+  /// otherwise be read as missing.
   std::optional<Error> wrong_columns(const std::vector<std::string_view>& known,
                                      const std::vector<std::string_view>& needed) const {
     if (is_packed_) return mistake("is compressed by gzip", "unpack it with gunzip first");
@@ -56,7 +56,7 @@ class Table {
   }
 
   bool has(std::string_view column) const { return columns_.contains(std::string{column}); }
-  /// The next line that is not empty. What `text` has said before is gone.
+  /// The next line that is not empty. Results of `text` are valid until then.
   bool next() {
     while (!rest_.empty()) {
       line_ = next_line_;
@@ -79,14 +79,14 @@ class Table {
     return std::nullopt;
   }
 
-  /// Some programs write `nan` where there is nothing.
+  /// An empty value may be written as `nan`.
   std::string_view text(std::string_view column) const {
     const auto known = columns_.find(std::string{column});
     if (known == columns_.end()) return {};
     const std::string_view field = fields_[known->second];
     return field == "nan" || field == "NaN" ? std::string_view{} : field;
   }
-  /// A number of at least `least`; `missing` where the field is empty. Others write whole numbers with a fraction of 0.
+  /// A number of at least `least`; `missing` where the field is empty. Whole numbers may have a fraction of 0.
   Result<std::int64_t> number(std::string_view column, std::int64_t missing, std::int64_t least = 0) const {
     std::string_view digits = text(column);
     if (digits.empty()) return missing;
@@ -155,7 +155,7 @@ class Table {
   std::string twice_;  ///< A column.
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  ///< Fields that stood in quotes.
-  std::string torn_;                  ///< What is wrong with the quotes of the line.
+  std::string torn_;                  ///< The fault in the quotes of the line.
   std::map<std::string, std::size_t> columns_;
 };
 
@@ -235,7 +235,7 @@ Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
 /// Bands by their model.
 using ByModel = std::map<std::string, std::vector<std::uint32_t>>;
 
-/// Reads the list of others; counts what is odd.
+/// Reads the list of others; counts oddities.
 class AlibabaReader {
  public:
   /// `untimed_runs_s`: how long jobs run in a list that does not say when they came; 0: it says.
@@ -270,13 +270,13 @@ class AlibabaReader {
     return job;
   }
 
-  /// Adds the job that was read last, unless nobody has what it asks for.
+  /// Adds the job that was read last, unless no band could hold it.
   void keep(ReplayJob job) {
     if (left_out_) return;
     if (open_from_s_ != kNoTime) without_end_.emplace_back(trace_.jobs.size(), open_from_s_);
     trace_.jobs.push_back(std::move(job));
   }
-  /// When all have been read: who was never deleted runs to the end.
+  /// After the last line: a job that was never deleted runs to the end.
   void finish() {
     for (const auto& [position, from_s] : without_end_)
       trace_.jobs[position].runs_s = std::max<std::int64_t>(1, last_s_ - from_s);
@@ -399,7 +399,7 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, s
   ByModel by_model;
   for (std::uint32_t band = 0; band < bands.size(); ++band)
     for (const std::string& model : bands[band].labels) by_model[model].push_back(band);
-  // Models are asked for by lists of bands; labels would keep everybody else away.
+  // Models are asked for by lists of bands; labels would bar all other jobs.
   for (Band& band : bands) band.labels.clear();
   trace.bands = std::move(bands);
   ProjectNames projects{trace.projects};

@@ -12,15 +12,15 @@
 namespace penstock::policy {
 namespace {
 
-/// Passes at one instant, at most: each but the last has placed somebody, or knows better of one where not to.
+/// The most passes at one instant: each but the last has placed a job, or has found a band to avoid.
 constexpr int kRoundsMax = 1000;
 
 Instant at_second(std::int64_t seconds) { return Instant{std::chrono::seconds{seconds}}; }
 
-/// A job that has come, has not ended, and could be placed if nobody else were there.
+/// A job that has arrived, has not ended, and could be placed in an empty cluster.
 struct Live {
   std::uint32_t job = 0;
-  std::int64_t left_s = 0;  ///< What it still has to run, from when it (last) started.
+  std::int64_t left_s = 0;  ///< The rest of its run, from its (last) start.
   std::int64_t started_s = -1;
   std::int64_t refused_at = -1;  ///< How many had ended when a start of it was refused last.
   std::vector<Member> members;
@@ -30,7 +30,7 @@ struct Live {
   std::int64_t ends_s() const { return started_s + left_s; }
 };
 
-/// What one plan has to say about one job.
+/// The changes that one plan makes to one job.
 struct Change {
   std::uint32_t live = kNone;
   bool ran = false;
@@ -67,7 +67,7 @@ class Replay {
       changed |= admit();
       changed |= finish();
       if (changed && now_ >= next_pass) {
-        // Who has left makes room that the next pass gives away.
+        // Jobs that have left make room for the next pass to give away.
         changed = pass();
         next_pass = now_ + options_.period_s;
       }
@@ -116,7 +116,7 @@ class Replay {
   }
   static std::int64_t held_by(const ReplayJob& job) { return job.members * job.devices * job.device_share; }
 
-  /// Whether anybody came.
+  /// Whether a job has arrived.
   bool admit() {
     bool any = false;
     for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].arrives_s <= now_; ++arrived_) {
@@ -139,7 +139,7 @@ class Replay {
     return any;
   }
 
-  /// Whether anybody ended.
+  /// Whether a job has ended.
   bool finish() {
     const auto has_ended = [this](const Live& live) { return live.runs() && live.ends_s() <= now_; };
     const std::int64_t before = ended_;
@@ -156,7 +156,7 @@ class Replay {
     return ended_ != before;
   }
 
-  /// Charges what it has run and takes its places away. REQUIRES: it holds what it runs on.
+  /// Charges its run and takes its places away. REQUIRES: it holds the places of its run.
   void stop(Live& live) {
     go_on();
     const ReplayJob& job = job_of(live);
@@ -175,8 +175,8 @@ class Replay {
     return next;
   }
 
-  /// Whether anybody has left, so that another pass has something to give away. Where nobody waits there is nothing to
-  /// decide: who runs stays.
+  /// Whether a job has left, so that another pass has something to give away. Without a waiting job there is nothing to
+  /// decide: running jobs stay.
   bool pass() {
     bool left = false;
     for (int round = 0; round < kRoundsMax && running_ < std::ssize(live_); ++round) {
@@ -203,7 +203,7 @@ class Replay {
       for (const Member& member : live.members)
         for (const Place& place : member.places) free_slots_[place.band] -= place.slots;
     }
-    // What is overwritten keeps its memory.
+    // Overwritten elements keep their memory.
     snapshot_.members.resize(count);
     snapshot_.workloads.resize(live_.size());
     snapshot_.band_lists.clear();
@@ -258,7 +258,7 @@ class Replay {
     return *list;
   }
 
-  /// As `BandLists`, which would sort what is sorted already: a good part of a replay.
+  /// As `BandLists`, which would sort a sorted list: a good part of a replay.
   std::uint32_t name_list(const std::vector<std::uint32_t>& bands) {
     const auto position = static_cast<std::uint32_t>(snapshot_.band_lists.size());
     const auto [known, is_new] = list_positions_.try_emplace(bands, position);
@@ -266,7 +266,8 @@ class Replay {
     return known->second;
   }
 
-  /// The bands that a waiting job is shown; false if it is held because none has room for what the policy does not see.
+  /// The bands that a waiting job is shown; false if it is held because none has room for resources that the policy
+  /// does not see.
   bool show_bands(const Live& live, std::uint32_t& list) {
     if (!requests_.by_slots() || job_of(live).devices == 0) {
       list = requests_.by_slots() ? kNone : list_of(live);
@@ -285,8 +286,8 @@ class Replay {
     std::uint32_t list = kNone;
   };
 
-  /// Bands that have slots free and not what else the job needs are left out; for whom a start was refused, also those
-  /// that others would have to leave, until somebody has ended.
+  /// Leaves out bands that have slots free but lack another resource for the job. After a refused start it also leaves
+  /// out those that others would have to leave, until a job has ended.
   Shown look_for_bands(const Live& live, bool strict) {
     const ReplayJob& job = job_of(live);
     const RoomDemand demand = requests_.demand_of(job);
@@ -301,7 +302,7 @@ class Replay {
     return {true, false, name_list(bands)};
   }
 
-  /// Whether a start was refused whose slots others might have had.
+  /// Whether a start was refused on slots that another job might have got.
   bool carry_out(const Plan& plan) {
     std::vector<Member>& members = snapshot_.members;
     std::vector<Change> changes;
@@ -326,7 +327,8 @@ class Replay {
       members[each.member].device_groups = each.device_groups;
     };
     for (const Start& each : plan.starts) put(each);
-    // Who was told to leave is gone at once, so that promises are kept at once; a reserved time has no place yet.
+    // Members that were told to leave are gone at once, so promises are kept at once; a reservation by time has no
+    // place yet.
     for (const Reservation& each : plan.reservations)
       if (!each.places.empty()) put(each);
     take_over();
@@ -387,7 +389,8 @@ class Replay {
     return false;
   }
 
-  /// Where slots are counted, the plan says who without slots may start; each goes where the least is left beside it.
+  /// Where slots are counted, the plan only says that a job without slots may start; it goes where the least is left
+  /// beside it.
   bool take_light(Live& live) {
     const std::uint32_t kind = requests_.kind_of(live.job);
     if (failed_light_[kind]) return false;
@@ -429,8 +432,8 @@ class Replay {
     unmeasured_.back().at_s = now_;
   }
 
-  /// Something happens now, so that the time until now counts: what comes to pass between the last end and a pass that
-  /// starts nobody, or somebody's arrival who could never run, is no part of the replay.
+  /// An event happens now, so the time until now counts. The time between the last end and a pass that starts no job,
+  /// or the arrival of a job that could never run, is no part of the replay.
   void go_on() {
     last_s_ = now_;
     for (std::size_t i = 0; i < unmeasured_.size(); ++i) {
@@ -501,14 +504,14 @@ class Replay {
   std::int64_t last_arrival_s_ = 0;            ///< Of those that could run.
   std::int64_t capacity_ = 0;                  ///< Thousandths of devices, as `held_` and `wanted_`.
   std::vector<std::int64_t> held_;             ///< By project.
-  std::vector<std::int64_t> wanted_;           ///< By project: what runs, and what waits and could run.
+  std::vector<std::int64_t> wanted_;           ///< By project: running jobs, and waiting ones that could run.
   std::vector<std::int64_t> present_;          ///< By project: jobs that have come and not ended.
   std::vector<ReplayOwners::Owner> owner_of_;  ///< By project.
   Snapshot snapshot_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> list_positions_;  ///< In the snapshot.
   std::vector<std::optional<std::uint32_t>> lists_;                     ///< By kind: of bands that are possible.
   std::vector<std::int64_t> free_slots_;                                ///< By band, at the last snapshot.
-  std::vector<std::array<Shown, 2>> shown_;  ///< By kind: what jobs are shown, and those that were refused.
+  std::vector<std::array<Shown, 2>> shown_;  ///< By kind: the bands shown to jobs, and to refused ones.
   std::vector<bool> failed_light_;           ///< By kind: found no room in this pass.
   std::vector<Live> live_;                   ///< By arrival.
   std::int64_t running_ = 0;

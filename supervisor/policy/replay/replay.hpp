@@ -12,11 +12,11 @@
 
 namespace penstock::policy {
 
-/// Whose the jobs of a trace are under the configuration of a site.
+/// The owners of the jobs of a trace under the configuration of a site.
 struct ReplayOwners {
   struct Owner {
     std::uint32_t project = kNone;  ///< Among `projects`.
-    std::uint32_t account = kNone;  ///< A leaf of `accounts`, which is charged; nobody else's. kNone: no use counts.
+    std::uint32_t account = kNone;  ///< A leaf of `accounts`, charged for no other owner. kNone: no use counts.
     std::int64_t weight = 0;        ///< Thousandths, of its jobs together; 0: each of them has 1.
   };
   std::vector<Project> projects;
@@ -30,7 +30,7 @@ struct ReplayOptions {
   std::int64_t samples = 400;             ///< Of the whole time, from half as many on.
   std::int64_t half_life_s = 7 * 86'400;  ///< Of the usage of a project, for the order by factors.
   std::optional<ReplayOwners> owners{};   ///< None: each project of the trace has an equal part and account.
-  /// Told at each pass how many jobs have ended.
+  /// Called at each pass with the number of jobs that have ended.
   std::function<void(std::int64_t ended)> progress;
 };
 
@@ -39,14 +39,14 @@ struct ReplaySample {
   std::int64_t at_s = 0;  ///< When it begins.
   double used = 0;        ///< Part of all devices that running jobs asked for.
   double fragmented = 0;  ///< Part of the free devices that a job of the trace, drawn at random, could not use.
-  /// Jain's index over projects that want something, of what they hold over their entitlement; 0 while nobody holds
-  /// anything. What no band could hold is not wanted.
+  /// Jain's index over projects that want something, of the slots that they hold over their entitlement; 0 while no
+  /// project holds anything. Demand that no band could hold does not count.
   double fairness = 1;
-  bool judged = false;  ///< Somebody wants something: otherwise there is no fairness to speak of.
+  bool judged = false;  ///< A project wants something: otherwise the index has no meaning.
   double waiting = 0;
 };
 
-/// What became of one job.
+/// The outcome of one job.
 struct ReplayOutcome {
   std::int64_t started_s = -1;            ///< First; -1: never.
   std::int64_t ended_s = -1;              ///< -1: never.
@@ -56,8 +56,9 @@ struct ReplayOutcome {
   std::vector<std::uint32_t> bands;       ///< Where it was last, ascending.
 };
 
-/// What became of the jobs of one project, or of all. A job waits whenever it is there and does not run, also when it
-/// has been preempted; one that does not end, until the last moment of the replay; one that no band could hold, never.
+/// The outcomes of the jobs of one project, or of all. A job waits whenever it is there and does not run, also after a
+/// preemption; a job that does not end waits until the last moment of the replay; one that no band could hold never
+/// waits.
 struct ReplayWaits {
   std::string project;
   std::int64_t jobs = 0;
@@ -75,9 +76,9 @@ struct ReplayReport {
   std::vector<ReplayOutcome> jobs;  ///< As in the trace.
   std::int64_t passes = 0;
   std::int64_t preemptions = 0;  ///< Of jobs: a gang that has to leave counts once.
-  std::int64_t moves = 0;        ///< Of them: who got another place at once.
-  std::int64_t never_fits = 0;   ///< Jobs that the bands could not hold if they were empty: nobody waits for them.
-  std::int64_t never_whole = 0;  ///< Of them: gangs for whose members there would be room, but not as gangs are placed.
+  std::int64_t moves = 0;        ///< Of these: jobs that got another place at once.
+  std::int64_t never_fits = 0;   ///< Jobs that the bands could not hold if they were empty: none waits for them.
+  std::int64_t never_whole = 0;  ///< Of these: gangs with room for each member, but not as gangs are placed.
   std::int64_t never_ended = 0;  ///< Jobs that started, had to leave, and never ran again.
   std::int64_t ended_s = 0;      ///< When the last job ended, or came, of those that could run.
   ReplaySample mean;             ///< From the first arrival to the last end.
@@ -85,13 +86,13 @@ struct ReplayReport {
   std::optional<ReplaySample> while_arriving;
 };
 
-/// Runs until nobody runs and nobody who waits can start. A preempted job goes on later from where it was, as with a
+/// Runs until no job runs and no waiting job can start. A preempted job goes on later from where it was, as with a
 /// checkpoint that costs nothing. As the supervisor shows them, presets that count slots see a gang as one member,
-/// parts of devices by the largest part that all are multiples of, and neither CPU nor memory: a start on a band
-/// without room for those, or whose devices are too broken up, is refused, and the job is shown the bands with room
-/// only. Jobs without devices go wherever there is room. Entitlements for the fairness index are the max-min shares of
-/// equal projects, whatever they own. Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass for each
-/// change while jobs wait.
+/// parts of devices by the largest part that all are multiples of, and neither CPU nor memory. So a start on a band
+/// without room for those, or with devices that are too broken up, is refused, and the job is then shown only bands
+/// with room. Jobs without devices go wherever there is room. Entitlements for the fairness index are the max-min
+/// shares of equal projects, whatever they own. Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass
+/// for each change while jobs wait.
 ReplayReport replay(const ReplayTrace& trace, const ReplayOptions& options);
 
 }  // namespace penstock::policy

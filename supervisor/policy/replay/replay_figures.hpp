@@ -1,4 +1,4 @@
-// What a replay is measured by.
+// The figures by which a replay is judged.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace penstock::policy {
 
-/// (sum x)^2 / (n * sum x^2): 1 if all are equal, 1/n if one has everything, 0 if nobody has anything; 1 for nobody.
+/// (sum x)^2 / (n * sum x^2): 1 if all are equal, 1/n if one has everything, 0 if all have nothing; 1 without amounts.
 double jain_index(const std::vector<double>& amounts);
 
-/// Max-min shares of equals: everybody gets what he wants, or as much as anybody.
+/// Max-min shares of equals: each gets the amount it wants, or as much as any other.
 std::vector<double> equal_shares(const std::vector<double>& wanted, double capacity);
 
 /// Of so many `jobs`, of which `waits_s` has those that could run.
 ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t jobs,
                      std::int64_t never_started);
 
-/// Free devices of a band, in thousandths: those that are wholly free, and what is left of the shared ones.
+/// Free devices of a band, in thousandths: wholly free ones, and the rests of shared ones.
 struct BandRest {
   std::int64_t whole = 0;
   std::vector<std::int64_t> parts;
@@ -26,7 +26,7 @@ struct BandRest {
   std::int64_t memory = 0;  ///< Bytes.
 };
 
-/// What is free, in thousandths of devices, and of it what requests could not use, times the number of requests. Whole
+/// Free thousandths of devices, and those of them that requests could not use, times the number of requests. Whole
 /// numbers, so that sums may be kept up to date without losing anything.
 struct RestValue {
   std::int64_t free = 0;
@@ -62,8 +62,8 @@ class RequestGrid {
 class TypicalRequests {
  public:
   explicit TypicalRequests(const ReplayTrace& trace);
-  /// Over all requests, weighted by how often they come: the part of what is free that is on bands where one does not
-  /// fit. 0 if nothing is free.
+  /// Over all requests, weighted by how often they come: the part of the free devices that is on bands where one does
+  /// not fit. 0 if nothing is free.
   double unusable_part(const std::vector<BandRest>& bands) const;
   double unusable_part(const RestValue& sum) const;
   RestValue value_of(const BandRest& band) const;
@@ -79,7 +79,7 @@ class TypicalRequests {
 };
 
 /// A figure of the cluster over time: held for some time each, as means over equal spans. The spans double when there
-/// are too many, so that nobody has to know beforehand how long it will take.
+/// are too many, so that the duration need not be known beforehand.
 class ReplayMeter {
  public:
   ReplayMeter(std::int64_t begins_s, std::int64_t samples_max);
@@ -97,7 +97,7 @@ class ReplayMeter {
     double used = 0;
     double fragmented = 0;
     double fairness = 0;
-    double judged = 0;  ///< Seconds in which somebody wanted something.
+    double judged = 0;  ///< Seconds in which a project wanted something.
     double waiting = 0;
     void add(const ReplaySample& sample, double for_s);
     void add(const Sum& other);

@@ -1,4 +1,4 @@
-// The jobs of a trace as one policy sees them, and what they take of bands.
+// The jobs of a trace as one policy sees them, and the amounts that they take of bands.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ class ReplayRequests {
   /// The bands of the trace, with slots as they are counted.
   const std::vector<Band>& bands() const { return empty_.bands; }
   std::vector<Member> members_of(const ReplayJob& job) const;
-  /// What one member takes.
+  /// The amounts that one member takes.
   RoomDemand demand_of(const ReplayJob& job) const;
   /// How many members of the job a start on that band would put there, at least.
   std::int64_t together_on(const ReplayJob& job, std::uint32_t band) const;
-  /// What the members take where they have been placed. Who has no devices under a policy that counts slots is placed
-  /// by no plan: REQUIRES another.
+  /// The amounts that the members take where they have been placed. REQUIRES: a plan has placed them; under a policy
+  /// that counts slots none places a job without devices.
   std::vector<Holding> holdings_of(const ReplayJob& job, const std::vector<Member>& members) const;
 
   /// Jobs alike in all that a band must have for them have one kind.

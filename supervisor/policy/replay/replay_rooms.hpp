@@ -1,4 +1,4 @@
-// What is free on the bands of a replay, device by device.
+// The free room on the bands of a replay, device by device.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace penstock::policy {
 
-/// What one member takes of a band. `whole` counts devices; `part` is in thousandths of one more.
+/// The amounts that one member takes of a band. `whole` counts devices; `part` is in thousandths of one more.
 struct RoomDemand {
   std::int64_t cpu_milli = 0;
   std::int64_t memory = 0;
@@ -17,7 +17,7 @@ struct RoomDemand {
   std::int64_t part = 0;
 };
 
-/// What somebody holds on one band. `device`: which of the shared devices, where `part` is not 0.
+/// The amounts that a member holds on one band. `device`: the index of the shared device, where `part` is not 0.
 struct Holding {
   std::uint32_t band = kNone;
   RoomDemand demand;
@@ -42,8 +42,8 @@ class ReplayRooms {
  private:
   struct Room {
     BandRest rest;                                  ///< Without `parts`, which are in `devices`.
-    std::map<std::uint32_t, std::int64_t> devices;  ///< Shared ones: what is free of each.
-    RestValue value;                                ///< What is in `sum_` for this band.
+    std::map<std::uint32_t, std::int64_t> devices;  ///< Shared ones: the rest of each.
+    RestValue value;                                ///< The share of this band in `sum_`.
   };
   bool take(Holding& holding);
   void give_back(const Holding& holding);

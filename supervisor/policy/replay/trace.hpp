@@ -1,4 +1,4 @@
-// What is replayed: jobs with the time at which they come and how long they run, and the bands that they come to.
+// The input of a replay: jobs with arrival time and run time, and the bands for them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ReplayJob {
   std::vector<std::uint32_t> bands;  ///< Where its members may be; empty: anywhere.
 };
 
-/// What was odd about a trace of others, counted, and what was made of it.
+/// Oddities of a trace from elsewhere, counted, and how each was read.
 struct TraceOddities {
   std::int64_t without_end = 0;       ///< Never deleted: runs to the last time that the trace names.
   std::int64_t without_start = 0;     ///< Never started: runs for as long as it was there.
@@ -45,7 +45,7 @@ struct ReplayTrace {
   std::vector<Band> bands;
   std::vector<std::string> projects;
   std::vector<ReplayJob> jobs;  ///< By arrival.
-  /// `ReplayJob::priority` is what stands in the list; otherwise it was made of the service class.
+  /// `ReplayJob::priority` is that of the list; otherwise it was made of the service class.
   bool priorities_written = false;
   TraceOddities odd;
 };
@@ -62,10 +62,9 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
 
 /// Jobs from either of two formats, told apart by the first line. Ours:
 /// `name,project,arrives_s,runs_s,members,devices,device_share,cpu_milli,memory_mib,priority`; and the Alibaba GPU 2023
-/// list of pods, where the service class is the project. Values may stand in quotes, as RFC 4180 has it; what else is
-/// odd in lists of others is counted. Some of those lists say no times: with `untimed_runs_s` above 0 their jobs all
-/// come at 0 and run for so long. Error: ParseError with the line; a column that is misspelt, missing or there twice is
-/// one.
+/// list of pods, where the service class is the project. Values may stand in quotes, as RFC 4180 has it; other oddities
+/// of such lists are counted. A list may lack times: with `untimed_runs_s` above 0 its jobs all arrive at 0 and run for
+/// so long. Error: ParseError with the line, also for a column that is misspelt, missing or there twice.
 Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, std::int64_t untimed_runs_s = 0);
 
 /// How a trace is generated.
@@ -73,7 +72,7 @@ struct TraceShape {
   std::uint64_t seed = 1;
   std::uint32_t jobs = 8000;
   std::uint32_t bands = 1200;
-  /// The time over which jobs arrive; 0: such that they keep `load_percent` of all devices busy if nobody waits, if so
+  /// The time over which jobs arrive; 0: such that they keep `load_percent` of all devices busy if none waits, if so
   /// few jobs can.
   std::int64_t span_s = 0;
   std::int64_t load_percent = 90;

@@ -112,7 +112,7 @@ class RankWalk {
   /// Users, or accounts, of equal weight.
   struct Visit {
     std::vector<std::uint32_t> nodes;
-    bool tied = false;  ///< With the user who was ranked just before.
+    bool tied = false;  ///< With the user ranked just before.
   };
 
   void rank(const Visit& visit, std::vector<double>& factors) {
@@ -122,7 +122,7 @@ class RankWalk {
     left_ -= static_cast<std::int64_t>(visit.nodes.size());
   }
 
-  /// The children of all of them as one list; what comes first is put on top.
+  /// The children of all of them as one list; the first is put on top.
   void expand(const Visit& visit) {
     std::vector<std::uint32_t> list;
     for (const std::uint32_t account : visit.nodes)

@@ -1,4 +1,4 @@
-// Whether a project may hold more: its limit, and its guarantee for what may not be preempted.
+// Whether a project may hold more: its limit, and its guarantee for jobs that may not be preempted.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Refusal {
 
 /// The first resource that `amount` asks for and of which the owner would pass its limit. Spec: policy-runai 6.
 std::optional<Refusal> over_limit(const Owner& owner, const Resources& amount);
-/// The same for what may not be preempted, against the guarantee.
+/// The same for a job that may not be preempted, against the guarantee.
 std::optional<Refusal> over_guarantee(const Owner& owner, const Resources& amount);
 
 /// Both tests, up the whole chain of a project. Departments supersede their projects.

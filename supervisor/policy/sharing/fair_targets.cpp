@@ -37,8 +37,7 @@ bool is_blocked(const ShareGroup& group, std::int64_t target) {
 }
 
 /// Fills all groups from their low marks to their demands so that each grows by its slope, until all is given out.
-/// Groups can be frozen one after the other: what is sorted stays sorted. Cost: O(n log n) once, O(n) for each
-/// division.
+/// Groups can be frozen one after the other: sorted lists stay sorted. Cost: O(n log n) once, O(n) for each division.
 class WaterLevel {
  public:
   explicit WaterLevel(const std::vector<ShareGroup>& groups) : groups_(groups) {
@@ -71,7 +70,7 @@ class WaterLevel {
     return given_;
   }
 
-  /// From now on the group keeps what it holds: pinned, with no wish for more.
+  /// From now on the group keeps its holdings: pinned, with no wish for more.
   void freeze(std::size_t group) {
     ShareGroup& frozen = groups_[group];
     if (passed_ != kNobody) {
@@ -93,10 +92,10 @@ class WaterLevel {
     frozen_since_sweep_ = 0;
   }
 
-  /// Whether a division gives out less than that, because nobody wants more.
+  /// Whether a division gives out less than that, because no group wants more.
   bool leaves_some_of(std::int64_t total) const { return pinned_ < total && lows_ <= total && demands_ < total; }
 
-  /// The youngest group whose smallest waiting gang does not fit the spare part of what the last division gave it.
+  /// The youngest group with a smallest waiting gang that does not fit the unused part of its last share.
   std::size_t blocked_gang() const {
     for (auto gang = gangs_.rbegin(); gang != gangs_.rend(); ++gang)
       if (is_blocked(groups_[*gang], given_[*gang])) return *gang;
@@ -110,8 +109,8 @@ class WaterLevel {
   }
   bool grows(std::size_t i) const { return groups_[i].demand > low_mark(i); }
 
-  /// Too many groups for one slot each: what is left goes to the oldest. After the first time only what is different
-  /// then is looked at. Groups up to `passed_` have one where their low mark has it, `ones_` in all.
+  /// Too many groups for one slot each: the rest goes to the oldest. After the first time only changes are examined.
+  /// Groups up to `passed_` have one where their low mark has it, `ones_` in all.
   void give_to_oldest(std::int64_t left) {
     const auto takes_one = [this](std::size_t i) { return low_mark(i) > groups_[i].pinned; };
     if (passed_ == kNobody) {
@@ -133,7 +132,7 @@ class WaterLevel {
     slopes_ = 0;
     for (const Breakpoint& point : points_) {
       if (!grows(point.group)) continue;
-      // What is given out when the water stands at this point: fixed + slopes * point.
+      // The amount given out with the water level at this point is fixed + slopes * point.
       const Wide excess = Wide{total} - fixed_;
       if (slopes_ > 0 && slopes_ * point.numerator >= excess * point.denominator) return;
       growing_[point.group] = point.begins;
@@ -148,7 +147,7 @@ class WaterLevel {
     }
   }
 
-  /// Whole slots: all down, then what is left by largest remainder, the older group first.
+  /// Whole slots: all down, then the rest by largest remainder, the older group first.
   void round_down(std::int64_t total) {
     remainders_.clear();
     const Wide level = Wide{total} - fixed_;
@@ -158,7 +157,7 @@ class WaterLevel {
       if (growing_[i]) {
         const Wide share = level * slope(i);
         given_[i] = static_cast<std::int64_t>(share / slopes_);
-        // Who gets a whole number has what he is due; the remainders of the others add up to what is left.
+        // A group with a whole number has its full share; the remainders of the others add up to `left`.
         if (const Wide remainder = share - slopes_ * given_[i]; remainder > 0) remainders_.emplace_back(remainder, i);
       }
       left -= given_[i];
@@ -178,7 +177,7 @@ class WaterLevel {
   std::int64_t lows_ = 0;
   std::int64_t demands_ = 0;
   std::size_t frozen_since_sweep_ = 0;
-  std::size_t passed_ = kNobody;  ///< See `give_to_oldest`; nobody: what was given is not of that kind.
+  std::size_t passed_ = kNobody;  ///< See `give_to_oldest`; `kNobody`: the last division was not of that kind.
   std::int64_t ones_ = 0;
   // Of one division.
   Amounts given_;
@@ -189,14 +188,14 @@ class WaterLevel {
   Wide slopes_ = 0;
 };
 
-/// The youngest group whose smallest waiting gang does not fit the spare part of its target.
+/// The youngest group with a smallest waiting gang that does not fit the unused part of its target.
 std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& targets) {
   for (std::size_t i = groups.size(); i-- > 0;)
     if (is_blocked(groups[i], targets[i])) return i;
   return kNobody;
 }
 
-/// One round of max-min filling over the groups below their demand; what was given out.
+/// One round of max-min filling over the groups below their demand; returns the amount given out.
 std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector<std::size_t>& order, Amounts& offered,
                         Amounts& credit, std::int64_t capacity) {
   std::int64_t weights = 0;
@@ -218,7 +217,7 @@ std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector
   return capacity - left;
 }
 
-/// What max-min filling has given out so far.
+/// The amounts that max-min filling has given out so far.
 struct Offers {
   Amounts given;
   Amounts credit;
@@ -233,7 +232,7 @@ Offers first_offers(const std::vector<ShareGroup>& groups, std::int64_t capacity
   return offers;
 }
 
-/// Rounds until nothing is left, or nobody wants it.
+/// Fills in rounds until nothing is left, or no group wants it.
 void fill(const std::vector<ShareGroup>& groups, Offers& offers) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -16,19 +16,20 @@ struct ShareGroup {
   friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
 };
 
-/// Targets in proportion to weight times demand, at least 1 each where there is enough. `groups` stand oldest first.
-/// Gangs that could never fit the spare part of their target do not hold it against others.
+/// Targets in proportion to weight times demand, at least 1 each where there is enough. `groups` are ordered oldest
+/// first. Gangs that could never fit the unused part of their target do not hold it against others.
 /// Cost: O(n log n), and O(n) for each gang that is passed over. Spec: policy-determined 3.1, 3.3.
 std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
-/// What becomes of the other offers when a gang that does not fit gives back its own: the page goes on from them. Made
-/// anew, they are as if that gang did not wait: in what order others were served before does not show.
+/// The treatment of the other offers when a gang that does not fit gives back its own: the page goes on from them.
+/// Divided again, they are as if that gang did not wait, and the order in which others were served before does not
+/// show.
 enum class AfterGang : std::uint8_t { GoOn, StartAgain };
 
 /// The same by weighted max-min filling: demand only caps. Spec: policy-determined 4, with the faults of 4.9 mended.
 std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity,
                                           AfterGang after);
-/// Made anew, as live pools have it.
+/// Divided again after each gang that does not fit, as live pools have it.
 std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
 }  // namespace penstock::policy

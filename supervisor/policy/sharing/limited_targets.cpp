@@ -62,7 +62,7 @@ class Bottlenecks {
     for (std::size_t i = 0; i < to.size(); ++i) amounts_[to[i]] = given[i];
   }
 
-  /// Beyond what may not be taken from it anyway.
+  /// The amount beyond the part that may not be taken from it anyway.
   std::int64_t taken(std::uint32_t group) const { return amounts_[group] - groups_[group].pinned; }
 
   Amounts loads_of(const Positions& groups) const {
@@ -100,8 +100,8 @@ class Bottlenecks {
     return any;
   }
 
-  /// Divides what is left of the limit, or of one within it that is passed then, among its groups, for good. The others
-  /// of the first limit keep what they had till it is their turn.
+  /// Divides the rest of the limit, or of an exceeded one within it, among its groups, for good. The other groups of
+  /// the first limit keep their amounts until later.
   void settle(std::size_t limit, Amounts& loads) {
     Positions inside;
     std::vector<std::pair<std::uint32_t, std::int64_t>> before;
@@ -137,7 +137,7 @@ class Bottlenecks {
   std::vector<std::vector<std::size_t>> limits_of_;  ///< By group.
   // By limit.
   std::vector<Positions> groups_of_;
-  Amounts left_;  ///< What settled groups leave of it, and what may not be taken from any.
+  Amounts left_;  ///< Slots that settled groups leave of it, less those that may not be taken from a group.
 };
 
 }  // namespace

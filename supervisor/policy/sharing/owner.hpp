@@ -1,4 +1,4 @@
-// What a project or department may have, is entitled to, and holds: the running sums of one pass.
+// Limits, entitlement and holdings of a project or department: the running sums of one pass.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@ struct OwnedAmount {
   std::int64_t limit = kUnlimited;
   std::int64_t weight = 0;
   double usage = 0;
-  std::int64_t request = 0;    ///< What its jobs hold and wait for.
-  std::int64_t allocated = 0;  ///< What they hold, or are promised by this pass.
+  std::int64_t request = 0;    ///< Amount that its jobs hold and wait for.
+  std::int64_t allocated = 0;  ///< Amount that they hold, or are promised by this pass.
   std::int64_t fixed = 0;      ///< The part of it that may not be preempted.
   std::int64_t fair_share = 0;
 
-  /// What it could use at most.
+  /// The most that it could use.
   std::int64_t requestable() const { return limit == kUnlimited ? request : std::min(request, limit); }
-  /// What it may rely on; `kUnlimited` if that has no bound.
+  /// The amount that it may rely on; `kUnlimited` if that has no bound.
   std::int64_t allocatable() const {
     if (guaranteed == kUnlimited) return limit;
     const std::int64_t entitled = std::max(guaranteed, fair_share);
@@ -45,10 +45,10 @@ struct Owner {
   std::uint64_t version = 0;  ///< Counts changes of the sums.
 };
 
-/// `a <= b`, where `kUnlimited` stands above every number.
+/// `a <= b`, where `kUnlimited` is above every number.
 constexpr bool at_most(std::int64_t a, std::int64_t b) { return b == kUnlimited || (a != kUnlimited && a <= b); }
 
-/// Who stands below whom. Made once for a pass.
+/// The children of each owner. Made once for a pass.
 struct OwnerTree {
   explicit OwnerTree(const std::vector<Owner>& owners);
   std::vector<std::uint32_t> roots;

@@ -11,7 +11,7 @@ namespace {
 /// Weights and usage as integers, so that no order of summation matters.
 constexpr double kWeightUnits = 1e9;
 
-/// What a sibling got less than its slice, because only whole units are given.
+/// The rest of a sibling's slice, because only whole units are given.
 struct Remainder {
   std::uint32_t owner = kNone;
   Wide numerator = 0;
@@ -41,7 +41,7 @@ class Level {
       return left_owner.created != right_owner.created ? left_owner.created < right_owner.created : a.owner < b.owner;
     });
     for (const Remainder& each : remainders_) {
-      // Never above what is wanted: the excess would be nobody's. Spec: policy-runai 4, weak points.
+      // No owner gets more than it wants: the excess would be lost. Spec: policy-runai 4, weak points.
       const std::int64_t given = std::min({division_.quantum, left, need(each.owner)});
       if (given <= 0) continue;
       amount(each.owner).fair_share += given;
@@ -56,7 +56,7 @@ class Level {
     return std::max<std::int64_t>(0, amount(owner).requestable() - amount(owner).fair_share);
   }
 
-  /// The part of each that still wants something: its weight, less what it has used lately.
+  /// The part of each sibling that still wants something: its weight, less its recent use.
   std::vector<std::int64_t> parts() {
     std::int64_t weights = 0;
     bool any_usage = false;
@@ -134,7 +134,7 @@ std::int64_t divide_guaranteed(std::vector<Owner>& owners, const std::vector<std
     amount.fair_share = std::min(guaranteed, amount.requestable());
     left -= amount.fair_share;
   }
-  // Guarantees that were sold twice are still everybody's fair share; there is just nothing beyond them.
+  // Guarantees that were given twice are still each owner's fair share; there is just nothing beyond them.
   return std::max<std::int64_t>(0, left);
 }
 

@@ -1,4 +1,4 @@
-// Fair shares of projects: what is guaranteed first, the rest by priority and weight, in whole units.
+// Fair shares of projects: guarantees first, the rest by priority and weight, in whole units.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace penstock::policy {
 
-/// What is divided: one resource among siblings.
+/// One division: a resource among siblings.
 struct ResourceDivision {
   std::size_t resource = 0;
-  std::int64_t quantum = 1;   ///< What lies beyond the guarantees is given in multiples of this.
+  std::int64_t quantum = 1;   ///< Amounts beyond the guarantees are given in multiples of this.
   double usage_strength = 1;  ///< How much past usage counts against a sibling.
 };
 
-/// Sets the fair share of each sibling to what is guaranteed and wanted; what is left of `total`.
+/// Sets the fair share of each sibling to the wanted part of its guarantee; returns the rest of `total`.
 std::int64_t divide_guaranteed(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
                                const ResourceDivision& division, std::int64_t total);
-/// Divides `left` among the siblings that want more; what is still left. Spec: policy-runai 4.
+/// Divides `left` among the siblings that want more; returns the rest. Spec: policy-runai 4.
 std::int64_t divide_over_quota(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
                                const ResourceDivision& division, std::int64_t left);
 

@@ -17,7 +17,7 @@ void UsageTally::advance(double at_s) {
 }
 
 void UsageTally::charge(double amount, double at_s) {
-  // What is charged late has faded already.
+  // An amount that is charged late has decayed already.
   const double faded = at_s < at_s_ ? amount * decay_factor(at_s_ - at_s, half_life_s_) : amount;
   advance(at_s);
   value_ += faded;

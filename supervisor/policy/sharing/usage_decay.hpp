@@ -1,4 +1,4 @@
-// Past use that fades: resource-seconds with a half-life, exact however charges are cut.
+// Past use that decays: resource-seconds with a half-life, exact however charges are cut.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class UsageTally {
   double at_s_;
 };
 
-/// What is left of 1 after `seconds`.
+/// The rest of 1 after `seconds`.
 double decay_factor(double seconds, double half_life_s);
 
 /// The older form in periods: one bin for each, the newest first. Spec: policy-flux 6.2.
@@ -60,9 +60,9 @@ struct BilledAmount {
 };
 enum class Billing : std::uint8_t {
   Sum,
-  Max,  ///< Only what weighs most counts.
+  Max,  ///< Only the largest weighted amount counts.
 };
-/// What is charged for a second.
+/// The charge for a second.
 double billable(const std::vector<BilledAmount>& amounts, Billing billing);
 
 }  // namespace penstock::policy
