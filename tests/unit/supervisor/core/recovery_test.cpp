@@ -240,8 +240,8 @@ TEST(Recovery, FailuresThatWereChargedStayCharged) {
   cluster->fail(1, 0, FailureClass::UserError);
   cluster.write_all();
   EXPECT_EQ(cluster->state(), JobState::Failed);
-  ASSERT_EQ(cluster->job().failures.size(), 1U);
-  EXPECT_EQ(cluster->job().failures[0].history.size(), 3U) << "the story goes back to before the restarts";
+  ASSERT_EQ(cluster->job().outbox.failures().size(), 1U);
+  EXPECT_EQ(cluster->job().outbox.failures()[0].history.size(), 3U) << "the story goes back to before the restarts";
   cluster->ignore();
 }
 
