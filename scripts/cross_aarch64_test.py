@@ -81,7 +81,7 @@ class CrossAarch64(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("14 passed in 2 programs", done.stdout)
         self.assertIn("trace hash of 3 seeds: 1 on both processors", done.stdout)
-        self.assertIn("--build --preset pure-aarch64 --target sim unit_one unit_two -- --quiet", self.lines("cmake_calls"))
+        self.assertIn("--build --preset pure-aarch64 --target sim unit_one unit_two -- --quiet -k 0", self.lines("cmake_calls"))
 
     def test_libraries_are_unpacked_once_without_those_of_the_compiler(self):
         self.assertEqual(self.run_script().returncode, 0)
@@ -124,6 +124,15 @@ class CrossAarch64(unittest.TestCase):
         done = self.run_script()
         self.assertEqual(done.returncode, 1)
         self.assertIn("error: x", done.stdout)
+
+    def test_the_whole_tree_is_built_with_the_libraries_that_setup_installs(self):
+        (self.machine / "scripts/setup").write_text("packages=(\n  g++ libcaf-dev cmake\n  nlohmann-json3-dev libpng-dev\n)\n")
+        done = self.run_script("--all")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(self.lines("apt_calls")[1].endswith(" libcaf-dev nlohmann-json3-dev libpng-dev"))
+        self.assertIn("--build --preset aarch64 -- --quiet -k 0", self.lines("cmake_calls"))
+        (self.machine / "does_not_build").touch()
+        self.assertEqual(self.run_script("--all").returncode, 1)
 
     def test_is_skipped_where_there_is_no_compiler_or_no_emulator(self):
         for tool in ("qemu-aarch64", "aarch64-linux-gnu-g++"):
