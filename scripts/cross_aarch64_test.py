@@ -40,10 +40,11 @@ BROKEN_UNIT = """#!/bin/bash
 echo 'char is unsigned'
 exit 1
 """
-# The hash of a run, and of one seed: the second differs where another processor decides otherwise.
+# The hash of a run: that of all three seeds and that of the second differ where another processor decides otherwise.
 SIM = """#!/bin/bash
-[ "$FOREIGN" = yes ] && [ -e "$MACHINE/decides_otherwise" ] && [ "$1" != 1 -o "$2" = 3 ] && add=x
-echo "trace hash $1$add"
+case " $* " in *" --policy "*) mode=-policy;; esac
+[ "$FOREIGN" = yes ] && [ -e "$MACHINE/decides_otherwise$mode" ] && [ "$1" != 1 -o "$2" = 3 ] && add=x
+echo "trace hash $1$mode$add"
 """
 
 
@@ -81,6 +82,7 @@ class CrossAarch64(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("14 passed in 2 programs", done.stdout)
         self.assertIn("trace hash of 3 seeds: 1 on both processors", done.stdout)
+        self.assertIn("trace hash of 3 seeds with --policy: 1-policy on both processors", done.stdout)
         self.assertIn("--build --preset pure-aarch64 --target sim unit_one unit_two -- --quiet -k 0", self.lines("cmake_calls"))
 
     def test_libraries_are_unpacked_once_without_those_of_the_compiler(self):
@@ -117,7 +119,14 @@ class CrossAarch64(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("the trace hash of 3 seeds differs: 1 (dev), 1x (pure-aarch64)", done.stdout)
         self.assertIn("first at seed 2;", done.stdout)
-        self.assertIn("failed: trace hash", done.stderr)
+        self.assertIn("failed: trace hash\n", done.stderr)
+
+    def test_a_policy_that_decides_otherwise_is_told_too(self):
+        (self.machine / "decides_otherwise-policy").touch()
+        done = self.run_script("3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("compare: build/dev/sim 2 --trace --policy", done.stdout)
+        self.assertIn("failed: trace hash with --policy\n", done.stderr)
 
     def test_what_does_not_build_is_said(self):
         (self.machine / "does_not_build").touch()
