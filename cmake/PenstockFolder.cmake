@@ -30,6 +30,11 @@ target_compile_options(penstock_rules INTERFACE -Wall -Wextra -Wpedantic -Wshado
 # functions at load time. Without this option GCC inlines hardly any, not even within one file.
 target_compile_options(penstock_rules INTERFACE
   $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-fno-semantic-interposition>)
+# A fused multiply-add rounds once where two instructions round twice, and GCC takes it wherever the processor has it: the
+# cores would decide otherwise there. x86-64's baseline has none, and the option would change the key of every object.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(penstock_rules INTERFACE -ffp-contract=off)
+endif()
 if(PENSTOCK_COVERAGE_MARKS)
   target_compile_definitions(penstock_rules INTERFACE PENSTOCK_COVERAGE_MARKS)
 endif()

@@ -328,6 +328,33 @@ class Calls(RuleTest):
         self.expect_clean(rule, "worker/store/a.hpp", "\nstd::atomic<int> n;\n")
 
 
+class Processor(RuleTest):
+    def refused(self, text, path="worker/runner/a.cpp"):
+        self.expect(tidy.rule_processor, path, "\n" + text + "\n", line=2)
+
+    def taken(self, text, path="worker/runner/a.cpp"):
+        self.expect_clean(tidy.rule_processor, path, text)
+
+    def test_builtins_and_instructions_of_one_processor_stand_in_one_header(self):
+        for text in ("__builtin_ia32_pause();", "_mm_pause();", "auto x = _mm256_add_ps(a, b);", "__m128i lanes;",
+                     "auto now = __rdtsc();", 'if (__builtin_cpu_supports("avx2")) {}', '__asm__ volatile("isb");',
+                     'asm volatile ("pause" : : : "memory");', 'asm("nop");'):
+            self.refused(text)
+            self.taken(text, "common/base/cpu_relax.hpp")
+
+    def test_macros_and_pragmas_of_one_processor_do_too(self):
+        for text in ("#if defined(__x86_64__)", "#ifdef __aarch64__", "#if __AVX2__", '#pragma GCC target("avx2,fma")'):
+            self.refused(text)
+            self.taken(text, "examples/engine/matrix.cpp")
+
+    def test_what_any_processor_has_is_taken(self):
+        self.taken('__asm__ volatile("" : : "r"(address));')
+        self.taken('asm volatile("" : : "r,m"(value) : "memory");')
+        self.taken("__builtin_prefetch(address, 1);\ncpu_relax();\nint arm = armed_for(x86);\n#pragma GCC unroll 16")
+        self.taken('// __x86_64__ and _mm_pause()\nauto s = "__aarch64__";')
+        self.taken("// tidy: allow processor: a test of this rule\n_mm_pause();")
+
+
 class Notes(RuleTest):
     def test_a_todo_names_its_issue(self):
         self.expect(tidy.rule_stray_notes, "worker/core/a.cpp", "\n// TODO: later\n", 2)

@@ -1,6 +1,7 @@
 #include "worker/store/page_warmer.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -9,12 +10,12 @@ namespace penstock::worker {
 namespace {
 
 constexpr std::size_t kStep = std::size_t{4} << 20U;
-constexpr std::uintptr_t kPage = 4096;
 
 /// False if the kernel does not support it (before Linux 5.14), or the memory is no longer writable.
 bool touch(std::byte* from, std::size_t bytes) {
-  const auto begin = (reinterpret_cast<std::uintptr_t>(from) + kPage - 1) / kPage * kPage;
-  const auto end = (reinterpret_cast<std::uintptr_t>(from) + bytes) / kPage * kPage;
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // ARM also has 16 and 64 KiB.
+  const auto begin = (reinterpret_cast<std::uintptr_t>(from) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(from) + bytes) / page * page;
   return begin >= end || madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0;
 }
 

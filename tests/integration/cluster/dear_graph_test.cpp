@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <future>
@@ -27,7 +28,7 @@ std::uint64_t address_space_of(int process) {
   std::ifstream file{"/proc/" + std::to_string(process) + "/statm"};
   std::uint64_t pages = 0;
   file >> pages;
-  return pages * 4096;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 void limit_address_space(int process, std::uint64_t bytes) {

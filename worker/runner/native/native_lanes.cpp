@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/base/attempt_id.hpp"
+#include "common/base/cpu_relax.hpp"
 #include "common/protocol/loan.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
@@ -466,7 +467,7 @@ bool NativeLanes::State::wait_for_mail(Lane& lane) const {
   const Duration spin = lane.typical_wait <= config.spin_max ? config.spin_max : config.spin;
   Duration waited{};
   while (waited < spin && (mail = lane.mail.load(std::memory_order_acquire)) == 0) {
-    __builtin_ia32_pause();
+    cpu_relax();
     // Who looks for longer must not keep others from a processor, least of all those on whom its next run depends.
     if (waited >= config.spin) std::this_thread::yield();
     waited = monotonic_now() - begin;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +14,7 @@ namespace penstock::worker {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{64} << 20U;
-constexpr std::size_t kPage = 4096;
+const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 
 std::shared_ptr<Blob> new_memory() {
   return Blob::allocate_segment(kBytes, std::make_shared<SegmentReserve>(ReserveLimits{0, 0}));
