@@ -39,6 +39,9 @@ class RunnerChannel {
   /// The next message; none, if it is not there yet and is not waited for, or a signal came while it was waited for.
   /// Errors: Disconnected (the other side is gone), MalformedFrame.
   Result<std::optional<Message>> receive(Wait wait);
+  /// The memory of the message that was received last: its bytes stay valid for as long as the caller keeps it,
+  /// whatever is received later.
+  std::vector<std::uint64_t> hand_over_bytes();
   const Descriptor& descriptor() const { return socket_; }
   /// Whether anything was read that belongs to no message so far: the beginning of the next one, or its segments.
   bool has_read_ahead() const { return begin_ != end_ || !descriptors_.empty(); }
