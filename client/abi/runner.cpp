@@ -102,7 +102,7 @@ Result<std::int32_t> penstock_runner::receive() {
   Result<std::optional<RunnerChannel::Message>> heard = channel.receive(RunnerChannel::Wait::Yes);
   if (!heard) return std::move(heard).error();
   if (!heard->has_value()) return -2;
-  received.clear();
+  received = {};
   descriptors = std::move((*heard)->descriptors);
   Result<penstock::ToRunner> decoded = penstock::decode_to_runner((*heard)->bytes, descriptors.size());
   if (!decoded) return std::move(decoded).error();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -40,10 +41,10 @@ class YieldTest : public ::testing::Test {
   static Handle<std::string> add_runner(GraphBuilder& graph, const std::string& payload, std::int32_t priority = 0) {
     return graph.add_as(graph.runner<std::string>({PENSTOCK_TEST_RUNNER}), {.payload = payload, .priority = priority});
   }
-  bool await(const std::string& file) const {
+  bool await(const std::string& name) const {
     const Instant late = monotonic_now() + std::chrono::seconds{30};
-    while (!std::filesystem::exists(scratch.at(file)) && monotonic_now() < late) std::this_thread::yield();
-    return std::filesystem::exists(scratch.at(file));
+    while (!std::filesystem::exists(scratch.at(name)) && monotonic_now() < late) std::this_thread::yield();
+    return std::filesystem::exists(scratch.at(name));
   }
 
   const ScratchDirectory scratch;
