@@ -280,6 +280,7 @@ struct BandLoad {
   running @5 :UInt32;
   quotaUsedBytes @6 :Int64;
   storeUsedBytes @7 :Int64;
+  yielded @8 :UInt32;
 }
 
 struct WorkerCounters {              # see protocol/worker_counters.hpp

@@ -7,6 +7,9 @@
 # The child speaks first: `hello`. It gets `batch`es of runs, whose programs are sent once for each child and then named
 # by their hash, and answers each run with one end, in any batches and in order. A child that reads the end of the stream
 # leaves. SIGINT: stop the present run. Anything else that it says ends it, and fails the run that it has.
+#
+# A run with `mayYield` may lend its slot while it waits for nested work: the child says `slot` with `lends`, and with
+# `lends` false when it wants the slot back, and waits each time for the answer in `slot` of a message without runs.
 @0xe9a4d0c3b17f2685;
 
 using Cxx = import "/capnp/c++.capnp";
@@ -40,12 +43,26 @@ struct RunnerRun {
   inputs @7 :List(RunnerDatum);
   attemptRest @8 :UInt64;            # as in control.capnp
   identity @9 :Control.JobIdentity;  # of the job
+  mayYield @10 :Bool;                # The worker knows `slot`.
+}
+
+struct RunnerSlot {
+  ticket @0 :UInt64;                 # Of the run that the child has.
+  lends @1 :Bool;                    # False: it wants its slot back.
+}
+
+struct RunnerSlotAnswer {
+  ticket @0 :UInt64;
+  code @1 :UInt16;                   # 0: as it was asked. Else an ErrorCode: WrongState, LimitExceeded, Cancelled.
+  message @2 :Data;                  # With a code: one line for people.
+  remedy @3 :Data;
 }
 
 struct ToRunner {
   programs @0 :List(RunnerProgram);
   runs @1 :List(RunnerRun);
   forgotten @2 :List(UInt64);        # Hashes of programs that will not be named again.
+  slot @3 :RunnerSlotAnswer;         # Absent: nothing was asked.
 }
 
 struct RunnerOutput {
@@ -74,5 +91,6 @@ struct FromRunner {
       version @3 :Text;              # `3.11.2`
     }
     ends @4 :List(RunnerEnd);
+    slot @5 :RunnerSlot;
   }
 }

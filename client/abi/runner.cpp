@@ -52,6 +52,8 @@ struct penstock_runner {
   Result<void> open_run(penstock_run& run);
   void end_run(bool succeeded);
   void keep_alive(RunnerOutput& output);
+  Result<void> ask_about_slot(bool lends);
+  Result<bool> hear_about_slot();
 
   const int process = ::getpid();
   RunnerChannel channel;
@@ -62,9 +64,11 @@ struct penstock_runner {
   penstock::ToRunner message;
   std::vector<Descriptor> descriptors;
   std::size_t next = 0;
+  std::vector<std::uint64_t> received;  ///< The bytes of `message`, if something else was received since.
 
   // The present run.
   bool running = false;
+  enum class Slot { Held, Lent, Wanted } slot = Slot::Held;
   penstock::Instant started{};
   RunnerEnd end;
   std::vector<penstock_bytes> inputs;
@@ -96,11 +100,12 @@ Result<void> penstock_runner::tell() {
 
 // 1: there is a run; -2: a signal came.
 Result<std::int32_t> penstock_runner::receive() {
-  Result<std::optional<RunnerChannel::Message>> received = channel.receive(RunnerChannel::Wait::Yes);
-  if (!received) return std::move(received).error();
-  if (!received->has_value()) return -2;
-  descriptors = std::move((*received)->descriptors);
-  Result<penstock::ToRunner> decoded = penstock::decode_to_runner((*received)->bytes, descriptors.size());
+  Result<std::optional<RunnerChannel::Message>> heard = channel.receive(RunnerChannel::Wait::Yes);
+  if (!heard) return std::move(heard).error();
+  if (!heard->has_value()) return -2;
+  received = {};
+  descriptors = std::move((*heard)->descriptors);
+  Result<penstock::ToRunner> decoded = penstock::decode_to_runner((*heard)->bytes, descriptors.size());
   if (!decoded) return std::move(decoded).error();
   message = std::move(decoded).value();
   next = 0;
@@ -146,6 +151,7 @@ Result<void> penstock_runner::open_run(penstock_run& run) {
   end = RunnerEnd{};
   end.ticket = said.ticket;
   running = true;
+  slot = Slot::Held;
   started = penstock::monotonic_now();
   return {};
 }
@@ -159,6 +165,31 @@ void penstock_runner::end_run(bool succeeded) {
   ends.ends.push_back(std::move(end));
   running = false;
   ++next;
+}
+
+// The ends of earlier runs go first, unless their segments are numbered with those of the present one.
+Result<void> penstock_runner::ask_about_slot(bool lends) {
+  if (received.empty()) received = channel.hand_over_bytes();
+  if (end.outputs.empty()) PENSTOCK_TRY(tell());
+  return channel.send(penstock::encode_runner(penstock::FromRunner{penstock::RunnerSlot{end.ticket, lends}}));
+}
+
+// True: as it was asked. False: a signal came. An answer to an earlier run has come too late, and means nothing.
+Result<bool> penstock_runner::hear_about_slot() {
+  for (;;) {
+    Result<std::optional<RunnerChannel::Message>> heard = channel.receive(RunnerChannel::Wait::Yes);
+    if (!heard) return std::move(heard).error();
+    if (!heard->has_value()) return false;
+    const Result<penstock::ToRunner> decoded =
+        penstock::decode_to_runner((*heard)->bytes, (*heard)->descriptors.size());
+    if (!decoded) return decoded.error();
+    if (!decoded->slot || !decoded->runs.empty())
+      return Error{ErrorCode::MalformedFrame, "worker", "it answers what it was not asked", {}};
+    const penstock::RunnerSlotAnswer& answer = *decoded->slot;
+    if (answer.ticket != end.ticket) continue;
+    if (!answer.refused) return true;
+    return Error{*answer.refused, "slot", std::string{answer.message}, std::string{answer.remedy}};
+  }
 }
 
 // Its bytes are the caller's, who may use them for something else before the end is told.
@@ -297,6 +328,44 @@ int32_t penstock_runner_fail_as(penstock_runner* runner, const char* code, const
   runner->end.detail = opaque.datum.bytes;
   runner->end_run(false);
   return tell_if_due(*runner);
+}
+PENSTOCK_NOTHING_THROWN(fail)
+
+int32_t penstock_runner_yield_slot(penstock_runner* runner) try {
+  using Slot = penstock_runner::Slot;
+  if (runner == nullptr) return fail(penstock::abi::is_null("runner"));
+  if (is_forked(*runner)) return fail(forked());
+  if (!runner->running) return fail(no_run());
+  if (runner->slot != Slot::Held)
+    return fail({ErrorCode::WrongState, "slot", "is lent already", "take it back before it is lent again"});
+  if (!runner->message.runs[runner->next].may_yield)
+    return fail({ErrorCode::Unsupported, "slot", "this worker lends none", "use a worker of version 0.2.0 or later"});
+  if (const Result<void> asked = runner->ask_about_slot(true); !asked) return fail(asked.error());
+  for (;;) {
+    // The answer comes soon: a signal is dealt with after it.
+    const Result<bool> answer = runner->hear_about_slot();
+    if (!answer) return fail(answer.error());
+    if (!*answer) continue;
+    runner->slot = Slot::Lent;
+    return 0;
+  }
+}
+PENSTOCK_NOTHING_THROWN(fail)
+
+int32_t penstock_runner_take_slot_back(penstock_runner* runner) try {
+  using Slot = penstock_runner::Slot;
+  if (runner == nullptr) return fail(penstock::abi::is_null("runner"));
+  if (is_forked(*runner)) return fail(forked());
+  if (!runner->running) return fail(no_run());
+  if (runner->slot == Slot::Held) return fail({ErrorCode::WrongState, "slot", "is not lent", "lend it first"});
+  if (runner->slot == Slot::Lent) {
+    if (const Result<void> asked = runner->ask_about_slot(false); !asked) return fail(asked.error());
+    runner->slot = Slot::Wanted;
+  }
+  const Result<bool> answer = runner->hear_about_slot();
+  if (answer && !*answer) return -2;
+  runner->slot = Slot::Held;
+  return answer ? 0 : fail(answer.error());
 }
 PENSTOCK_NOTHING_THROWN(fail)
 

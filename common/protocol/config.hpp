@@ -128,6 +128,7 @@ struct WorkerConfig {
   std::uint32_t quota_templates_max = 4096;
   std::uint32_t subtasks_max = 4'000'000;
   std::uint32_t lanes_per_slot_max = 16;
+  std::uint32_t yields_max = 128;
   Bytes store_bytes_max{0};
   std::uint32_t spill_from_percent = 80;
   std::uint32_t spill_to_percent = 60;
@@ -316,6 +317,16 @@ void visit_settings(PolicyConfig& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_lane_settings(WorkerConfig& c, Visit&& visit) {
+  visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
+  visit(
+      {"yields_max", "runs",
+       "runs of a band that may have lent their slots at once, each with a thread or a runner of its own; at the limit "
+       "`yield_slot` is refused and the run keeps its slot. 0: no run may"},
+      c.yields_max, std::uint32_t{0}, std::uint32_t{32768});
+}
+
+template <class Visit>
 void visit_transfer_settings(WorkerConfig& c, Visit&& visit) {
   using namespace std::chrono;
   visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
@@ -387,7 +398,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
         c.mapped_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"handle_wait_max", "duration", "an offer to map a datum expires after this"},
         c.handle_wait_max, Duration{milliseconds{10}}, Duration{hours{1}});
-  visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
+  visit_lane_settings(c, visit);
   visit({"runner_message_bytes_max", "bytes", "a runner that sends a longer message is ended; its large outputs go through memory segments"}, c.runner_message_bytes_max, std::uint32_t{4096}, std::uint32_t{1U << 30U});
   visit({"runner_inline_bytes_max", "bytes", "a larger input of a runner goes through a memory segment"}, c.runner_inline_bytes_max, std::uint32_t{0}, std::uint32_t{1U << 26U});
   visit({"runner_kinds_max", "runners",

@@ -90,6 +90,7 @@ struct BandLoad {
   std::uint32_t running = 0;
   Bytes quota_used;
   Bytes store_used;
+  std::uint32_t yielded = 0;  ///< Runs that have lent their slot, or wait for it; not in `running`.
   friend bool operator==(const BandLoad&, const BandLoad&) = default;
 };
 

@@ -16,7 +16,7 @@ namespace penstock {
 
 /// Raised with `schema/runner.capnp`; a runner of another major version is refused by name.
 inline constexpr std::uint16_t kRunnerMajor = 1;
-inline constexpr std::uint16_t kRunnerMinor = 2;
+inline constexpr std::uint16_t kRunnerMinor = 3;
 
 /// The bytes of an input or output: in the message, or in a memory segment that goes with it. Views are borrowed from
 /// the maker of the message: the sender's data, or the received bytes.
@@ -44,13 +44,30 @@ struct RunnerRun {
   std::string_view payload;
   std::vector<RunnerDatum> inputs;
   JobIdentity identity{};  ///< Of the job; none: not known.
+  bool may_yield = false;  ///< The worker understands `RunnerSlot`.
   friend bool operator==(const RunnerRun&, const RunnerRun&) = default;
+};
+
+/// The run that a child has lends its slot to others, or wants it back.
+struct RunnerSlot {
+  std::uint64_t ticket = 0;
+  bool lends = false;
+  friend bool operator==(const RunnerSlot&, const RunnerSlot&) = default;
+};
+
+struct RunnerSlotAnswer {
+  std::uint64_t ticket = 0;
+  std::optional<ErrorCode> refused;  ///< None: as it was asked.
+  std::string_view message;
+  std::string_view remedy;
+  friend bool operator==(const RunnerSlotAnswer&, const RunnerSlotAnswer&) = default;
 };
 
 struct ToRunner {
   std::vector<RunnerProgram> programs;  ///< Programs that the child does not have yet.
   std::vector<RunnerRun> runs;
   std::vector<std::uint64_t> forgotten;
+  std::optional<RunnerSlotAnswer> slot;  ///< Then there are no runs.
   friend bool operator==(const ToRunner&, const ToRunner&) = default;
 };
 
@@ -86,6 +103,6 @@ struct RunnerEnds {
   friend bool operator==(const RunnerEnds&, const RunnerEnds&) = default;
 };
 
-using FromRunner = std::variant<RunnerHello, RunnerEnds>;
+using FromRunner = std::variant<RunnerHello, RunnerEnds, RunnerSlot>;
 
 }  // namespace penstock

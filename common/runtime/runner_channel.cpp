@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -126,6 +127,15 @@ Result<std::optional<RunnerChannel::Message>> RunnerChannel::take_message() {
   }
   begin_ += whole;
   return std::optional<Message>{std::move(message)};
+}
+
+std::vector<std::uint64_t> RunnerChannel::hand_over_bytes() {
+  const std::size_t ahead = end_ - begin_;
+  std::vector<std::uint64_t> fresh((ahead + kReadBytes) / 8 + 1);
+  std::memcpy(fresh.data(), reinterpret_cast<const std::byte*>(buffer_.data()) + begin_, ahead);
+  begin_ = 0;
+  end_ = ahead;
+  return std::exchange(buffer_, std::move(fresh));
 }
 
 // False if nothing was read.

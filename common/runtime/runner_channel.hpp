@@ -39,6 +39,9 @@ class RunnerChannel {
   /// The next message; none, if it is not there yet and `wait` is No, or if a signal interrupted the wait. Errors:
   /// Disconnected (the other side is gone), MalformedFrame.
   Result<std::optional<Message>> receive(Wait wait);
+  /// The memory of the message that was received last: its bytes stay valid for as long as the caller keeps it,
+  /// whatever is received later.
+  std::vector<std::uint64_t> hand_over_bytes();
   const Descriptor& descriptor() const { return socket_; }
   /// Whether bytes or segments have been read beyond the last message: the beginning of the next one.
   bool has_read_ahead() const { return begin_ != end_ || !descriptors_.empty(); }

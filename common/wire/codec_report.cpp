@@ -172,6 +172,7 @@ void write(const ReportBatch& message, schema::FromWorker::Builder root) {
     to.setRunning(from.running);
     to.setQuotaUsedBytes(from.quota_used.value());
     to.setStoreUsedBytes(from.store_used.value());
+    to.setYielded(from.yielded);
   }
   if (message.counters.any()) write_counters(*message.counters, out.initCounters());
 }
@@ -374,6 +375,7 @@ ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
     load.running = from.getRunning();
     load.quota_used = Bytes{from.getQuotaUsedBytes()};
     load.store_used = Bytes{from.getStoreUsedBytes()};
+    load.yielded = from.getYielded();
     batch.loads.push_back(load);
   }
   if (in.hasCounters()) batch.counters.edit() = read_counters(in.getCounters());

@@ -43,6 +43,7 @@ std::size_t size_of(const RunnerDatum& datum) { return 48 + datum.bytes.size(); 
 
 std::size_t size_of(const ToRunner& message) {
   std::size_t size = 64 + message.forgotten.size() * 8;
+  if (message.slot) size += 64 + message.slot->message.size() + message.slot->remedy.size();
   for (const RunnerProgram& program : message.programs) size += 48 + program.content.size();
   for (const RunnerRun& run : message.runs) {
     size += 120 + run.payload.size();
@@ -63,6 +64,7 @@ void write_run(const RunnerRun& run, schema::RunnerRun::Builder out) {
   auto inputs = out.initInputs(static_cast<unsigned>(run.inputs.size()));
   for (unsigned i = 0; i < inputs.size(); ++i) write_datum(run.inputs[i], inputs[i]);
   if (run.identity.valid()) wire::write_identity(run.identity, out.initIdentity());
+  out.setMayYield(run.may_yield);
 }
 
 RunnerRun read_run(schema::RunnerRun::Reader in, std::size_t descriptors) {
@@ -75,7 +77,26 @@ RunnerRun read_run(schema::RunnerRun::Reader in, std::size_t descriptors) {
   run.payload = view(in.getPayload());
   for (const schema::RunnerDatum::Reader input : in.getInputs()) run.inputs.push_back(read_datum(input, descriptors));
   run.identity = wire::read_identity(in.getIdentity());
+  run.may_yield = in.getMayYield();
   return run;
+}
+
+void write_answer(const RunnerSlotAnswer& answer, schema::RunnerSlotAnswer::Builder out) {
+  out.setTicket(answer.ticket);
+  if (!answer.refused) return;
+  out.setCode(static_cast<std::uint16_t>(*answer.refused));
+  out.setMessage(bytes_of(answer.message));
+  out.setRemedy(bytes_of(answer.remedy));
+}
+
+RunnerSlotAnswer read_answer(schema::RunnerSlotAnswer::Reader in) {
+  RunnerSlotAnswer answer;
+  answer.ticket = in.getTicket();
+  // A reason that is not known here is a refusal all the same.
+  if (in.getCode() != 0) answer.refused = error_code_of(in.getCode()).value_or(ErrorCode::Unsupported);
+  answer.message = view(in.getMessage());
+  answer.remedy = view(in.getRemedy());
+  return answer;
 }
 
 void write_end(const RunnerEnd& end, schema::RunnerEnd::Builder out) {
@@ -126,6 +147,7 @@ std::vector<std::uint64_t> encode_runner(const ToRunner& message) {
     for (unsigned i = 0; i < runs.size(); ++i) write_run(message.runs[i], runs[i]);
     if (!message.forgotten.empty())
       wire::write_column(message.forgotten, root.initForgotten(static_cast<unsigned>(message.forgotten.size())));
+    if (message.slot) write_answer(*message.slot, root.initSlot());
   });
 }
 
@@ -145,6 +167,12 @@ std::vector<std::uint64_t> encode_runner(const FromRunner& message) {
       out.setVersion(wire::text(hello->version));
       return;
     }
+    if (const auto* slot = std::get_if<RunnerSlot>(&message)) {
+      auto out = root.initSlot();
+      out.setTicket(slot->ticket);
+      out.setLends(slot->lends);
+      return;
+    }
     const RunnerEnds& ends = std::get<RunnerEnds>(message);
     auto out = root.initEnds(static_cast<unsigned>(ends.ends.size()));
     for (unsigned i = 0; i < out.size(); ++i) write_end(ends.ends[i], out[i]);
@@ -158,6 +186,7 @@ Result<ToRunner> decode_to_runner(std::span<const std::byte> bytes, std::size_t 
       message.programs.push_back({program.getHash(), view(program.getContent())});
     for (const schema::RunnerRun::Reader run : root.getRuns()) message.runs.push_back(read_run(run, descriptors));
     wire::read_column(root.getForgotten(), message.forgotten);
+    if (root.hasSlot()) message.slot = read_answer(root.getSlot());
     return message;
   });
 }
@@ -175,6 +204,7 @@ Result<FromRunner> decode_from_runner(std::span<const std::byte> bytes, std::siz
         for (const schema::RunnerEnd::Reader end : root.getEnds()) ends.ends.push_back(read_end(end, descriptors));
         return ends;
       }
+      case schema::FromRunner::SLOT: return RunnerSlot{root.getSlot().getTicket(), root.getSlot().getLends()};
     }
     refuse("a message that this worker does not know");
   });

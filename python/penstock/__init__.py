@@ -13,11 +13,12 @@ __version__ = "0.2.0"
 
 _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder", "Job": "_builder",
            "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting",
-           "fire_and_forget": "_waiting", "Attempt": "_attempt", "current_attempt": "_attempt"}
+           "fire_and_forget": "_waiting", "Attempt": "_attempt", "current_attempt": "_attempt",
+           "yield_slot": "_attempt"}
 __all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
 
 if TYPE_CHECKING:
-    from penstock._attempt import Attempt, current_attempt
+    from penstock._attempt import Attempt, current_attempt, yield_slot
     from penstock._builder import GraphBuilder, Job
     from penstock._client import Client
     from penstock._futures import Future

@@ -146,6 +146,8 @@ FUNCTIONS = {
     "runner_succeed": (c_int32, [c_void_p]),
     "runner_succeed_with": (c_int32, [c_void_p, c_char_p, c_uint64]),
     "runner_fail_as": (c_int32, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64]),
+    "runner_yield_slot": (c_int32, [c_void_p]),
+    "runner_take_slot_back": (c_int32, [c_void_p]),
     "runner_close": (None, [c_void_p]),
 }
 

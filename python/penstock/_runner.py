@@ -118,6 +118,20 @@ class Runner:
             result = arguments = keywords = data = buffers = None
             inputs.reset()
 
+    def take_slot_back(self):
+        # After a signal its handler has its turn here, and may raise.
+        while (answer := self.library.runner_take_slot_back(self.handle)) == -2:
+            pass
+        if answer == 0:
+            return
+        error = self.library.failure()
+        if error.code != "Cancelled":
+            raise error
+        # As `interrupt`, which may come later, or has come and is on its way out of the block.
+        if self.in_user_code:
+            self.in_user_code = False
+            raise KeyboardInterrupt("the subtask was cancelled")
+
     def load(self, run):
         self.in_user_code = True
         function = _wire.load_program(_abi.bytes_at(run.program_content))

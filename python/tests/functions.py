@@ -464,3 +464,74 @@ def print_at_the_end(word):
     atexit.register(print, word, end="")
     atexit.register(sys.stderr.write, word)
     ctypes.CDLL(None).printf(word.encode())  # Is in the library's own buffer until it ends.
+
+
+def yield_until(place, ended=None):
+    """`place`.begun is there once its slot is lent; `ended` gets the name of what came out of the block."""
+    import penstock
+    try:
+        with penstock.yield_slot():
+            open(place + ".begun", "w").close()
+            while not os.path.exists(place):
+                time.sleep(0.005)
+    except BaseException as error:
+        if ended is not None:
+            with open(ended + ".new", "w") as file:
+                file.write(type(error).__name__)
+            os.rename(ended + ".new", ended)
+        raise
+    return os.path.basename(place)
+
+
+async def yield_until_later(place):
+    import penstock
+    with penstock.yield_slot():
+        open(place + ".begun", "w").close()
+        while not os.path.exists(place):
+            await asyncio.sleep(0.005)
+    return os.path.basename(place)
+
+
+def tell(place):
+    begun = os.path.exists(place + ".begun")
+    open(place, "w").close()
+    return "it had begun" if begun else "nobody waits for it"
+
+
+def hold(place):
+    """Has its slot until `place` is there."""
+    open(place + ".begun", "w").close()
+    while not os.path.exists(place):
+        time.sleep(0.005)
+    return "held"
+
+
+def divide_while_yielded():
+    import penstock
+    with penstock.yield_slot():
+        return 1 / 0
+
+
+def yield_in_a_thread():
+    import penstock
+    seen = []
+
+    def ask():
+        try:
+            penstock.yield_slot().__enter__()
+        except penstock.PenstockError as error:
+            seen.append(error.code)
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return seen[0]
+
+
+def yield_twice():
+    import penstock
+    with penstock.yield_slot():
+        try:
+            with penstock.yield_slot():
+                return "twice"
+        except penstock.PenstockError as error:
+            return error.code

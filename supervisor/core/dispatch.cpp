@@ -244,18 +244,20 @@ void SupervisorCore::fill_shares(BandSlot slot) {
     ++at;
     const LocalSet* local = job->find_local(slot);
     const bool waits_here = local != nullptr && local->ready_count() > 0;
-    if (job->cancelling || waits_here || share.runnable >= share.runs + kPreparedAhead) continue;
+    if (job->cancelling || waits_here || share.runnable >= share.runs + workers_[slot].yielded + kPreparedAhead)
+      continue;
     if (pull_home(*job, slot)) take_from(*job, slot, kTurn);
   }
 }
 
-// Where policy sets no limit to the job, all that is on the band counts, as without a policy.
+// Where policy sets no limit to the job, all that is on the band counts, as without a policy. Runs that have lent their
+// slot wait for others, which must find room beside them; their jobs are not told, so each job has it.
 SupervisorCore::Credit SupervisorCore::credit_of(const Job& job, BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
   if (job.shares != nullptr)
     if (const BandShare share = job.shares->of(slot); share.limited())
-      return {share.slots(), share.in_flight, share.runnable, std::max(share.slots(), share.runs)};
-  const BandEntry& band = workers_[slot];
-  return {band.slots, band.in_flight, band.runnable, band.slots};
+      return {share.slots(), share.in_flight, share.runnable, std::max(share.slots(), share.runs) + band.yielded};
+  return {band.slots, band.in_flight, band.runnable, band.slots + band.yielded};
 }
 
 bool SupervisorCore::has_slots_for(const Job& job, BandSlot slot) const {

@@ -55,6 +55,7 @@ struct alignas(64) BandEntry {
   std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
   Instant hungry_since = kNever;    ///< Since when it has had free slots and nothing to run.
   std::vector<AssignedRef> assigned;  ///< Its attempts, oldest first; ended ones are swept out now and then.
+  std::uint32_t yielded = 0;        ///< Attempts that run without a slot, by the last report: as many more may run.
   Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
   Instant may_ask_at{};             ///< The band asks no other band for sent work before.
   WaitingJobs waiting;              ///< The jobs that keep something here for it.

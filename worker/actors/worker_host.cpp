@@ -63,6 +63,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   using News = std::function<void(State&)>;
 
   void lane_is_idle();
+  void slot_wished(std::uint64_t ticket, Attempt attempt, SlotWish wish);
   void enter(Caller caller);
   void handle_ends();
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
@@ -71,6 +72,9 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   // One function for each action: an action without one does not compile.
   void carry_out(const worker_action::StartSubtask& action);
   void carry_out(const worker_action::StopRun& action);
+  void carry_out(const worker_action::AnswerYield& answer) {
+    lanes[answer.band.value()]->answer_yield(answer.lane, ticket_of(answer.record, answer.attempt), answer.lent);
+  }
   void carry_out(const worker_action::RestartRunners& order);
   void carry_out(const worker_action::StoreOutputs& order);
   void carry_out(const worker_action::DiscardOutputs& order) {
@@ -164,6 +168,9 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     state->processes.push_back(std::make_unique<ProcessRunners>(std::move(processes)));
     state->runners_told.push_back(0);
     lanes.processes = state->processes.back().get();
+    lanes.tell_slot_wish = [state](std::uint64_t ticket, Attempt attempt, SlotWish wish) {
+      state->slot_wished(ticket, attempt, wish);
+    };
     state->lanes_of.push_back(static_cast<std::uint16_t>(bands[i].capacity.slots.value() / kOneSlot.value()));
     state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));
   }
@@ -293,6 +300,16 @@ void WorkerHost::State::lane_is_idle() {
     busy = true;
   }
   enter(Caller::Lane);
+}
+
+void WorkerHost::State::slot_wished(std::uint64_t ticket, Attempt attempt, SlotWish wish) {
+  const auto wished = [record = record_of(ticket), attempt, wish](State& state) {
+    if (wish == SlotWish::Lend)
+      state.handle(worker_event::SlotYielded{record, attempt});
+    else
+      state.handle(worker_event::SlotWanted{record, attempt});
+  };
+  if (put_at_door(*this, wished)) enter(Caller::Lane);
 }
 
 // REQUIRES: the caller has set `busy`.
@@ -441,6 +458,8 @@ void WorkerHost::State::tell_later(const std::function<void(std::function<void()
 }
 
 void WorkerHost::State::carry_out(const worker_action::StartSubtask& action) {
+  // Commands cannot lend their slot, so it is a lane's.
+  if (action.resumed) return lanes[action.band.value()]->resume(action.lane, ticket_of(action.record, action.attempt));
   switch (action.program->runner) {
     case RunnerKind::Native:
     case RunnerKind::Process: return start_on_lane(action);

@@ -45,6 +45,14 @@ struct StartSubtask {
   bool within_job = false;  ///< The same, but only after a run of the same job.
   bool resumed = false;     ///< Go on with the run that had yielded.
 };
+/// Tell a run whether its slot is lent. The run goes on either way.
+struct AnswerYield {
+  RecordIndex record;
+  Attempt attempt;
+  BandIndex band;
+  SlotIndex lane;
+  bool lent = false;  ///< False: as many runs of the band as may have lent theirs (`worker.yields_max`).
+};
 /// Ask a run to stop, or end it. Each is said at most once for a run, the end once more when it is overdue.
 struct StopRun {
   RecordIndex record;
@@ -150,12 +158,12 @@ struct Reject {
 
 using WorkerAction =
     std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
-                 worker_action::DiscardOutputs, worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
-                 worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
-                 worker_action::CheckpointDatum, worker_action::AdoptCheckpoint, worker_action::SweepCheckpoints,
-                 worker_action::SweepAttempts, worker_action::SendReport, worker_action::SendDrainState,
-                 worker_action::SendBarrierAnswer, worker_action::SendExplanation, worker_action::Reclaim,
-                 worker_action::SendClaim, worker_action::RestartRunners, worker_action::WarmRunners,
-                 worker_action::Reject, worker_action::NameJob>;
+                 worker_action::DiscardOutputs, worker_action::FetchInput, worker_action::CancelFetch,
+                 worker_action::RestoreInput, worker_action::DropDatum, worker_action::SpillDatum,
+                 worker_action::ReleaseDatum, worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
+                 worker_action::SweepCheckpoints, worker_action::SweepAttempts, worker_action::SendReport,
+                 worker_action::SendDrainState, worker_action::SendBarrierAnswer, worker_action::SendExplanation,
+                 worker_action::Reclaim, worker_action::SendClaim, worker_action::RestartRunners,
+                 worker_action::WarmRunners, worker_action::Reject, worker_action::NameJob, worker_action::AnswerYield>;
 
 }  // namespace penstock::worker

@@ -44,6 +44,7 @@ void WorkerCore::on(const worker_event::SupervisorReturned&) {
   }
   send_claim(claim, true);
   told_empty_ = false;
+  if (yielded_total_ > 0) tell_yields();
   if (draining_) report_drain_state();
 }
 

@@ -41,6 +41,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   if (run.next.valid()) {
     take_over(run);
   } else {
+    if (record.state == SubtaskState::Yielded) --yielded_total_;
     band.execute.remove(run.record);
     band.running[record.running_position] = band.running.back();
     records_[band.running.back()].running_position = record.running_position;

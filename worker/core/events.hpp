@@ -82,12 +82,15 @@ struct DatumRestored {
   bool succeeded = true;  ///< False: its bytes on disk are damaged or gone; the datum is lost.
   Bytes bytes;            ///< Its true size; 0: not known.
 };
-/// A running attempt waits for nested work, or goes on.
+/// A running attempt is about to wait for nested work. Answered by `AnswerYield`; until then it still has its slot.
 struct SlotYielded {
   RecordIndex record;
+  Attempt attempt;
 };
+/// The attempt goes on as soon as it has its slot again: `StartSubtask` with `resumed`.
 struct SlotWanted {
   RecordIndex record;
+  Attempt attempt;
 };
 struct LanesRestarted {
   BandIndex band;

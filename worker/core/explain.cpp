@@ -45,7 +45,11 @@ WorkerExplanation WorkerCore::explain(SubtaskId id) const {
     case SubtaskState::Running:
       explanation.reason = "runs in slot " + std::to_string(record.lane.value()) + " of " + band.description.name;
       break;
-    case SubtaskState::Yielded: explanation.reason = "has lent its slot and waits for nested work"; break;
+    case SubtaskState::Yielded:
+      explanation.reason = band.execute.waits(index) ? "wants the slot back that it has lent: " +
+                                                           place(band.execute, "in the execution queue")
+                                                     : "has lent its slot and waits for nested work";
+      break;
     case SubtaskState::Storing:
       explanation.reason = record.holds_store_permit ? "stores its outputs" : "waits for a permit to store its outputs";
       break;

@@ -386,7 +386,7 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
     record.holds_permit = false;
     band.dirty = true;
   }
-  if (runners_wanted_) needs_no_runner(record);
+  if (runners_wanted_ && !taken.resumed) needs_no_runner(record);
   if (!taken.resumed) {
     record.lane = taken.lane;
     record.started = band.progress_at = now_;
@@ -397,6 +397,10 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
     if (record.program->content.time_limit > Duration{0})
       record.stop_at = later(now_, record.program->content.time_limit);
     want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
+  }
+  if (taken.resumed) {
+    --yielded_total_;
+    tell_yields();
   }
   order_start(index).resumed = taken.resumed;
 }

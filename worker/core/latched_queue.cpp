@@ -113,8 +113,11 @@ void LatchedQueue::grant(Node& node, std::vector<Taken>& taken) {
   }
   refresh_job(node.item.job);
   if (any_parked()) count_bypassed(node);
-  if (!node.resumed) node.lane = allot_lane(node.item.record);
-  taken.push_back(Taken{node.item.record, node.lane, node.resumed});
+  if (node.resumed)
+    --yielded_;
+  else
+    node.lane = allot_lane(node.item.record);
+  taken.push_back(Taken{node.item.record, node.lane, std::exchange(node.resumed, false)});
 }
 
 void LatchedQueue::take_back(Node& node) {
@@ -225,6 +228,8 @@ bool LatchedQueue::remove(RecordIndex record) {
   if (state == State::Absent) return false;
   PENSTOCK_CHECK(state != State::Offered);  // A lane may be taking it over now.
   Node& node = nodes_[record];
+  if (is_yielded(node)) --yielded_;
+  node.resumed = false;
   if (state == State::Waiting) erase_waiting(node);
   if (state == State::Holding) take_back(node);
   if (node.lane.valid()) {
@@ -303,17 +308,18 @@ void LatchedQueue::lane_restarted(SlotIndex lane) {
 
 // A lane that was never used becomes an idle one, so that `restart_free_slots` finds it.
 std::vector<SlotIndex> LatchedQueue::next_lanes(std::size_t count) {
-  while (free_lanes_.size() < count && restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max)
+  while (free_lanes_.size() < count && restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max + yielded_)
     free_lanes_.insert(free_lanes_.begin(), lane_holders_.push_back(RecordIndex::none()));
   const std::size_t found = std::min(count, free_lanes_.size());
   return {free_lanes_.rbegin(), free_lanes_.rbegin() + static_cast<std::ptrdiff_t>(found)};
 }
 
 bool LatchedQueue::yield_slot(RecordIndex record) {
-  if (!holds(record)) return false;
+  if (!holds(record) || yielded_ >= limits_.yields_max) return false;
   Node& node = nodes_[record];
   take_back(node);
   node.state = State::Yielded;
+  ++yielded_;
   return true;
 }
 
@@ -380,9 +386,10 @@ LatchedQueue::JobKey LatchedQueue::key_of(JobSlot slot) const {
                 best.sequence,    slot};
 }
 
-// While runners restart, an attempt waits for one of them instead of getting a lane beyond those of the slots.
+// While runners restart, an attempt waits for one of them instead of getting a lane beyond those of the slots. Lanes of
+// records that have yielded do not count: what these wait for would find no lane otherwise.
 bool LatchedQueue::has_lane() const {
-  return !free_lanes_.empty() || (restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max);
+  return holding_ < limits_.lanes_max && (!free_lanes_.empty() || restarting_lanes_.empty());
 }
 
 SlotIndex LatchedQueue::allot_lane(RecordIndex record) {
@@ -436,7 +443,7 @@ std::string LatchedQueue::obstacle(RecordIndex record) const {
     wanted.memory = Bytes{0};
     return first_excess(wanted, available_);
   }
-  if (!has_lane()) return "runners: all are busy or restarting";
+  if (!nodes_[record].resumed && !has_lane()) return "runners: all are busy or restarting";
   if (!fits(item))
     return "bytes " + std::to_string(item.bytes.value()) + " > " + std::to_string(available_.memory.value());
   return {};
@@ -451,11 +458,14 @@ void LatchedQueue::validate() const {
   std::size_t waiting = 0;
   std::size_t offered = 0;
   std::size_t holding = 0;
+  std::size_t yielded = 0;
   ResourceVector available = capacity_;
   std::vector<MilliSlots> held(jobs_.size());
   for (const Node& node : nodes_) {
     waiting += node.state == State::Waiting;
     offered += node.state == State::Offered;
+    yielded += is_yielded(node);
+    PENSTOCK_CHECK(!is_yielded(node) || lane_holders_[node.lane] == node.item.record);
     if (node.state == State::Waiting && node.group != kNowhere) {
       PENSTOCK_CHECK(parked_.at(node.group).items.at(node.heap_position).record == node.item.record);
     } else if (node.state == State::Waiting) {
@@ -471,6 +481,7 @@ void LatchedQueue::validate() const {
   }
   for (const Reservation& each : reservations_) take_away(each.held, available);
   PENSTOCK_CHECK(waiting == waiting_ && offered == offered_left_ && holding == holding_);
+  PENSTOCK_CHECK(yielded == yielded_ && lane_holders_.size() <= limits_.lanes_max + limits_.yields_max);
   PENSTOCK_CHECK(available == available_);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     PENSTOCK_CHECK(held[j] == jobs_[j].held);

@@ -58,7 +58,8 @@ class LatchedQueue {
   struct Limits {
     std::uint32_t bypass_max = 16;
     std::uint32_t scan_max = 32;
-    std::uint32_t lanes_max = 4096;
+    std::uint32_t lanes_max = 4096;  ///< Of records that hold something; those that have yielded have further ones.
+    std::uint32_t yields_max = 128;  ///< Records that may have yielded at once.
   };
 
   LatchedQueue(ResourceVector capacity, const Limits& limits);
@@ -127,7 +128,8 @@ class LatchedQueue {
   /// The idle lanes that the next `count` items would get, in order; fewer if there are no more.
   std::vector<SlotIndex> next_lanes(std::size_t count);
 
-  /// The holder gives its resources back but stays on its lane while it waits for nested work. False if it holds none.
+  /// The holder gives its resources back but stays on its lane while it waits for nested work. False if it holds none,
+  /// or if `yields_max` records have yielded already.
   bool yield_slot(RecordIndex record);
   /// A holder that had yielded waits for its resources again, with `priority`. False if it had not.
   bool resume_slot(RecordIndex record, std::uint64_t priority);
@@ -142,9 +144,12 @@ class LatchedQueue {
   /// While anything is on offer: whether only a run of the same job may be followed by it.
   bool is_offered_within_jobs() const { return within_jobs_; }
   bool holds(RecordIndex record) const { return state_of(record) == State::Holding; }
+  /// Whether it is on a lane without its resources: it has yielded, or waits for them again.
+  bool has_yielded(RecordIndex record) const { return nodes_.contains(record) && is_yielded(nodes_[record]); }
   std::size_t waiting() const { return waiting_ + offered_left_; }
   std::size_t offered() const { return offered_left_; }
   std::size_t holding() const { return holding_; }
+  std::size_t yielded() const { return yielded_; }
   bool any_waiting(JobSlot job) const { return job.value() < jobs_.size() && !jobs_[job.value()].items.empty(); }
   bool idle() const { return holding_ == 0 && waiting() == 0; }
   const ResourceVector& capacity() const { return capacity_; }
@@ -176,7 +181,7 @@ class LatchedQueue {
   struct Node {
     QueueItem item;
     State state = State::Absent;
-    bool resumed = false;
+    bool resumed = false;             ///< The item waits for the resources that it had yielded.
     std::uint32_t group = kNowhere;   ///< Of `parked_`, in which it waits; `kNowhere`: among its job's items.
     std::uint32_t heap_position = 0;
     std::uint32_t bypassed = 0;
@@ -237,6 +242,9 @@ class LatchedQueue {
   };
   static constexpr std::uint32_t kTurn = 16;
 
+  static bool is_yielded(const Node& node) {
+    return node.state == State::Yielded || (node.state == State::Waiting && node.resumed);
+  }
   State state_of(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].state : State::Absent; }
   Job& job_at(JobSlot job);
   bool fits(const QueueItem& item) const;
@@ -297,6 +305,7 @@ class LatchedQueue {
   std::vector<SlotIndex> restarting_lanes_;
   std::size_t waiting_ = 0;
   std::size_t holding_ = 0;
+  std::size_t yielded_ = 0;  ///< Records that have yielded and do not hold anything again yet.
   std::size_t closed_ = 0;   ///< Jobs whose entitlement is nothing.
   std::size_t limited_ = 0;  ///< Jobs with an entitlement that is limited, but not zero.
   std::uint64_t clock_ = 0;  ///< `Job::served` of the last served job before its service, while any is limited.

@@ -91,8 +91,9 @@ void WorkerCore::on(const worker_event::DataMapped& event) {
 }
 
 // Nothing runs and nothing leaves for the disk: unless something is started, which may read what can be dropped then,
-// nothing would ever become free.
-bool WorkerCore::at_rest() const { return running_total_ == 0 && data_.bytes_leaving().is_zero(); }
+// nothing would ever become free. A run that has lent its slot waits for what others make, or for its slot: it does not
+// run.
+bool WorkerCore::at_rest() const { return running_total_ == yielded_total_ && data_.bytes_leaving().is_zero(); }
 
 void WorkerCore::give_up_room() {
   PENSTOCK_COVERAGE_MARK("outputs found no room for too long");

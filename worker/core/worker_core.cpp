@@ -94,23 +94,6 @@ void WorkerCore::on(const worker_event::OutputsStored& event) {
   finish_storing(event.record, event.failure);
 }
 
-void WorkerCore::on(const worker_event::SlotYielded& event) {
-  if (event.record.value() >= records_.used() || records_[event.record].state != SubtaskState::Running) return;
-  Band& band = band_of(records_[event.record]);
-  if (!band.execute.yield_slot(event.record)) return;
-  move(event.record, SubtaskState::Yielded);
-  band.dirty = true;
-}
-
-void WorkerCore::on(const worker_event::SlotWanted& event) {
-  if (event.record.value() >= records_.used() || records_[event.record].state != SubtaskState::Yielded) return;
-  SubtaskRecord& record = records_[event.record];
-  // Spec: worker 2, it takes part again with raised priority: before everything that has not begun.
-  record.priority = ~std::uint64_t{0};
-  band_of(record).execute.resume_slot(event.record, record.priority);
-  band_of(record).dirty = true;
-}
-
 void WorkerCore::on(const worker_event::LanesRestarted& event) {
   if (event.band.value() >= bands_.size()) return;
   Band& band = *bands_[event.band.value()];
@@ -179,10 +162,11 @@ BandLoad WorkerCore::load_of(const Band& band) const {
   load.running = static_cast<std::uint32_t>(band.execute.holding());
   load.quota_used = band.quota.used();
   load.store_used = data_.bytes_here() + mapped_beyond_;
+  load.yielded = static_cast<std::uint32_t>(band.execute.yielded());
   return load;
 }
 
-bool WorkerCore::idle() const { return running_total_ == 0; }
+bool WorkerCore::idle() const { return running_total_ == yielded_total_; }
 
 DataKey WorkerCore::key_of(const SubtaskRecord& record, const RunInput& input) const {
   return DataKey{{jobs_[record.job].id, input.producer}, input.output};
@@ -238,6 +222,7 @@ void WorkerCore::validate() const {
   std::size_t live = 0;
   std::size_t cached = 0;
   std::size_t running = 0;
+  std::size_t yielded = 0;
   for (std::uint32_t i = 0; i < records_.used(); ++i) {
     const SubtaskRecord& record = records_[RecordIndex{i}];
     const RecordIndex index{i};
@@ -249,6 +234,8 @@ void WorkerCore::validate() const {
     cached += record.state == SubtaskState::Cached;
     PENSTOCK_CHECK(!record.waits_for_room || record.state == SubtaskState::Storing);
     running += runs;
+    yielded += record.state == SubtaskState::Yielded;
+    PENSTOCK_CHECK((record.state == SubtaskState::Yielded) == band.execute.has_yielded(index));
     PENSTOCK_CHECK(find_record(record.job, record.subtask) == index);
     PENSTOCK_CHECK((successors_.missing(index) > 0) == (record.state == SubtaskState::Cached));
     PENSTOCK_CHECK(band.prepare.waits(index) == (record.state == SubtaskState::Queued));
@@ -271,7 +258,7 @@ void WorkerCore::validate() const {
   for (const auto& band : bands_) bands_cached += band->cached;
   PENSTOCK_CHECK(live == records_.live() && live == jobs_live);
   PENSTOCK_CHECK(cached == bands_cached && cached == successors_.cached());
-  PENSTOCK_CHECK(running == running_total_);
+  PENSTOCK_CHECK(running == running_total_ && yielded == yielded_total_);
 }
 
 }  // namespace penstock::worker

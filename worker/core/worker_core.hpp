@@ -183,6 +183,10 @@ class WorkerCore {
   void take_over(const RunEnd& run);
   void withdraw_offers();
 
+  // Slots that are lent: yields.cpp.
+  bool is_run_of(RecordIndex index, Attempt attempt, SubtaskState state) const;
+  void tell_yields();
+
   // Runners that are started before they are needed: warming.cpp.
   void want_runner(const SubtaskRecord& record);
   void needs_no_runner(const SubtaskRecord& record);
@@ -290,7 +294,8 @@ class WorkerCore {
   bool draining_ = false;
   bool told_empty_ = false;
   bool runners_wanted_ = false;  ///< Some band has wishes.
-  std::uint64_t running_total_ = 0;
+  std::uint64_t running_total_ = 0;  ///< Also those that have lent their slot.
+  std::uint64_t yielded_total_ = 0;
 
   // Scratch, and what is valid during `handle`.
   Instant now_{};

@@ -29,7 +29,7 @@ extern "C" {
 
 /* Raised when members are added, which is at the end only: a worker runs what was built for an earlier number, and refuses
  * what was built for a later one. */
-#define PENSTOCK_OPERATOR_ABI 3u
+#define PENSTOCK_OPERATOR_ABI 4u
 
 typedef struct penstock_view {
   const void* data; /* NULL if there are no bytes. */
@@ -80,7 +80,39 @@ struct penstock_call {
   /* A text that names this attempt among those of all jobs of all clusters, and that cannot be guessed before; equal
    * to PENSTOCK_ATTEMPT_ID of a command. Callable from any thread of the operator. */
   const char* (*attempt_id)(penstock_call* call);
+
+  /* Since ABI 4; see penstock_yield_slot and penstock_take_slot_back below, which call these. */
+
+  int (*yield_slot)(penstock_call* call);
+  int (*take_slot_back)(penstock_call* call);
 };
+
+/* Results of the two functions below beside 0. The reason is recorded as by `fail`, but for PENSTOCK_SLOT_UNSUPPORTED
+ * and a call from another thread. */
+enum penstock_slot_error {
+  PENSTOCK_SLOT_LIMIT = 12, /* As many runs of the band as may have lent theirs (worker.yields_max): it is kept. */
+  PENSTOCK_SLOT_WRONG_STATE = 20, /* The slot is lent already, or is not lent, or no attempt runs on this thread. */
+  PENSTOCK_SLOT_CANCELLED = 29,   /* The subtask is cancelled or out of time, and has no slot: return soon. */
+  PENSTOCK_SLOT_UNSUPPORTED = 32  /* The worker was built before ABI 4, or lends no slots. */
+};
+
+/* Lends the slot to other subtasks while the operator waits for what one of them makes. From here to
+ * penstock_take_slot_back it should only wait: the slot is lent with everything that the subtask requested beside
+ * memory of the host (processors, a part of the device with its memory, named resources), and what it still uses of
+ * these is used twice. The memory that it requested stays its own, so what it waits for has to fit beside it; its time
+ * limit goes on. On the thread on which the operator was called only. Returns 0, or a penstock_slot_error; then it goes
+ * on with its slot. */
+static inline int penstock_yield_slot(penstock_call* call) {
+  if (call == NULL) return PENSTOCK_SLOT_WRONG_STATE;
+  return call->abi < 4u ? PENSTOCK_SLOT_UNSUPPORTED : call->yield_slot(call);
+}
+
+/* Waits until the operator has a slot again; among jobs of one priority it goes before all subtasks that have not
+ * begun. Returns 0, or a penstock_slot_error. An operator that returns while its slot is lent need not take it back. */
+static inline int penstock_take_slot_back(penstock_call* call) {
+  if (call == NULL) return PENSTOCK_SLOT_WRONG_STATE;
+  return call->abi < 4u ? PENSTOCK_SLOT_UNSUPPORTED : call->take_slot_back(call);
+}
 
 /* Returns 0 for success. Anything else, or a C++ exception, fails the attempt. */
 typedef int (*penstock_operator_function)(penstock_call* call);
@@ -107,5 +139,40 @@ uint32_t penstock_operator_wishes(void);
 
 #ifdef __cplusplus
 }
+
+namespace penstock {
+
+/* The slot is lent for as long as it lives:
+ *
+ *     {
+ *       penstock::SlotYield yielded(call);
+ *       wait_for(what_another_subtask_makes);
+ *     }
+ *     if (call->cancelled(call)) return 1;
+ */
+class SlotYield {
+ public:
+  explicit SlotYield(penstock_call* call) : call_(call), error_(penstock_yield_slot(call)), lent_(error_ == 0) {}
+  ~SlotYield() { take_back(); }
+  SlotYield(const SlotYield&) = delete;
+  SlotYield& operator=(const SlotYield&) = delete;
+
+  /* 0, or why the slot was not lent (a penstock_slot_error): the operator goes on, and what it waits for may find none.
+   */
+  int error() const { return error_; }
+  /* Waits for it now rather than at the end. 0 if there is nothing to wait for; else as penstock_take_slot_back. */
+  int take_back() {
+    if (!lent_) return 0;
+    lent_ = false;
+    return penstock_take_slot_back(call_);
+  }
+
+ private:
+  penstock_call* call_;
+  int error_;
+  bool lent_;
+};
+
+}  // namespace penstock
 #endif
 #endif

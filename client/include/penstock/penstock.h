@@ -364,6 +364,17 @@ PENSTOCK_API int32_t penstock_runner_fail(penstock_runner* runner, const char* m
  * NULL. */
 PENSTOCK_API int32_t penstock_runner_fail_as(penstock_runner* runner, const char* code, const char* message,
                                              const void* detail, uint64_t size);
+/* Lends the slot of the present run to other subtasks while the run waits for what one of them makes. From here to
+ * penstock_runner_take_slot_back it should only wait: the slot is lent with everything that the subtask requested
+ * beside memory of the host (processors, a part of the device with its memory, named resources). The memory that it
+ * requested stays its own, so what it waits for has to fit beside it; its time limit goes on. -1: an error, and the run
+ * has its slot (WrongState: there is no run, or its slot is lent; LimitExceeded: worker.yields_max; Unsupported: the
+ * worker is older), or is to stop (Cancelled). */
+PENSTOCK_API int32_t penstock_runner_yield_slot(penstock_runner* runner);
+/* Waits until the run has a slot again; among jobs of one priority it goes before all subtasks that have not begun. 0:
+ * it has; -2: a signal came while waiting, call again; -1: an error (WrongState: it is not lent; Cancelled: the run is
+ * cancelled or out of time, and goes on without a slot: end it soon). A run may end while its slot is lent. */
+PENSTOCK_API int32_t penstock_runner_take_slot_back(penstock_runner* runner);
 PENSTOCK_API void penstock_runner_close(penstock_runner* runner);
 
 #ifdef __cplusplus

@@ -366,6 +366,104 @@ TEST_F(NativeLanesTest, WhatWasSaidToACommandOfALaneIsNotSaidToItsNextRun) {
   EXPECT_TRUE(ends[1].succeeded);
 }
 
+/// Operators that lend their slots, and what stands for the core: each wish is noted, and answered at once or by the
+/// test.
+class LentSlots : public NativeLanesTest {
+ protected:
+  NativeLanesConfig config() {
+    NativeLanesConfig made;
+    made.tell_slot_wish = [this](std::uint64_t ticket, Attempt, SlotWish wish) {
+      if (wish == SlotWish::Lend) other->answer_yield(SlotIndex{0}, ticket, true);
+      const std::lock_guard lock{mutex};
+      wishes.push_back(wish);
+      news.notify_all();
+    };
+    return made;
+  }
+  void await_wishes(std::size_t count) {
+    std::unique_lock lock{mutex};
+    ASSERT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return wishes.size() >= count; }));
+  }
+  NativeEnd end() {
+    wait_for_idle();
+    std::vector<NativeEnd> ends;
+    other->withdraw(ends);
+    EXPECT_EQ(ends.size(), 1U);
+    return ends.empty() ? NativeEnd{} : std::move(ends.front());
+  }
+  std::string text_of(const NativeEnd& end, std::uint32_t subtask) {
+    if (!end.succeeded) return "failed: " + end.failure->message;
+    const BlobPtr blob = store.find(DataKey{{JobId{1}, SubtaskIndex{subtask}}, 0});
+    if (blob == nullptr) return {};
+    return {reinterpret_cast<const char*>(blob->bytes().data()), blob->bytes().size()};
+  }
+
+  std::vector<SlotWish> wishes;  ///< Guarded by the mutex.
+  std::unique_ptr<NativeLanes> other = std::make_unique<NativeLanes>(store, config(), note_idle);
+};
+
+std::atomic<bool> nested_has_run{false};
+
+int run_nested(penstock_call*) {
+  nested_has_run = true;
+  nested_has_run.notify_all();
+  return 0;
+}
+
+int wait_for_nested(penstock_call* call) {
+  {
+    SlotYield yielded(call);
+    if (yielded.error() != 0) return 1;
+    nested_has_run.wait(false);
+  }
+  return write_output(call, "waited");
+}
+
+TEST_F(LentSlots, WhatRunsMeanwhileRunsOnAnotherLane) {
+  nested_has_run = false;
+  other->start(SlotIndex{0}, run_of(1, wait_for_nested), {});
+  await_wishes(1);
+  other->start(SlotIndex{1}, run_of(2, run_nested), {});
+  EXPECT_EQ(end().ticket, 2U);
+  await_wishes(2);
+  other->resume(SlotIndex{0}, 1);
+  EXPECT_EQ(text_of(end(), 1), "waited");
+}
+
+int lend_and_wait_for_the_slot(penstock_call* call) {
+  const int lent = penstock_yield_slot(call);
+  const int taken = penstock_take_slot_back(call);
+  return write_output(call, std::to_string(lent) + " " + std::to_string(taken));
+}
+
+TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {
+  other->start(SlotIndex{0}, run_of(1, lend_and_wait_for_the_slot), {});
+  await_wishes(2);
+  other->resume(SlotIndex{0}, 7);  // Of another run.
+  other->cancel(SlotIndex{0}, 1, false);
+  EXPECT_EQ(text_of(end(), 1), "0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
+  // The next run of the lane finds nothing of it.
+  other->resume(SlotIndex{0}, 1);
+  other->start(SlotIndex{0}, run_of(2, lend_and_wait_for_the_slot), {});
+  await_wishes(4);
+  other->resume(SlotIndex{0}, 2);
+  EXPECT_EQ(text_of(end(), 2), "0 0");
+}
+
+TEST_F(LentSlots, TheEndOfTheLanesDoesNotWaitForASlot) {
+  other->start(SlotIndex{0}, run_of(1, lend_and_wait_for_the_slot), {});
+  await_wishes(2);
+  other->end();
+  EXPECT_EQ(text_of(end(), 1), "0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
+}
+
+TEST_F(LentSlots, LanesWithoutACoreLendNothing) {
+  NativeRun run = run_of(3, [](penstock_call* call) { return penstock_yield_slot(call); });
+  const NativeEnd refused = end_of(run);
+  ASSERT_FALSE(refused.succeeded);
+  EXPECT_EQ(refused.failure->exit_code, PENSTOCK_SLOT_UNSUPPORTED);
+}
+
 /// While one lives, the calling process has no thread or process more to get.
 class NoMoreThreads {
  public:

@@ -30,6 +30,7 @@ class ProcessRunnersTest : public ::testing::Test {
     program.payload = "program";
     config.band = "numa-0";
     config.logs = &logs;
+    loan.serve(&decide, &cancelled, &ending);
   }
 
   JobLogs logs{{1 << 20, 4}};
@@ -49,6 +50,7 @@ class ProcessRunnersTest : public ::testing::Test {
     wanted.payload = payload;
     wanted.inputs = inputs;
     wanted.cancelled_ticket = &cancelled;
+    wanted.loan = may_yield ? &loan : nullptr;
     return open().run(wanted);
   }
   std::string text(const ProcessResult& result) {
@@ -92,6 +94,16 @@ class ProcessRunnersTest : public ::testing::Test {
   Attempt attempt{1};
   std::atomic<std::uint64_t> cancelled{0};
   std::unique_ptr<ProcessRunners> runners;
+  // The slot of its runs, and the core that decides about it.
+  bool may_yield = true;
+  bool lends = true;
+  std::function<void()> on_wanted = [this] { loan.grant(ticket); };
+  const std::atomic<bool> ending{false};
+  const TellSlotWish decide = [this](std::uint64_t of, Attempt, SlotWish wish) {
+    if (wish == SlotWish::Lend) return loan.answer(of, lends);
+    on_wanted();
+  };
+  SlotLoan loan;
 };
 
 TEST_F(ProcessRunnersTest, OneChildServesOneRunAfterTheOther) {
@@ -264,6 +276,53 @@ TEST_F(ProcessRunnersTest, AStopInterruptsTheRunAndTheChildGoesOn) {
   ASSERT_NE(result.failure, nullptr);
   EXPECT_EQ(result.failure->failure, FailureClass::UserError);
   EXPECT_EQ(pid_of(), before);
+}
+
+// The answers come into the memory in which the inputs have arrived.
+TEST_F(ProcessRunnersTest, ARunLendsItsSlotAndItsInputsStayWhereTheyAre) {
+  const ScratchDirectory scratch;
+  config.limits.runner_inline_bytes_max = 8;
+  const std::string path = scratch.write("file", "told");
+  const int before = pid_of();
+  EXPECT_EQ(text(run("yield " + path + " twice", {blob("small"), blob("longer than eight")})),
+            "told WrongState WrongState;small;longer than eight");
+  EXPECT_EQ(text(run("yield " + path)), "told");
+  EXPECT_EQ(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, ARunWhoseSlotIsNotTakenSaysWhy) {
+  const ScratchDirectory scratch;
+  lends = false;
+  EXPECT_EQ(text(run("yield " + scratch.at("file"))), "failed: as many runs of this band as may have lent theirs");
+  may_yield = false;
+  EXPECT_EQ(text(run("yield " + scratch.at("file"))), "failed: this worker lends none")
+      << "as one of an earlier version";
+}
+
+TEST_F(ProcessRunnersTest, ARunThatWaitsForItsSlotHearsOfAStop) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.write("file", "told");
+  const int before = pid_of();
+  on_wanted = [&] {
+    cancelled = ticket;
+    loan.ring();
+  };
+  EXPECT_EQ(text(run("yield " + path)), "failed: Cancelled");
+  cancelled = 0;
+  loan.reset();
+  on_wanted = [&] { loan.grant(ticket); };
+  EXPECT_EQ(text(run("yield " + path)), "told") << "the same child has another run";
+  EXPECT_EQ(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, AChildThatDiesWhileItWaitsForItsSlotEndsItsRun) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.write("file", "told");
+  const int before = pid_of();
+  on_wanted = [&] { ::kill(before, SIGKILL); };
+  const ProcessResult result = run("yield " + path);
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->signal, SIGKILL);
 }
 
 TEST_F(ProcessRunnersTest, AKillEndsAChildThatDoesNotListen) {

@@ -1,9 +1,11 @@
 // A runner for tests, written against penstock.h as any other language would be: does what the payload says.
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -84,6 +86,40 @@ int babble(penstock_runner* runner, const std::string& how, const std::string& f
   return told;
 }
 
+/// Says that it has begun, and lends its slot while it waits for a file that says something; says what that is. With
+/// `twice`, asks too often; with `want`, waits for its slot until it is interrupted. Its inputs are told behind it.
+int yield(penstock_runner* runner, const penstock_run& run, const std::string& file, const std::string& how) {
+  const std::string before = penstock_runner_take_slot_back(runner) == 0 ? "0" : penstock_last_error().name;
+  if (penstock_runner_yield_slot(runner) != 0)
+    return penstock_runner_fail(runner, penstock_last_error().message, nullptr, 0);
+  const std::string twice = penstock_runner_yield_slot(runner) == 0 ? "0" : penstock_last_error().name;
+  std::ofstream{file + ".begun"} << "begun" << std::endl;
+  std::string said;
+  while (interrupted == 0 && !(std::ifstream{file} >> said)) ::sched_yield();
+  if (how == "want") std::ofstream{file + ".wants"} << "wants" << std::endl;
+  int answer = -2;
+  while (answer == -2) answer = penstock_runner_take_slot_back(runner);
+  if (answer != 0) return penstock_runner_fail(runner, penstock_last_error().name, nullptr, 0);
+  if (how == "twice") said += " " + before + " " + twice;
+  for (std::uint32_t i = 0; i < run.input_count; ++i) said += ";" + text_of(run.inputs[i]);
+  return penstock_runner_succeed_with(runner, said.data(), said.size());
+}
+
+/// The file is there, whole, when the run has ended. A run that waits for the file has begun.
+int tell(penstock_runner* runner, const std::string& file) {
+  if (!std::ifstream{file + ".begun"}) return penstock_runner_fail(runner, "nobody waits for it", nullptr, 0);
+  std::ofstream{file + ".new"} << "told" << std::endl;
+  if (::rename((file + ".new").c_str(), file.c_str()) != 0) return penstock_runner_fail(runner, "no file", nullptr, 0);
+  return penstock_runner_succeed_with(runner, "told it", 7);
+}
+
+int wait_or_tell(penstock_runner* runner, const penstock_run& run, const std::string& what, std::istream& words) {
+  std::string path;
+  std::string how;
+  words >> path >> how;
+  return what == "tell" ? tell(runner, path) : yield(runner, run, path, how);
+}
+
 /// Fails for good, by a code.
 int refuse(penstock_runner* runner, const std::string& code) {
   return penstock_runner_fail_as(runner, code.c_str(), "it never will", nullptr, 0);
@@ -108,6 +144,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
   if (what == "chatter") return chatter(runner, text_of(run.payload).substr(8));
   if (what == "babble" || what == "stammer") return babble(runner, what, text_of(run.payload).substr(what.size() + 1));
   if (what == "where") return say_where(runner);
+  if (what == "tell" || what == "yield") return wait_or_tell(runner, run, what, words);
   if (what == "attempt") return say_attempt(runner, run);
   if (what == "join") {
     std::string all;

@@ -139,6 +139,7 @@ class WorkerHost {
   void carry_out(worker::worker_action::SendClaim& word);
   void carry_out(const worker::worker_action::RestartRunners& order);
   void carry_out(const worker::worker_action::WarmRunners&) {}  // No runner takes time to start.
+  void carry_out(const worker::worker_action::AnswerYield& answer);
   void carry_out(const worker::worker_action::NameJob&) {}      // Keys of data are never of two jobs.
   void carry_out(const worker::worker_action::Reject& word);
   void start(const worker::worker_action::StartSubtask& action);

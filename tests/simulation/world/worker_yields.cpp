@@ -19,15 +19,19 @@ void WorkerHost::plan_yield(RecordIndex record, const Run& run, Duration duratio
       });
     });
   };
-  at(duration / 3, [this, record](Run&) {
-    tell_ends();
-    world_.note("life % lends the slot of a run", {life_});
-    runs_.at(record).yields = Yields::Lent;
-    handle(worker_event::SlotYielded{record});
-  });
+  at(duration / 3, [this, record](Run& held) { handle(worker_event::SlotYielded{record, held.attempt}); });
   at(duration * 2 / 3 + rng.between(0, 3) * duration, [this, record](Run& held) {
-    if (!held.holds_slots()) handle(worker_event::SlotWanted{record});
+    if (!held.holds_slots()) handle(worker_event::SlotWanted{record, held.attempt});
   });
+}
+
+void WorkerHost::carry_out(const AnswerYield& answer) {
+  const auto found = runs_.find(answer.record);
+  if (found == runs_.end() || found->second.attempt != answer.attempt)
+    return world_.oracle().breach("a run that has ended is told whether it lends its slot");
+  if (!answer.lent) return world_.note("life % lets a run keep its slot", {life_});
+  world_.note("life % lends the slot of a run", {life_});
+  found->second.yields = Yields::Lent;
 }
 
 /// It has its slot again, and ends if its time has passed meanwhile.

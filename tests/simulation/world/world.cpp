@@ -58,6 +58,8 @@ void World::draw_configuration() {
   worker_config_.quota_peaks_min = static_cast<std::uint32_t>(peaks.below(6));
   worker_config_.quota_margin_percent = static_cast<std::uint32_t>(peaks.below(101));
   worker_config_.quota_templates_max = static_cast<std::uint32_t>(peaks.chance(1, 3) ? peaks.between(1, 3) : 4096);
+  Rng yields{mix_bits(options_.seed) ^ 0x41e1d};
+  if (yields.chance(1, 3)) worker_config_.yields_max = static_cast<std::uint32_t>(yields.below(3));
   worker_config_.subtasks_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(4, 20) : 100000);
   supervisor_config_.lookahead_subtasks_initial = static_cast<std::uint32_t>(r.between(1, 40));
   supervisor_config_.lookahead_subtasks_max = static_cast<std::uint32_t>(r.between(1, 60));

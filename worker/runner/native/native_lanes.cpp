@@ -1,10 +1,7 @@
 #include "worker/runner/native/native_lanes.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/resource.h>
-#include <tbb/task_arena.h>
-#include <tbb/task_scheduler_observer.h>
 
 #include <atomic>
 #include <cstring>
@@ -18,6 +15,7 @@
 #include "common/protocol/loan.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
+#include "worker/runner/native/bound_arena.hpp"
 #include "worker/runner/native/crash_note.hpp"
 #include "worker/runner/native/device_run.hpp"
 #include "worker/runner/native/operator_registry.hpp"
@@ -26,44 +24,6 @@
 
 namespace penstock::worker {
 namespace {
-
-void bind_thread(const std::vector<int>& processors) {
-  if (processors.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int processor : processors)
-    if (processor >= 0 && processor < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(processor), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-/// An arena of a number of threads on the band's processors.
-class BoundArena : public tbb::task_scheduler_observer {
- public:
-  /// `running` is what its threads work for, if that is always the same.
-  BoundArena(int threads, const std::vector<int>& processors, const RunningOperator* running = nullptr)
-      : BoundArena(std::make_unique<tbb::task_arena>(threads, 1), processors, running) {}
-  ~BoundArena() override { observe(false); }
-  void on_scheduler_entry(bool) override {
-    bind_thread(processors_);
-    if (running_ != nullptr) set_running_operator(running_);
-  }
-  void on_scheduler_exit(bool) override {
-    if (running_ != nullptr) set_running_operator(nullptr);
-  }
-  template <class Work>
-  void execute(Work&& work) {
-    arena_->execute(std::forward<Work>(work));
-  }
-
- private:
-  BoundArena(std::unique_ptr<tbb::task_arena> arena, const std::vector<int>& processors, const RunningOperator* running)
-      : task_scheduler_observer(*arena), arena_(std::move(arena)), processors_(processors), running_(running) {
-    observe(true);
-  }
-  std::unique_ptr<tbb::task_arena> arena_;
-  const std::vector<int>& processors_;
-  const RunningOperator* const running_;
-};
 
 /// The call that an operator sees, and behind it what only the lane uses. A lane has one call for all its runs, because
 /// making one takes as long as the shortest runs.
@@ -80,6 +40,9 @@ struct Call : penstock_call {
   std::string attempt_text;  ///< Empty until asked for.
   std::string failure;
   bool exhausted = false;  ///< What it wanted last found no room on the device, for now.
+  // Of the lane, and last: short runs do not touch it.
+  SlotLoan* loan = nullptr;
+  std::thread::id thread;  ///< On which operators are called.
 
   std::uint16_t output_count() const { return run->program->output_count; }
 
@@ -160,6 +123,29 @@ const char* name_attempt(penstock_call* call) {
   return self->attempt_text.c_str();
 }
 
+/// 0, or an error's number with its text recorded.
+int told(Call& call, const Result<void>& done) {
+  if (done) return 0;
+  call.failure = to_string(done.error());
+  call.exhausted = false;
+  return static_cast<int>(done.error().code);
+}
+
+/// A thread that an operator has started may ask when the lane has another run, and must not move that run's slot.
+bool is_of_its_thread(const Call& call) { return call.thread == std::this_thread::get_id(); }
+
+int yield_slot(penstock_call* call) {
+  auto* self = static_cast<Call*>(call);
+  if (!is_of_its_thread(*self)) return PENSTOCK_SLOT_WRONG_STATE;
+  return told(*self, self->loan->lend(self->run->ticket, self->run->attempt));
+}
+
+int take_slot_back(penstock_call* call) {
+  auto* self = static_cast<Call*>(call);
+  if (!is_of_its_thread(*self)) return PENSTOCK_SLOT_WRONG_STATE;
+  return told(*self, self->loan->take_back());
+}
+
 penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr : bytes.data(), bytes.size()}; }
 
 }  // namespace
@@ -211,6 +197,7 @@ struct Lane {
   std::vector<penstock_view> empty_views;  ///< As many as a run has asked for.
   std::unique_ptr<BoundArena> wide_arena;
   RunningOperator running;  ///< Also for threads of that arena, which may leave it late.
+  SlotLoan loan;            ///< Guards itself.
 };
 
 /// The runs on offer, in a list for all lanes, or in one for each job if runs may only follow runs of their own job.
@@ -278,6 +265,7 @@ void NativeLanes::begin_end() {
   {
     const std::lock_guard lock{state_->mutex};
     state_->ending = true;
+    for (Lane& lane : state_->lanes) lane.loan.ring();
   }
   if (state_->config.processes != nullptr) state_->config.processes->end();
 }
@@ -346,6 +334,7 @@ void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket, bool kill) {
     const std::lock_guard lock{state_->mutex};
     if (index.value() >= state_->lanes.size()) return;
     state_->lanes[index.value()].cancelled_ticket = ticket;
+    state_->lanes[index.value()].loan.ring();
   }
   if (state_->config.processes != nullptr) state_->config.processes->stop(index, ticket, kill);
 }
@@ -359,6 +348,16 @@ void NativeLanes::end_overdue(SlotIndex index, std::uint64_t ticket) {
   if (!end_overdue_operator(lane.thread.native_handle()))
     log_line(LogLevel::Warn, "an operator runs beyond its time limit, and nothing can end it",
              "lane=" + std::to_string(index.value()));
+}
+
+void NativeLanes::answer_yield(SlotIndex index, std::uint64_t ticket, bool lent) {
+  const std::lock_guard lock{state_->mutex};
+  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].loan.answer(ticket, lent);
+}
+
+void NativeLanes::resume(SlotIndex index, std::uint64_t ticket) {
+  const std::lock_guard lock{state_->mutex};
+  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].loan.grant(ticket);
 }
 
 // Null when the lanes are to end.
@@ -411,6 +410,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
       Instant start = monotonic_now();
       for (bool more = true; more;) {
         NativeEnd end = execute(lane, number);
+        if (lane.loan.used()) lane.loan.reset();
         end.ended = monotonic_now();
         const std::int64_t ns = (end.ended - start).count();
         end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(ns / 1000, UINT32_MAX));
@@ -523,10 +523,15 @@ void NativeLanes::State::prepare_call(Lane& lane, std::uint32_t number) const {
   call.host_input = find_input_on_host;
   call.device_output = make_output_on_device;
   call.attempt_id = name_attempt;
+  call.yield_slot = yield_slot;
+  call.take_slot_back = take_slot_back;
   call.store = &store;
   call.cancelled_ticket = &lane.cancelled_ticket;
   call.ending = &ending;
   call.run = &lane.work.run;
+  lane.loan.serve(&config.tell_slot_wish, &lane.cancelled_ticket, &ending);
+  call.loan = &lane.loan;
+  call.thread = std::this_thread::get_id();
   lane.running.life = config.life;
   lane.running.overdue = &lane.overdue_ticket;
 }
@@ -586,7 +591,8 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
                     run.payload,
                     {},
                     &lane.cancelled_ticket,
-                    run.identity};
+                    run.identity,
+                    config.tell_slot_wish ? &lane.loan : nullptr};
   // An empty input has no blob, wherever it stands.
   std::vector<BlobPtr> inputs;
   inputs.reserve(lane.views.size() + run.empty_inputs);

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "client/include/penstock/operator.h"
-#include "common/base/ids.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
+#include "worker/runner/process/slot_loan.hpp"
 #include "worker/store/device_tier.hpp"
 #include "worker/store/object_store.hpp"
 
@@ -59,6 +59,8 @@ struct NativeLanesConfig {
   /// The same while its runs have lately come within this time. Where runs wait for each other, as in a stencil, a
   /// sleeping lane delays the next one for longer than that one spins, which then sleeps too, and so on.
   Duration spin_max = std::chrono::microseconds{100};
+  /// Called on a run's thread, which then waits for `answer_yield` or `resume`. Empty: no run may lend its slot.
+  TellSlotWish tell_slot_wish;
 };
 
 /// The runners of one band's native operators. A lane's thread starts with its first run. After a run the thread takes
@@ -66,6 +68,7 @@ struct NativeLanesConfig {
 /// says that it is idle, and often finds its next run waiting when that call returns: no other thread had to wake up.
 /// An operator that uses TBB finds itself in an arena of as many threads as the subtask has slots, bound to the band's
 /// processors: it is confined to its own slots, which is stricter than to those of the band.
+/// A run that has lent its slot keeps its lane and that lane's thread; what runs meanwhile has another lane.
 class NativeLanes {
  public:
   /// Called on the lane's thread when it has no more run.
@@ -99,6 +102,10 @@ class NativeLanes {
   /// Ends the run of a lane that has not stopped when asked to, if it runs an operator in this process: by a crash of
   /// the process, which blames that run alone. Does nothing if the process would not continue after it.
   void end_overdue(SlotIndex lane, std::uint64_t ticket);
+  /// Whether the run of a lane that wanted to lend its slot has done so; ignored if it is another run by now.
+  void answer_yield(SlotIndex lane, std::uint64_t ticket, bool lent);
+  /// The run of a lane has its slot again; the same.
+  void resume(SlotIndex lane, std::uint64_t ticket);
 
  private:
   struct State;

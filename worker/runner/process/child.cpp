@@ -115,9 +115,9 @@ bool Child::wait_for_end(Instant late) {
   return true;
 }
 
-void Child::wait(Duration limit) {
-  std::array<pollfd, 3> wanted{pollfd{channel_.descriptor().get(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0},
-                               pollfd{process_.end_descriptor().get(), POLLIN, 0}};
+void Child::wait(Duration limit, int bell) {
+  std::array<pollfd, 4> wanted{pollfd{channel_.descriptor().get(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0},
+                               pollfd{process_.end_descriptor().get(), POLLIN, 0}, pollfd{bell, POLLIN, 0}};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
   const int ready =
       ::poll(wanted.data(), wanted.size(), static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 1 << 30)));

@@ -50,8 +50,9 @@ class Child {
   /// run has no state to save, and is killed. REQUIRES: it has no run now.
   void let_go(Duration grace);
 
-  /// Sleeps until it has said something, written something, ended, or `limit` has passed; takes in what it has written.
-  void wait(Duration limit);
+  /// Sleeps until it has said something, written something, ended, `bell` can be read, or `limit` has passed; takes in
+  /// what it has written. A negative `bell` is none.
+  void wait(Duration limit, int bell = -1);
   /// The next thing that it says; none: nothing yet. Error: it is gone, or what it says is no message.
   Result<std::optional<FromRunner>> receive();
   /// Whether there is something to be received, even if only its end.

@@ -122,6 +122,9 @@ struct ProcessRunners::State {
   std::unique_ptr<FailureDetail> introduce(Child& child, const Template& program);
   std::unique_ptr<FailureDetail> send(Child& child, const ProcessRun& run);
   std::unique_ptr<FailureDetail> await_end(Child& child, const ProcessRun& run, ProcessResult& result);
+  Duration sleep_max(const ProcessRun& run, bool looks) const;
+  std::unique_ptr<FailureDetail> move_slot(Child& child, const ProcessRun& run, const RunnerSlot& wish, bool& wants);
+  std::unique_ptr<FailureDetail> answer_slot(Child& child, const Result<void>& answer);
   std::unique_ptr<FailureDetail> take_end(Child& child, const RunnerEnd& end, ProcessResult& result);
   std::unique_ptr<FailureDetail> crash(Child& child, const Error& error);
 
@@ -527,6 +530,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
   said.identity = run.identity;
   said.output_count = run.program->output_count;
   said.payload = run.payload;
+  said.may_yield = run.loan != nullptr;
   std::vector<Descriptor> copies;
   std::vector<int> descriptors;
   for (const BlobPtr& blob : run.inputs) {
@@ -567,8 +571,15 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
   if (auto failure = send(child, run); failure != nullptr) return failure;
   const std::int64_t limit = run.program->request.memory.value();
   std::int64_t peak = 0;
+  bool wants_slot = false;
+  bool heard = false;  // The child's next message may have been read with this one.
   for (;;) {
-    child.wait(limit > 0 ? config.measure_every : Duration{std::chrono::hours{1}});
+    const int bell = wants_slot ? run.loan->bell() : -1;
+    if (const auto got = wants_slot ? run.loan->look() : std::nullopt; got.has_value()) {
+      wants_slot = false;
+      if (auto failure = answer_slot(child, *got); failure != nullptr) return failure;
+    }
+    if (!std::exchange(heard, false)) child.wait(sleep_max(run, wants_slot && bell < 0), bell);
     Result<std::optional<FromRunner>> message = child.receive();
     if (!message) {
       auto failure = crash(child, message.error());
@@ -576,6 +587,11 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
       return failure;
     }
     if (message->has_value()) {
+      if (const auto* wish = std::get_if<RunnerSlot>(&**message); wish != nullptr) {
+        if (auto failure = move_slot(child, run, *wish, wants_slot); failure != nullptr) return failure;
+        heard = true;
+        continue;
+      }
       const auto* ends = std::get_if<RunnerEnds>(&**message);
       if (ends == nullptr || ends->ends.size() != 1 || ends->ends.front().ticket != child.runs)
         return failure_of(FailureClass::RunnerCrash,
@@ -599,6 +615,34 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
     failure->output_tail = child.take_tail();
     return failure;
   }
+}
+
+// A limit of memory is looked at now and then; so is a slot that is wanted where no descriptor could be had to be told
+// of it.
+Duration ProcessRunners::State::sleep_max(const ProcessRun& run, bool looks) const {
+  if (looks) return std::min<Duration>(config.measure_every, std::chrono::milliseconds{20});
+  return run.program->request.memory > Bytes{0} ? config.measure_every : Duration{std::chrono::hours{1}};
+}
+
+// The child waits for the answer. `wants`: the answer comes when the slot is there.
+std::unique_ptr<FailureDetail> ProcessRunners::State::move_slot(Child& child, const ProcessRun& run,
+                                                                const RunnerSlot& wish, bool& wants) {
+  if (run.loan == nullptr || wish.ticket != child.runs)
+    return failure_of(FailureClass::RunnerCrash,
+                      "the runner asked about the slot of a run that it does not have; it was ended");
+  if (wish.lends) return answer_slot(child, run.loan->lend(run.ticket, run.attempt));
+  const Result<void> asked = run.loan->want();
+  wants = wants || asked.has_value();
+  return asked ? nullptr : answer_slot(child, asked);
+}
+
+std::unique_ptr<FailureDetail> ProcessRunners::State::answer_slot(Child& child, const Result<void>& answer) {
+  ToRunner message;
+  RunnerSlotAnswer& said = message.slot.emplace();
+  said.ticket = child.runs;
+  if (!answer) said = {child.runs, answer.error().code, answer.error().message, answer.error().remedy};
+  if (const Result<void> sent = child.send(message, {}); !sent) return crash(child, sent.error());
+  return nullptr;
 }
 
 std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, const RunnerEnd& end,

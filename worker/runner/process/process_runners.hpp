@@ -16,6 +16,7 @@
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
 #include "worker/runner/process/job_logs.hpp"
+#include "worker/runner/process/slot_loan.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -32,6 +33,7 @@ struct ProcessRun {
   /// Holds this run's ticket once it is cancelled: set before `stop` is called, which may come too early to be heard.
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
   JobIdentity identity{};  ///< Of its job; none: not known.
+  SlotLoan* loan = nullptr;  ///< Of its lane; null: the run may not lend its slot.
 };
 
 /// The end of a run.

@@ -56,6 +56,23 @@ TEST_F(RunnerChannelTest, MessagesOfAnyLengthArriveInOrder) {
   sender.join();
 }
 
+// The child's present run lies there while it waits for an answer about its slot.
+TEST_F(RunnerChannelTest, BytesThatWereHandedOverStayAsTheyAreWhateverIsReceivedLater) {
+  ASSERT_TRUE(theirs->send(words(300)));
+  ASSERT_TRUE(theirs->send(words(5)));  // Read ahead with the first.
+  const auto first = ours->receive(Wait::Yes);
+  ASSERT_TRUE(first && first->has_value());
+  const std::vector<std::uint64_t> kept = ours->hand_over_bytes();
+  const auto second = ours->receive(Wait::Yes);
+  ASSERT_TRUE(second && second->has_value());
+  EXPECT_TRUE(same((*second)->bytes, words(5)));
+  ASSERT_TRUE(theirs->send(words(400)));
+  const auto third = ours->receive(Wait::Yes);
+  ASSERT_TRUE(third && third->has_value());
+  EXPECT_TRUE(same((*third)->bytes, words(400)));
+  EXPECT_TRUE(same((*first)->bytes, words(300)));
+}
+
 TEST_F(RunnerChannelTest, NothingThereIsNoMessage) {
   const auto message = ours->receive(Wait::No);
   ASSERT_TRUE(message);

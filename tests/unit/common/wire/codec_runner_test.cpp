@@ -20,7 +20,7 @@ ToRunner full_orders() {
   message.runs = {
       {1, 7, {JobId{2}, SubtaskIndex{3}}, Attempt{4}, 5, "payload", {{"inline"}, segment(0, 1U << 20U), {}}},
       {2, 8, {JobId{2}, SubtaskIndex{9}}, Attempt{1}, 1, "", {}},
-      {3, 8, {JobId{2}, SubtaskIndex{3}}, Attempt{attempts_begin(1U << 20U).value() + 4}, 1, "", {}, {5, 6}}};
+      {3, 8, {JobId{2}, SubtaskIndex{3}}, Attempt{attempts_begin(1U << 20U).value() + 4}, 1, "", {}, {5, 6}, true}};
   message.forgotten = {1, ~std::uint64_t{0}};
   return message;
 }
@@ -41,9 +41,22 @@ TEST(RunnerCodec, OrdersComeBackAsTheyWere) {
 }
 
 TEST(RunnerCodec, AnswersComeBackAsTheyWere) {
-  for (const FromRunner& message : {FromRunner{full_ends()}, FromRunner{RunnerHello{1, 2, "python", "3.11.2"}}}) {
+  for (const FromRunner& message : {FromRunner{full_ends()}, FromRunner{RunnerHello{1, 2, "python", "3.11.2"}},
+                                    FromRunner{RunnerSlot{7, true}}, FromRunner{RunnerSlot{8, false}}}) {
     const std::vector<std::uint64_t> words = encode_runner(message);
     const Result<FromRunner> decoded = decode_from_runner(bytes_of(words), 2);
+    ASSERT_TRUE(decoded) << to_string(decoded.error());
+    EXPECT_EQ(*decoded, message);
+  }
+}
+
+TEST(RunnerCodec, AnAnswerAboutASlotComesBackAsItWas) {
+  for (const RunnerSlotAnswer& answer :
+       {RunnerSlotAnswer{7, std::nullopt, {}, {}}, RunnerSlotAnswer{8, ErrorCode::LimitExceeded, "too many", "wait"}}) {
+    ToRunner message;
+    message.slot = answer;
+    const std::vector<std::uint64_t> words = encode_runner(message);
+    const Result<ToRunner> decoded = decode_to_runner(bytes_of(words), 0);
     ASSERT_TRUE(decoded) << to_string(decoded.error());
     EXPECT_EQ(*decoded, message);
   }

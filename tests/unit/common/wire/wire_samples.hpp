@@ -152,7 +152,7 @@ inline std::vector<FromWorker> all_from_worker() {
                             {SubtaskIndex{4}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}};
   claim.jobs[0].data = {{SubtaskIndex{2}, 1, 77}};
   batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}, {{JobId{1}, SubtaskIndex{4}}, 0, true}};
-  batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}}};
+  batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}, 8}};
   batch.counters.edit() = WorkerCounters{1, 2, 3, 4, 5, 6, 7, 8, {9, 10, 11, 12, 13, 14}, 15, 16, 17, 18, 19, 20, 21};
   return {description,
           batch,

@@ -41,6 +41,21 @@ TEST(Lookahead, MeasuredDurationsReplaceIt) {
   EXPECT_EQ(cluster.core().workers()[BandSlot{0}].in_flight, 20U);
 }
 
+// Each of them waits for one that would not be sent before it ends.
+TEST(Lookahead, RunsThatHaveLentTheirSlotLeaveRoomForOthers) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = std::chrono::hours{1};
+  cluster.submit(graph.sources(10).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w1"})) << "one runs, two are prepared meanwhile";
+  cluster.report_load(1, {.band = BandIndex{0}, .running = 1, .yielded = 2});
+  EXPECT_EQ(cluster.assigned(), (Lines{"3 to w1", "4 to w1"}));
+  cluster.report_load(1, {.band = BandIndex{0}, .running = 1});
+  EXPECT_EQ(cluster.assigned(), Lines{});
+  cluster.ignore();
+}
+
 TEST(Lookahead, IsBoundedAndNeverBelowTheSlots) {
   SupervisorHarness cluster{{.lookahead_subtasks_max = 7, .lookahead_subtasks_initial = 1}};
   cluster.join();

@@ -529,25 +529,5 @@ TEST(Quota, WhatIsPreparedForAJobWithoutSlotsLetsGoOfItsPermit) {
   worker.ignore();
 }
 
-TEST(Slots, NestedWorkRunsInAYieldedSlot) {
-  WorkerHarness worker{1};
-  worker.assign({{.subtask = 0}, {.subtask = 1}});
-  const auto first = worker.take<worker_action::StartSubtask>();
-  ASSERT_EQ(first.size(), 1U);
-  worker.handle(worker_event::SlotYielded{first[0].record});
-  EXPECT_EQ(worker.started(), List{1});
-  worker.assign({{.subtask = 2, .priority = 3}});
-  worker.handle(worker_event::SlotWanted{first[0].record});
-  worker.succeed(1);
-  const auto again = worker.take<worker_action::StartSubtask>();
-  ASSERT_EQ(again.size(), 1U);
-  EXPECT_TRUE(again[0].resumed);
-  EXPECT_EQ(again[0].lane, first[0].lane);
-  worker.succeed(0);
-  EXPECT_EQ(worker.started(), List{2});
-  worker.succeed(2);
-  worker.ignore();
-}
-
 }  // namespace
 }  // namespace penstock::worker

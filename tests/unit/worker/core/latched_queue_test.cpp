@@ -493,6 +493,38 @@ TEST_F(LatchedQueueTest, AYieldedSlotRunsAnotherAndComesBackOnItsOwnLane) {
   EXPECT_EQ(taken[0], (Taken{RecordIndex{0}, lane, true}));
 }
 
+// Runs that wait for nested work keep their lanes: were those counted, the nested work would find none.
+TEST_F(LatchedQueueTest, LanesOfYieldedRecordsAreBeyondThoseOfTheOthers) {
+  LatchedQueue narrow{slots(1000), {.bypass_max = 3, .scan_max = 8, .lanes_max = 1, .yields_max = 2}};
+  const ResourceVector request = slots(1000);
+  std::vector<Taken> taken;
+  for (std::uint32_t i = 0; i < 3; ++i) narrow.put(QueueItem{RecordIndex{i}, JobSlot{0}, 0, i, &request, Bytes{0}});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    narrow.take(taken);
+    ASSERT_EQ(taken.size(), i + 1);
+    EXPECT_TRUE(narrow.yield_slot(RecordIndex{i}));
+    narrow.validate();
+  }
+  narrow.take(taken);
+  ASSERT_EQ(taken.size(), 3U);
+  EXPECT_FALSE(narrow.yield_slot(RecordIndex{2})) << "two have";
+  EXPECT_EQ(narrow.yielded(), 2U);
+  EXPECT_TRUE(narrow.resume_slot(RecordIndex{0}, 9));
+  EXPECT_TRUE(narrow.has_yielded(RecordIndex{0})) << "until it has its slot";
+  EXPECT_TRUE(narrow.remove(RecordIndex{0})) << "one may end before";
+  EXPECT_TRUE(narrow.remove(RecordIndex{1}));
+  EXPECT_EQ(narrow.yielded(), 0U);
+  narrow.validate();
+  EXPECT_TRUE(narrow.yield_slot(RecordIndex{2}));
+  EXPECT_TRUE(narrow.resume_slot(RecordIndex{2}, 9));
+  taken.clear();
+  narrow.take(taken);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_TRUE(taken[0].resumed);
+  EXPECT_FALSE(narrow.has_yielded(RecordIndex{2}));
+  narrow.validate();
+}
+
 TEST(LatchedQueueResources, EveryKindIsMetered) {
   ResourceVector capacity = slots(4000);
   capacity.gpu = MilliGpu{1000};
