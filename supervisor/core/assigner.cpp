@@ -228,7 +228,7 @@ std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
 void SupervisorCore::note_load(BandSlot slot, const BandLoad& load) {
   BandEntry& band = workers_[slot];
   band.load = load;
-  if (std::exchange(band.yielded, load.yielded) < load.yielded) mark_dirty(slot);
+  if (std::exchange(band.yielded, load.yielded) < load.yielded) bands_.mark_dirty(slot);
   band.pressed = used_permille(band) > kPressedPermille;
   band.blocked = load.ready > 0 && load.running < band.slots && load.running < band.runnable;
   if (band.blocked && !band.offers) bands_.offer(slot, true);
