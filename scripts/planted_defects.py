@@ -272,13 +272,13 @@ CORE = {
 SUPERVISOR = {
     "limit-of-jobs-not-counted": Defect(
         "jobs that have begun do not count against what their user may run",
-        [("supervisor/core/limit_turns.cpp",
+        [("supervisor/core/limit_admission.cpp",
           "counts_[at].jobs >= limits_[at].running_jobs_max) return at;",
           "counts_[at].jobs > limits_[at].running_jobs_max + 1) return at;")],
         POLICY),
     "limit-of-slots-not-counted": Defect(
         "slots that jobs hold do not count against what their user may have",
-        [("supervisor/core/limit_turns.cpp",
+        [("supervisor/core/limit_admission.cpp",
           "      if (!request.exempt) counts_[at].milli[kind] += milli;",
           "      if (!request.exempt) counts_[at].milli[kind] += milli / 2;")],
         POLICY),
@@ -345,7 +345,7 @@ SUPERVISOR = {
     "cancelled-while-others-may-have-it": Defect(
         "what was being cancelled is told as cancelled before workers of an earlier life are back with it",
         [("supervisor/core/failures.cpp",
-          "  if (!job.held && (job.cancelling || (hot.flags",
+          "  if (!job.recovering && (job.cancelling || (hot.flags",
           "  if ((job.cancelling || (hot.flags")],
         "unit_supervisor:ClaimsTest.NoCancelIsToldOfWhatAnotherWorkerMayBeRunning"),
     "cancel-not-remembered": Defect(
@@ -390,25 +390,25 @@ SUPERVISOR = {
     "dependents-of-failure-come-back": Defect(
         "what waits for a failed subtask, and was not written as cancelled, waits for ever after a restart",
         [("supervisor/core/recovery.cpp",
-          "  cancel_behind_failures(job);\n  job.held",
-          "  job.held")]),
+          "  cancel_behind_failures(job);\n  job.recovering",
+          "  job.recovering")]),
     "last-words-not-repeated": Defect(
         "workers that are back do not hear which producers have finished while they were away",
         [("supervisor/core/claims.cpp",
           "    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) "
-          "tell_what_has_finished(WorkerSlot{i});",
+          "notify_of_finished_producers(WorkerSlot{i});",
           "    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) "
           "workers_[WorkerSlot{i}].waiting.clear();")]),
-    "homeless-after-undrain": Defect(
+    "unschedulable-after-undrain": Defect(
         "what found no band is not placed again when a worker takes work once more",
         [("supervisor/core/workers.cpp",
-          "  if (!closed) {\n    house_homeless();\n",
+          "  if (!closed) {\n    place_unschedulable();\n",
           "  if (!closed) {\n")]),
-    "lender-kept-for-ever": Defect(
+    "producer-job-kept-for-ever": Defect(
         "a job that was to be released while others borrowed from it stays when they have ended",
-        [("supervisor/core/loans.cpp",
-          "    if (lender.release_when_returned && lender.state != JobState::Running) {",
-          "    if (lender.release_when_returned && lender.state == JobState::Running) {")]),
+        [("supervisor/core/external_inputs.cpp",
+          "    if (producer_job.release_when_unreferenced && producer_job.state != JobState::Running) {",
+          "    if (producer_job.release_when_unreferenced && producer_job.state == JobState::Running) {")]),
     "plan-added-to-the-last": Defect(
         "a job keeps what an earlier plan has given it beside what the new one gives",
         [("supervisor/core/entitlements.cpp",
@@ -489,7 +489,7 @@ SUPERVISOR = {
         "a cancel that waits for workers to come back after a restart is never carried out",
         [("supervisor/core/claims.cpp",
           "    if (order.whole_job)\n      cancel_open_subtasks",
-          "    if (job.held)\n      cancel_open_subtasks")]),
+          "    if (job.recovering)\n      cancel_open_subtasks")]),
     "charged-attempt-adopted": Defect(
         "an attempt whose failure was written is taken over as one that runs",
         [("supervisor/core/claims.cpp",

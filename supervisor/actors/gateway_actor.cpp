@@ -203,7 +203,7 @@ Result<Hello> Gateway::State::check_hello(const FrameHeader& header, std::span<c
   for (const auto& [what, name] : {std::pair{"peer name", &hello->name}, std::pair{"host name", &hello->host}})
     PENSTOCK_TRY(check_name(*name, what, kPeerNameBytesMax));
   if (fenced.contains(hello->incarnation))
-    return Error{ErrorCode::StaleIncarnation, hello->name, "was given up as lost; what it held runs elsewhere",
+    return Error{ErrorCode::StaleIncarnation, hello->name, "was given up as lost; its subtasks run elsewhere",
                  "it starts afresh by itself"};
   return std::move(*hello);
 }
@@ -234,7 +234,7 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
     return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "does not remember its link to this supervisor",
                            "it starts afresh by itself"});
   if (!resumed && hello.peer == options.incarnation)
-    return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; what it held runs elsewhere",
+    return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; its subtasks run elsewhere",
                            "it starts afresh by itself"});
   if (const Guest* namesake = resumed ? nullptr : namesake_of(hello); namesake != nullptr)
     return refuse(number, {ErrorCode::NameTaken, hello.name,

@@ -46,9 +46,9 @@ std::string text_of(const SalvageOutcome& outcome) {
   if (outcome.gaps > 0) text += std::to_string(outcome.gaps) + " parts of the files that could not be read";
   if (outcome.commits_lost > 0)
     text += (text.empty() ? "" : ", and ") + std::string{"the last "} + std::to_string(outcome.commits_lost) +
-            " commits that were promised";
+            " durable commits";
   if (outcome.end_unknown)
-    text += (text.empty() ? "" : ", and ") + std::string{"whatever was written last: the anchor that tells is lost"};
+    text += (text.empty() ? "" : ", and ") + std::string{"possibly the last records: the anchor is lost"};
   return text;
 }
 
@@ -76,7 +76,7 @@ void list_doubtful(const Recovered& recovered, std::vector<JournalLoss>& losses)
 
 void log_findings(const StorageFindings& findings) {
   if (findings.torn)
-    log_line(LogLevel::Warn, "journal cut", "text=\"a torn commit behind the last one that was promised was cut off\"");
+    log_line(LogLevel::Warn, "journal cut", "text=\"a torn commit behind the last durable one was cut off\"");
   if (findings.mended)
     log_line(LogLevel::Warn, "journal mended", "text=\"the last commit was not in the log; its anchor had it\"");
 }
@@ -126,7 +126,7 @@ Result<OpenJournal> open_state_directory(const StateOptions& state) {
   log_findings(findings);
   if (findings.untold.has_value() && state.damage == Damage::Refuse)
     return Error{ErrorCode::StorageDamaged, state.directory,
-                 "was salvaged by a start that ended before it had said what is lost",
+                 "was salvaged by a start that ended before it had reported the losses",
                  "start once with `--salvage`, which lists it"};
   Result<Recovered> recovered = recover(**storage, state.damage);
   if (!recovered) return recovered.error();

@@ -157,10 +157,10 @@ class SupervisorActor {
           description != nullptr && known == workers_.end()) {
         const WorkerId id = name_worker(mail.worker);
         workers_[mail.worker] = Peer<WorkerId>{id, mail.worker, sender()};
-        worker_lives_[id] = mail.worker;
+        worker_incarnations_[id] = mail.worker;
         log_line(LogLevel::Info, "worker joined",
                  "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host +
-                     (description->reclaims ? " from=\"an earlier life\"" : ""));
+                     (description->reclaims ? " from=\"before a restart\"" : ""));
         apply_said();
         feed(supervisor_event::WorkerJoined{id, mail.worker, *description});
       } else if (known != workers_.end()) {
@@ -182,8 +182,8 @@ class SupervisorActor {
   }
 
   /// The number that it had before a restart: other workers may know it by that.
-  WorkerId name_worker(Incarnation life) {
-    const auto known = known_.extract(life);
+  WorkerId name_worker(Incarnation incarnation) {
+    const auto known = known_.extract(incarnation);
     return known.empty() ? WorkerId{next_worker_++} : known.mapped();
   }
 
@@ -192,7 +192,7 @@ class SupervisorActor {
     if (known == workers_.end()) return;
     const WorkerId id = known->second.id;
     workers_.erase(known);
-    worker_lives_.erase(id);
+    worker_incarnations_.erase(id);
     feed(supervisor_event::WorkerLost{id, mail.reason});
   }
 
@@ -206,7 +206,7 @@ class SupervisorActor {
     auto known = clients_.find(mail.client);
     if (known == clients_.end()) {
       known = clients_.emplace(mail.client, Peer<ClientId>{ClientId{next_client_++}, mail.client, sender()}).first;
-      client_lives_[known->second.id] = mail.client;
+      client_incarnations_[known->second.id] = mail.client;
     }
     for (FromClient& message : *mail.messages) {
       if (auto* chunk = std::get_if<SubmitChunk>(&message))
@@ -281,7 +281,7 @@ class SupervisorActor {
     for (const SubmissionKey& key : submissions_->end_all_of(mail.client)) end_intake(key);
     const ClientId id = known->second.id;
     clients_.erase(known);
-    client_lives_.erase(id);
+    client_incarnations_.erase(id);
     feed(supervisor_event::ClientGone{id});
   }
 
@@ -308,28 +308,30 @@ class SupervisorActor {
       std::visit([this](auto& concrete) { carry_out(concrete); }, actions_[i]);
     actions_.clear();
     for (auto& [id, messages] : worker_mails_) {
-      const auto life = worker_lives_.find(id);
-      if (life == worker_lives_.end()) continue;
-      self_->send(workers_.at(life->second).route,
-                  ToWorkerMail{life->second, std::make_shared<const std::vector<ToWorker>>(std::move(messages))});
+      const auto incarnation = worker_incarnations_.find(id);
+      if (incarnation == worker_incarnations_.end()) continue;
+      self_->send(
+          workers_.at(incarnation->second).route,
+          ToWorkerMail{incarnation->second, std::make_shared<const std::vector<ToWorker>>(std::move(messages))});
     }
     worker_mails_.clear();
     for (auto& [id, messages] : client_mails_) {
-      const auto life = client_lives_.find(id);
-      if (life == client_lives_.end()) continue;
-      self_->send(clients_.at(life->second).route,
-                  ToClientMail{life->second, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
+      const auto incarnation = client_incarnations_.find(id);
+      if (incarnation == client_incarnations_.end()) continue;
+      self_->send(
+          clients_.at(incarnation->second).route,
+          ToClientMail{incarnation->second, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
     }
     client_mails_.clear();
     arm();
   }
 
   void dismiss(WorkerId id) {
-    const auto life = worker_lives_.find(id);
-    if (life == worker_lives_.end()) return;
-    self_->send(workers_.at(life->second).route, DismissWorkerMail{life->second});
-    workers_.erase(life->second);
-    worker_lives_.erase(life);
+    const auto incarnation = worker_incarnations_.find(id);
+    if (incarnation == worker_incarnations_.end()) return;
+    self_->send(workers_.at(incarnation->second).route, DismissWorkerMail{incarnation->second});
+    workers_.erase(incarnation->second);
+    worker_incarnations_.erase(incarnation);
   }
 
   void arm() {
@@ -357,10 +359,10 @@ class SupervisorActor {
   std::vector<supervisor_event::WorkerSaid> said_;  ///< To be applied when the mailbox is empty, or this is enough.
   std::vector<std::shared_ptr<const std::vector<FromWorker>>> said_in_;  ///< Owns those messages.
   std::map<Incarnation, Peer<WorkerId>> workers_;
-  std::map<WorkerId, Incarnation> worker_lives_;
+  std::map<WorkerId, Incarnation> worker_incarnations_;
   std::map<Incarnation, WorkerId> known_;  ///< From before the restart, until they come back.
   std::map<Incarnation, Peer<ClientId>> clients_;
-  std::map<ClientId, Incarnation> client_lives_;
+  std::map<ClientId, Incarnation> client_incarnations_;
   std::unique_ptr<Submissions> submissions_;
   std::map<SubmissionKey, caf::actor> intakes_;  ///< Of those; each puts one graph together.
   std::map<WorkerId, std::vector<ToWorker>> worker_mails_;

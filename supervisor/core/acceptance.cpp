@@ -32,8 +32,8 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
   if (!is_new(event.client, reply, event.spec)) return;
   if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible)
     return refuse(event.client, reply, feasible.error());
-  if (const Result<void> lent = check_loans(event.spec, *event.shape); !lent)
-    return refuse(event.client, reply, lent.error());
+  if (const Result<void> available = check_external_inputs(event.spec, *event.shape); !available)
+    return refuse(event.client, reply, available.error());
   const std::uint64_t price = graph_price(totals_of(event.shape->graph())) + outputs_price(*event.shape);
   if (const Result<void> room = check_memory(config_, held_bytes(), price, event.spec); !room)
     return refuse(event.client, reply, room.error());
@@ -58,9 +58,9 @@ void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message, c
     graphs_.leave(*graph);
     return refuse(client, reply, feasible.error());
   }
-  if (const Result<void> lent = check_loans(message.spec, *graph->shape); !lent) {
+  if (const Result<void> available = check_external_inputs(message.spec, *graph->shape); !available) {
     graphs_.leave(*graph);
-    return refuse(client, reply, lent.error());
+    return refuse(client, reply, available.error());
   }
   // The job counts among those of the graph already.
   const std::uint64_t held = held_bytes() - graph->price_of_job;
@@ -122,7 +122,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   Job& job = make_job(std::move(spec), graph, id);
   job.identity = identity;
   progress_.submitted(job, client);
-  take_loans(job);
+  add_references(job);
   if (!gate_.durable()) return place_sources(job);
   job.waiting_for_disk = true;
   accepting_.push_back({gate_.next_ticket(), id});

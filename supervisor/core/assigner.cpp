@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kCandidatesMax = 8;
 constexpr std::size_t kPredecessorsLookedAt = 64;
 /// Times `steal_after` that a band must have been idle before it gets subtasks that cannot run yet.
-constexpr std::int64_t kPatience = 4;
+constexpr std::int64_t kHysteresis = 4;
 /// Of a band's memory: beyond it the band is avoided.
 constexpr std::int64_t kPressedPermille = 800;
 /// No single cost is above this, so that sums of a few stay numbers.
@@ -31,7 +31,7 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
 }  // namespace
 
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
-  if (job.held) return;  // The subtask stays `Waiting` and is placed with all the others.
+  if (job.recovering) return;  // The subtask stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
   const Instant unclaimed_until = claims_open_ > 0 ? later(event_.now, config_.reclaim_wait) : Instant{};
   if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > event_.now) {
@@ -41,20 +41,20 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
     return timers_.add(RetryTimer{until, job.id, subtask, hot.attempt});
   }
   machine_.transition(job, subtask, SubtaskPhase::Placeable);
-  const Loan* loan = job.shape->loan_of(subtask);
-  hot.band = choose_home(job, subtask);
+  const ExternalInput* external = job.shape->external_input_of(subtask);
+  hot.band = choose_tentative_band(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
     std::vector<BandSlot>& tried = job.histories.edit()[SubtaskIndex{subtask}].tried;
     if (!tried.empty()) PENSTOCK_COVERAGE_MARK("every allowed band was tried");
     tried.clear();
-    hot.band = choose_home(job, subtask);
+    hot.band = choose_tentative_band(job, subtask);
   }
   if (!hot.band.valid()) {
-    if (loan != nullptr)
-      await_lent(job, *loan);
+    if (external != nullptr)
+      await_external_input(job, *external);
     else
-      leave_homeless(job, subtask);
+      leave_unschedulable(job, subtask);
     return;
   }
   if (hot.missing == 0) {
@@ -69,8 +69,9 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   if (job.shape->has_edges()) job.shape->prefetch_edges(subtask);
 }
 
-BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
-  if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return band_of_lent(job, *loan);
+BandSlot SupervisorCore::choose_tentative_band(Job& job, std::uint32_t subtask) {
+  if (const ExternalInput* external = job.shape->external_input_of(subtask); external != nullptr)
+    return band_of_external_input(job, *external);
   const Template& wanted = job.shape->template_of(subtask);
   // A subtask that was asked back for an idle band goes there; the rules below would often return it to where it came
   // from.
@@ -84,8 +85,7 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
     if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
-    const bool others_need =
-        workers_[common].runnable > workers_[common].slots && hungry_band_for(job, subtask).valid();
+    const bool others_need = workers_[common].runnable > workers_[common].slots && idle_band_for(job, subtask).valid();
     if (!others_need && may_run_on(job, subtask, common)) return common;
   }
   return best_of_candidates(job, subtask);
@@ -100,7 +100,7 @@ BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const B
     if (is_new && workers_[band].alive && workers_.selects(preferred, workers_[band]) && may_run_on(job, subtask, band))
       candidates[count++] = band;
   };
-  if (const BandSlot hungry = hungry_band_for(job, subtask); hungry.valid()) consider(hungry);
+  if (const BandSlot idle = idle_band_for(job, subtask); idle.valid()) consider(idle);
   const std::uint32_t bands = workers_.band_slots();
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
   for (std::uint32_t i = 0; i < bands && count < kCandidatesMax; ++i)
@@ -111,13 +111,13 @@ BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const B
 // One of the idle bands, drawn by a hash; none if the subtask is nothing for that band. A subtask that waits for
 // producers gives the band no work now, and far from its producers it costs more later: it goes only to a band that
 // holds nothing, or that stays idle for so long that the graph must be out of balance.
-BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) const {
-  if (search_.hungry.empty()) return BandSlot::none();
+BandSlot SupervisorCore::idle_band_for(const Job& job, std::uint32_t subtask) const {
+  if (search_.idle.empty()) return BandSlot::none();
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
-  const BandSlot slot{search_.hungry.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
+  const BandSlot slot{search_.idle.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
   const BandEntry& band = workers_[slot];
   const bool wants = job.hot[subtask].missing == 0 || band.in_flight + band.ready_here == 0 ||
-                     event_.now >= later(band.hungry_since, config_.steal_after * kPatience);
+                     event_.now >= later(band.idle_since, config_.steal_after * kHysteresis);
   return wants ? slot : BandSlot::none();
 }
 
@@ -167,7 +167,7 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
     for (const BandSlot beside : workers_[workers_[band].worker].bands)
       if (count == kCandidatesMax || consider(beside)) break;
   }
-  if (const BandSlot hungry = hungry_band_for(job, subtask); hungry.valid()) consider(hungry);
+  if (const BandSlot idle = idle_band_for(job, subtask); idle.valid()) consider(idle);
   return count == 0 ? any_band(job, subtask) : cheapest_of(job, subtask, {candidates, count});
 }
 
@@ -249,7 +249,9 @@ bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot 
                             ? band.kind == (wants_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
                             : eligible_now.bands.contains(slot.value());
   if (!eligible) return false;
-  if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && !may_borrow_on(*loan, slot)) return false;
+  if (const ExternalInput* external = job.shape->external_input_of(subtask);
+      external != nullptr && !may_read_external_on(*external, slot))
+    return false;
   if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return true;
   if (was_tried(job, subtask, slot)) return false;
   const bool larger = job.template_index_of(subtask) >= job.shape->graph().templates.size();

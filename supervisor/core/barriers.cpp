@@ -42,7 +42,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   GangBarrier& barrier = share.barrier.edit();
   if (given == 0 || share.bound) {
     barrier.end(given > 0);
-    return std::exchange(barrier.told, false);
+    return std::exchange(barrier.reported, false);
   }
   // A gang cannot begin with a part of its slots: a worker was lost, or a run of the pass's snapshot has ended.
   if (!barrier.open && given < milli_of_gang(job, kind) && !has_runs_that_stay(workers_, job, kind)) {
@@ -50,19 +50,19 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
     policy_.barriers_given_up += barrier.waits();
     barrier.end(false);
-    return std::exchange(barrier.told, false);
+    return std::exchange(barrier.reported, false);
   }
   if (barrier.waits() && asks_otherwise(job, kind)) {
-    PENSTOCK_COVERAGE_MARK("what a gang asks for at its barrier changes");
+    PENSTOCK_COVERAGE_MARK("a gang asks for other slots at its barrier");
     barrier.ask_anew(++policy_.barriers);
     return true;
   }
   if (barrier.waits()) return false;
-  if (barrier.open) return std::exchange(barrier.told, false);
+  if (barrier.open) return std::exchange(barrier.reported, false);
   // After a restart of the supervisor it may run as a whole: to wait at a barrier could only cost it that.
   if (has_runs_that_stay(workers_, job, kind) || runs_whole_where_planned(job, kind)) {
     barrier.end(true);
-    return std::exchange(barrier.told, false);
+    return std::exchange(barrier.reported, false);
   }
   PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
   barrier.begin(++policy_.barriers, event_.now, later(event_.now, policy_.config.gang_barrier));
@@ -111,14 +111,14 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   entitlement.named = share.beside_least->named;
   for (NamedAmount& each : entitlement.named)
     each.amount = std::min(each.amount, INT64_MAX / std::max<std::int64_t>(runs, 1)) * runs;
-  entitlement.patience = std::max(share.barrier->patient_until() - event_.now, Duration{0});
+  entitlement.patience = std::max(share.barrier->halfway() - event_.now, Duration{0});
 }
 
-/// Where quotas count, a gang is a whole number of portions.
+/// Where quotas count, a gang is a whole number of allocation units.
 std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const {
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
-  const std::uint64_t portion = job.shares->kinds[static_cast<std::size_t>(kind)].portion.milli;
-  return counts_quotas(job.shares->pool) ? all / portion * portion : all;
+  const std::uint64_t allocation_unit = job.shares->kinds[static_cast<std::size_t>(kind)].allocation_unit.milli;
+  return counts_quotas(job.shares->pool) ? all / allocation_unit * allocation_unit : all;
 }
 
 /// A worker without barriers lets the gang begin as soon as it is entitled to anything, so the supervisor does not wait
@@ -190,7 +190,7 @@ void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string&
     there.planned = stays ? milli_run(share, there, band) : 0;
   }
   share.barrier.edit().end(stays);
-  share.barrier.edit().sits_out = stays ? 0 : policy_.passes + 1;
+  share.barrier.edit().backs_off_through = stays ? 0 : policy_.passes + 1;
   share.gave_back = "its gang gave all its reserved slots back and waits anew: " + why;
   ++policy_.barriers_given_up;
   entitle(job);

@@ -38,7 +38,7 @@ void SupervisorCore::read_what_waits() {
     if (!jobs_.knows(id.job) || jobs_[id.job].state != JobState::Running) continue;
     Job& job = jobs_[id.job];
     const std::uint32_t subtask = id.index.value();
-    if (job.held || job.cancelling || !DataDirectory::is_gone(job, subtask)) continue;
+    if (job.recovering || job.cancelling || !DataDirectory::is_gone(job, subtask)) continue;
     if (DataDirectory::is_needed(job, subtask)) find_again(job, subtask);
   }
 }

@@ -24,7 +24,7 @@ std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, I
     return known.worker == worker && known.incarnation == incarnation;
   });
   if (found == expected_.end()) {
-    PENSTOCK_COVERAGE_MARK("a worker that nobody expects wants its work back");
+    PENSTOCK_COVERAGE_MARK("an unexpected worker claims its work");
     return {};
   }
   if (!reclaiming_ || reclaim_end_.ticket) {
@@ -113,7 +113,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   if (is_final(hot.phase) || (elsewhere && proof == Proof::None)) return false;
   if (proof == Proof::None && has_failed(job, subtask, claim.attempt)) return false;
   if (elsewhere) {
-    PENSTOCK_COVERAGE_MARK("a success was claimed of what runs elsewhere");
+    PENSTOCK_COVERAGE_MARK("a success was claimed of a subtask that runs elsewhere");
     note_stopped(job, subtask);
     fence(workers_[hot.band].worker, job, subtask, hot.attempt);
   }
@@ -142,7 +142,7 @@ bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt a
 /// Ends an attempt that does not count; successors that wait for the subtask at that worker wait on.
 void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt) {
   if (subtask >= job.total()) return;
-  PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
+  PENSTOCK_COVERAGE_MARK("an attempt from before a restart is fenced");
   hold_for_overlap(job, subtask,
                    overlap_over_at(config_, event_.now));  // Its worker may be cut off before it hears of it.
   CancelBatch& batch = mail_.last_cancels(slot, job.id, true);
@@ -186,8 +186,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
       send_entitlements(job, slot);
   policy_changed();
   awaited_.all_changed();
-  if (!draining) house_homeless();
-  if (!reclaiming_) return tell_what_has_finished(slot);
+  if (!draining) place_unschedulable();
+  if (!reclaiming_) return notify_of_finished_producers(slot);
   // More workers may be on their way, delayed by the same crowd.
   if (!reclaim_end_.ticket)
     reclaim_end_.until =
@@ -227,10 +227,10 @@ void SupervisorCore::end_reclaiming() {
   policy_changed();
   for (const record::WorkerJoined& absent : expected_) part_with(absent, "did not come back after the restart");
   for (const JobId id : active_.all()) {
-    if (Job& job = jobs_[id]; job.held) let_go(job);
+    if (Job& job = jobs_[id]; job.recovering) let_go(job);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
-    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) tell_what_has_finished(WorkerSlot{i});
+    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) notify_of_finished_producers(WorkerSlot{i});
 }
 
 /// Work of the absent worker runs again elsewhere, and no worker fetches from it any more.
@@ -238,7 +238,7 @@ void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::st
   PENSTOCK_COVERAGE_MARK("a worker did not come back");
   if (absent.shared_storage) data_.writer_lost(absent.incarnation);
   event_.out->add(
-      supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, why, "what it held runs again elsewhere"}});
+      supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, why, "its subtasks run again elsewhere"}});
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     WorkerEntry& worker = workers_[WorkerSlot{i}];
     if (!worker.alive || !worker.reclaimed) continue;
@@ -250,14 +250,14 @@ void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::st
 
 /// Carries out the orders that were deferred while workers from before the restart might still bring parts of the job.
 void SupervisorCore::let_go(Job& job) {
-  job.held = false;
+  job.recovering = false;
   job.overlap_until = overlap_over_at(config_, event_.now);
   // A job that is found running keeps its admission by limits.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
   const bool has_begun = job.in_flight > 0 || job.counts.succeeded > 0;
   if (job.shares != nullptr && !has_begun && !holds_slots(*job.shares)) policy_.agenda.hide(job.id);
-  for (Job::HeldCancel& order : job.held_cancels.take()) {
+  for (Job::DeferredCancel& order : job.deferred_cancels.take()) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
     if (order.whole_job)
       cancel_open_subtasks(job, order.kill_after);
@@ -274,7 +274,7 @@ void SupervisorCore::let_go(Job& job) {
 
 /// A subtask that waits at a worker for producers may have missed their end: the last messages of the earlier
 /// supervisor are lost with it.
-void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
+void SupervisorCore::notify_of_finished_producers(WorkerSlot slot) {
   for (const SubtaskId& waiter : std::exchange(workers_[slot].waiting, {})) {
     if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) continue;
     Job& job = jobs_[waiter.job];

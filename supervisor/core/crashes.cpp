@@ -36,24 +36,24 @@ void SupervisorCore::blame(WorkerSlot teller, const OperatorCrash& crash) {
       pass_on_drain(teller, worker.drain_order);
       return lose_worker(WorkerSlot{i}, crash.message, &crash);
     }
-  const auto lost = std::find_if(lost_lives_.begin(), lost_lives_.end(),
-                                 [&](const LostLife& known) { return known.life == crash.life; });
-  if (lost != lost_lives_.end()) {
-    const LostLife life = std::move(*lost);
-    lost_lives_.erase(lost);
-    pass_on_drain(teller, life.drain_order);
-    return blame_late(life, crash);
+  const auto lost = std::find_if(lost_incarnations_.begin(), lost_incarnations_.end(),
+                                 [&](const LostIncarnation& known) { return known.incarnation == crash.life; });
+  if (lost != lost_incarnations_.end()) {
+    const LostIncarnation lost_incarnation = std::move(*lost);
+    lost_incarnations_.erase(lost);
+    pass_on_drain(teller, lost_incarnation.drain_order);
+    return blame_late(lost_incarnation, crash);
   }
   const auto absent = std::find_if(expected_.begin(), expected_.end(),
                                    [&](const record::WorkerJoined& known) { return known.incarnation == crash.life; });
   if (absent != expected_.end()) return blame_absent(teller, absent, crash);
-  PENSTOCK_COVERAGE_MARK("a crash of a life that nobody remembers");
+  PENSTOCK_COVERAGE_MARK("a crash of an unknown incarnation");
   ++counters_.stale_reports;
 }
 
 /// Its loss was charged to all attempts that it held, because the culprit was unknown.
-void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash) {
-  PENSTOCK_COVERAGE_MARK("a crash was told after its worker was lost");
+void SupervisorCore::blame_late(const LostIncarnation& lost, const OperatorCrash& crash) {
+  PENSTOCK_COVERAGE_MARK("a crash was reported after its worker was lost");
   for (const AssignedRef& ref : lost.held) {
     if (!jobs_.knows(ref.job) || jobs_[ref.job].state != JobState::Running) continue;
     Job& job = jobs_[ref.job];
@@ -75,7 +75,7 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
     record_change(job, ref.subtask);
     // One that has been given out again meanwhile may still succeed.
     if (is_blamed(&crash, ref) && job.hot[ref.subtask].phase != SubtaskPhase::Assigned && !job.cancelling &&
-        !may_try_again(job, ref.subtask, *history, history->last.failure))
+        !may_retry(job, ref.subtask, *history, history->last.failure))
       fail_subtask(job, ref.subtask, FailureDetail{history->last});
   }
 }
@@ -104,11 +104,11 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
 }
 
 /// Kept for a while: a worker reports its crash only when it is up again.
-void SupervisorCore::remember_lost_life(const WorkerEntry& worker, std::vector<AssignedRef> held) {
+void SupervisorCore::remember_lost_incarnation(const WorkerEntry& worker, std::vector<AssignedRef> held) {
   // A drained worker held nothing in the end, and its next process is to be drained all the same.
   if ((held.empty() && !worker.drain_order.value_or(false)) || config_.lost_lives_max == 0) return;
-  if (lost_lives_.size() >= config_.lost_lives_max) lost_lives_.pop_front();
-  lost_lives_.push_back({worker.incarnation, worker.drain_order, std::move(held)});
+  if (lost_incarnations_.size() >= config_.lost_lives_max) lost_incarnations_.pop_front();
+  lost_incarnations_.push_back({worker.incarnation, worker.drain_order, std::move(held)});
 }
 
 /// The operator that drained a worker does not know that its process has restarted.
@@ -139,7 +139,7 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
       if (crash == nullptr) lost.push_back(ref);
     }
   }
-  if (crash == nullptr) remember_lost_life(workers_[slot], std::move(lost));
+  if (crash == nullptr) remember_lost_incarnation(workers_[slot], std::move(lost));
 }
 
 }  // namespace penstock::supervisor

@@ -11,11 +11,11 @@ namespace penstock::supervisor {
 namespace {
 
 /// Subtasks of one job that are taken before another job of equal priority is considered.
-constexpr std::uint32_t kTurn = 64;
+constexpr std::uint32_t kQuantum = 64;
 /// Jobs that may give nothing in one event to a band with enough to run.
 constexpr std::size_t kUnhelpfulJobsMax = 4;
 /// Waiting jobs that are looked at anew in one event, beside those that are served.
-constexpr std::size_t kCorrectedInTurn = 8;
+constexpr std::size_t kCorrectedPerEvent = 8;
 constexpr std::uint32_t kVictimsTried = 8;
 /// The latest assignments of one that are looked at.
 constexpr std::size_t kQueuedLookedAt = 32;
@@ -72,7 +72,7 @@ void SupervisorCore::offer_again() {
   if (event_.now < search_.offer_again_at) return;
   search_.offer_again_at = kNever;
   bands_.offer_all();
-  search_.hungry_untried = search_.hungry.size();
+  search_.idle_untried = search_.idle.size();
 }
 
 void SupervisorCore::fill_dirty_bands() {
@@ -83,41 +83,41 @@ void SupervisorCore::fill_dirty_bands() {
 // Idle bands look for work in rotation; the successors of what they get may feed them. A budget limits the search: with
 // thousands of idle bands and little to take, each report would otherwise pay for all of them. The rest is looked after
 // later.
-void SupervisorCore::help_hungry() {
+void SupervisorCore::help_idle_bands() {
   if (search_ranks()) fill_dirty_bands();
   offer_again();
-  if (event_.now >= search_.patient_until) {
-    search_.patient_until = kNever;
+  if (event_.now >= search_.hysteresis_until) {
+    search_.hysteresis_until = kNever;
     search_.all_may_try = true;
   }
   if (event_.now >= search_.ranks.again_at) {
     search_.ranks.again_at = kNever;
     search_.all_may_try = true;
   }
-  if (search_.all_may_try) search_.hungry_untried = search_.hungry.size();
-  search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
+  if (search_.all_may_try) search_.idle_untried = search_.idle.size();
+  search_.idle_untried = std::min(search_.idle_untried, search_.idle.size());
   std::uint32_t fed = 0;
   std::size_t unfinished = 0;  // Bands that have not seen all that others keep.
-  while (search_.hungry_untried > 0 && search_.looks_left > 0 && !bands_.none_to_take()) {
-    --search_.hungry_untried;
-    const std::uint32_t at = search_.hungry.next_around(search_.hungry_cursor);
-    search_.hungry_cursor = at + 1;
-    const std::uint32_t looks_before = search_.looks_left--;
-    if (!feed_hungry(BandSlot{at})) {
+  while (search_.idle_untried > 0 && search_.search_budget > 0 && !bands_.none_to_take()) {
+    --search_.idle_untried;
+    const std::uint32_t at = search_.idle.next_around(search_.idle_cursor);
+    search_.idle_cursor = at + 1;
+    const std::uint32_t budget_before = search_.search_budget--;
+    if (!feed_idle_band(BandSlot{at})) {
       unfinished += std::exchange(search_.search_unfinished, false);
       continue;
     }
     // Only vain searches use up the budget.
-    if (++fed <= kFedMax) search_.looks_left = looks_before;
+    if (++fed <= kFedMax) search_.search_budget = budget_before;
     fill_dirty_bands();
-    search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
+    search_.idle_untried = std::min(search_.idle_untried, search_.idle.size());
   }
-  search_.hungry_untried = std::min(search_.hungry_untried + unfinished, search_.hungry.size());
-  const bool again = search_.ranks.thief.valid() || (search_.hungry_untried > 0 && !bands_.none_to_take());
+  search_.idle_untried = std::min(search_.idle_untried + unfinished, search_.idle.size());
+  const bool again = search_.ranks.thief.valid() || (search_.idle_untried > 0 && !bands_.none_to_take());
   search_.help_at = again ? later(event_.now, kHelpAgainAfter) : kNever;
-  if (!bands_.with_excess().empty() && !search_.hungry.empty())
-    search_.help_at = std::min(search_.help_at, search_.patient_until);
-  if (!search_.hungry.empty())
+  if (!bands_.with_excess().empty() && !search_.idle.empty())
+    search_.help_at = std::min(search_.help_at, search_.hysteresis_until);
+  if (!search_.idle.empty())
     search_.help_at = std::min({search_.help_at, search_.offer_again_at, search_.ranks.again_at});
 }
 
@@ -127,20 +127,20 @@ void SupervisorCore::fill(BandSlot slot) {
     serve_waiting(slot);
     if (policed()) fill_shares(slot);
   }
-  const bool hungry = !band.draining && band.runnable < band.slots;
-  if (hungry && band.hungry_since == kNever) band.hungry_since = event_.now;
-  if (!hungry) band.hungry_since = kNever;
-  if (hungry)
-    search_.hungry.insert(slot.value());
+  const bool idle = !band.draining && band.runnable < band.slots;
+  if (idle && band.idle_since == kNever) band.idle_since = event_.now;
+  if (!idle) band.idle_since = kNever;
+  if (idle)
+    search_.idle.insert(slot.value());
   else
-    search_.hungry.erase(slot.value());
+    search_.idle.erase(slot.value());
 }
 
 // The job of the highest priority that has something for this band; among equals the one that holds least. A band with
 // enough to run asks only a few of them for more: with thousands of queued jobs each report would pay for all.
 void SupervisorCore::serve_waiting(BandSlot slot) {
   WaitingJobs& waiting = workers_[slot].waiting;
-  for (std::size_t i = std::min(kCorrectedInTurn, waiting.size()); i > 0 && waiting.size() > 1; --i)
+  for (std::size_t i = std::min(kCorrectedPerEvent, waiting.size()); i > 0 && waiting.size() > 1; --i)
     correct_waiting(slot, waiting.next_to_correct());
   passed_over_.clear();
   while (Job* job = first_waiting(slot)) {
@@ -150,7 +150,7 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
     const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
     const bool is_of_use = credit.in_flight < config_.lookahead_subtasks_max ||
                            (wants_runnable && job->find_local(slot)->ready_count() > 0);
-    if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kTurn) > 0) continue;
+    if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kQuantum) > 0) continue;
     if (waiting.size() == 1 || (passed_over_.size() >= kUnhelpfulJobsMax && workers_[slot].runnable >= workers_[slot].slots))
       break;
     passed_over_.push_back(waiting[0]);
@@ -194,7 +194,7 @@ void SupervisorCore::enter_waiting(const Job& job, BandSlot slot, LocalSet& loca
 // Its entries name another priority than it has now, or nothing of it could be sent before.
 void SupervisorCore::enter_waiting_anew(Job& job) {
   ++job.waiting_epoch;
-  for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i) {
+  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i) {
     LocalSet* local = job.find_local(BandSlot{i});
     if (local == nullptr) continue;
     local->set_waiting(false);
@@ -246,7 +246,7 @@ void SupervisorCore::fill_shares(BandSlot slot) {
     const bool waits_here = local != nullptr && local->ready_count() > 0;
     if (job->cancelling || waits_here || share.runnable >= share.runs + workers_[slot].yielded + kPreparedAhead)
       continue;
-    if (pull_home(*job, slot)) take_from(*job, slot, kTurn);
+    if (pull_placements(*job, slot)) take_from(*job, slot, kQuantum);
   }
 }
 
@@ -496,28 +496,29 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
 }
 
 // True if something was moved to or asked for the band.
-bool SupervisorCore::feed_hungry(BandSlot thief) {
+bool SupervisorCore::feed_idle_band(BandSlot thief) {
   const std::uint32_t count = workers_.band_slots();
   search_.victim_cursor = (search_.victim_cursor + 1) % std::max(count, 1U);
   const auto try_all = [&](const IndexSet& victims, auto take) {
     std::uint32_t at = victims.next_around(search_.victim_cursor);
-    for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone && search_.looks_left > 0; ++tries) {
-      --search_.looks_left;
+    for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone && search_.search_budget > 0;
+         ++tries) {
+      --search_.search_budget;
       if (BandSlot{at} != thief && (this->*take)(thief, BandSlot{at})) return true;
       at = victims.next_around(at + 1);
     }
     return false;
   };
-  if (try_all(bands_.with_ready(), &SupervisorCore::move_homes)) return true;
-  // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
-  // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its
+  if (try_all(bands_.with_ready(), &SupervisorCore::move_placements)) return true;
+  // One that holds successors asks for what has been sent to others only if it stays idle: where neighbours wait for
+  // each other, as in a stencil, everyone is idle now and then, and what moves for it comes to lie apart from its
   // inputs. And nobody asks again while the answer may be on its way: at the end of a wide graph thousands would pass
   // the rest around among themselves.
   BandEntry& band = workers_[thief];
-  Instant patient = band.may_ask_at;
-  if (band.in_flight > 0) patient = std::max(patient, later(band.hungry_since, config_.steal_after));
-  if (event_.now < patient) {
-    search_.patient_until = std::min(search_.patient_until, patient);
+  Instant may_ask_from = band.may_ask_at;
+  if (band.in_flight > 0) may_ask_from = std::max(may_ask_from, later(band.idle_since, config_.steal_after));
+  if (event_.now < may_ask_from) {
+    search_.hysteresis_until = std::min(search_.hysteresis_until, may_ask_from);
     return false;
   }
   if (!try_all(bands_.with_excess(), &SupervisorCore::ask_for_queued)) return false;
@@ -582,7 +583,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     if (left) *left -= takes;
     ++counters_.steals_asked;
   }
-  search_.looks_left -= std::min(search_.looks_left, static_cast<std::uint32_t>(looked_at));
+  search_.search_budget -= std::min(search_.search_budget, static_cast<std::uint32_t>(looked_at));
   // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
   // unless there was something for another.
   if (asked == 0 && !for_another) bands_.offer(victim, false), again = event_.now;

@@ -15,7 +15,7 @@ void SupervisorCore::record_change(const Job& job) {
   gate_.write(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
       job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
-      job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_returned,
+      job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_unreferenced,
       job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor, job.scale.code()});
 }
 
@@ -45,7 +45,7 @@ void SupervisorCore::record_end(const Job& job) {
                         clock_.unix_ms(job.submitted),
                         clock_.unix_ms(job.ended),
                         {},
-                        job.release_when_returned};
+                        job.release_when_unreferenced};
   over.scale = job.scale.code();
   over.identity = job.identity;
   over.keys = kept_keys_of(job);
@@ -63,7 +63,7 @@ void SupervisorCore::write_what_has_changed() {
 }
 
 void SupervisorCore::on(supervisor_event::Persisted& event) {
-  if (gate_.persisted(event.ticket)) audit_.note_trouble("promise again", "what had waited is written");
+  if (gate_.persisted(event.ticket)) audit_.note_trouble("release replies", "all deferred records are written");
   std::size_t written = 0;
   for (; written < accepting_.size() && gate_.on_disk(accepting_[written].ticket); ++written) {
     const JobId id = accepting_[written].job;
@@ -86,7 +86,7 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
 // Faults F11, F12: nothing more is promised; what runs goes on, and its progress waits.
 void SupervisorCore::on(supervisor_event::StorageFailed& event) {
   if (gate_.fail(event.error)) {
-    audit_.note_trouble("promise nothing", to_string(event.error));
+    audit_.note_trouble("hold back replies", to_string(event.error));
     event_.out->add(supervisor_action::Alert{std::move(event.error)});
   }
   for (const Acceptance& acceptance : std::exchange(accepting_, {})) withdraw(acceptance.job);
@@ -105,7 +105,7 @@ void SupervisorCore::withdraw(JobId id) {
   leave_policy(job);
   if (active_.empty()) watchdog_.stop();
   jobs_.remove_name(job);
-  return_loans(job);
+  drop_references(job);
   leave_graph(job);
   erase_job(job);
   // Should the disk come back, both are written together, and nothing remains.

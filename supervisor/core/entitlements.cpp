@@ -10,14 +10,14 @@
 namespace penstock::supervisor {
 namespace {
 
-/// `grain`: thousandths of a slot that the numbers count by; `subject`: the project concerned; `other`: the job that it
-/// waits for, or nothing.
-std::string hold_text(const policy::Explanation& why, std::int64_t grain, const std::string& subject,
+/// `granularity`: thousandths of a slot that the numbers count by; `subject`: the project concerned; `other`: the job
+/// that it waits for, or nothing.
+std::string hold_text(const policy::Explanation& why, std::int64_t granularity, const std::string& subject,
                       const std::string& other) {
   const auto amount = [&](std::int64_t of) {
     if (why.resource == policy::Resource::Memory) return decimal_text(of / 1024 * 1000 / 1024) + " MiB of memory";
     if (why.resource == policy::Resource::Cpu) return decimal_text(of) + " processors";
-    return decimal_text(of * grain);
+    return decimal_text(of * granularity);
   };
   const std::string need = amount(why.need);
   const std::string have = amount(why.have);
@@ -35,7 +35,7 @@ std::string hold_text(const policy::Explanation& why, std::int64_t grain, const 
     case policy::Hold::ProjectLimit:
       return "limit of " + subject + ": with it, it would hold " + need + ", and it may hold " + have;
     case policy::Hold::ProjectGuarantee:
-      return "guarantee of " + subject + ": what is never preempted must fit it; with it, it would hold " + need +
+      return "guarantee of " + subject + ": a job that is never preempted must fit it; with it, it would hold " + need +
              " of " + have;
     case policy::Hold::Gated: return "its gang is not complete";
     case policy::Hold::Held: return "it is held";
@@ -59,7 +59,7 @@ std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, co
   for (const policy::Division& each : plan.divisions) {
     if (each.workloads.empty()) continue;
     ShareDivision& division = divisions[each.pool];
-    division = {pass.grain_of(each.workloads.front()), each.capacity, {}, each.groups, each.limits};
+    division = {pass.granularity_of(each.workloads.front()), each.capacity, {}, each.groups, each.limits};
     for (const std::uint32_t workload : each.workloads) division.jobs.push_back(pass.subjects[workload].job);
   }
   return divisions;
@@ -131,7 +131,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
     if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
     JobShares& shares = *jobs_[subject.job].shares;
-    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier->sits_out >= pass.number) return;
+    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier->backs_off_through >= pass.number) return;
     if (policy_.pool_of_band[place.band.value()] != shares.pool) {
       PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
       return;
@@ -140,8 +140,8 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   };
   // On one band a member takes all of its slots; a gang is told the slots that it takes of each band.
   const auto place_of = [&](std::uint32_t member, const policy::Place& place, std::size_t places) -> PromisedPlace {
-    const std::uint64_t grain = pass.grain_of(pass.members[member].subject);
-    const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * grain;
+    const std::uint64_t granularity = pass.granularity_of(pass.members[member].subject);
+    const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * granularity;
     return {pass.bands[place.band], places == 1 ? pass.members[member].milli : milli};
   };
   for (std::size_t i = 0; i < pass.members.size(); ++i)
@@ -160,18 +160,18 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     if (!places.empty()) share.promised.push_back(std::move(places));
   }
   note_explanations(pass, plan);
-  note_turns(pass, plan);
+  note_fallbacks(pass, plan);
   for (const JobId id : policy_.agenda.in_sight()) {
     note_limit_holds(jobs_[id]);
     entitle(jobs_[id]);
-    note_standing(jobs_[id]);
+    note_admission_state(jobs_[id]);
   }
   note_more_preempted();
 }
 
 /// Of sharing among jobs, which counts slots.
 std::uint64_t SupervisorCore::milli_of_target(const PassUnderWay& pass, const policy::Target& target) {
-  return static_cast<std::uint64_t>(target.amount.gpu) * pass.grain_of(target.owner) / 1000;
+  return static_cast<std::uint64_t>(target.amount.gpu) * pass.granularity_of(target.owner) / 1000;
 }
 
 bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
@@ -182,7 +182,7 @@ bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
 
 /// A job that holds nothing is tried in one of its pools after the other, and waits for all of them.
 std::vector<std::uint32_t> SupervisorCore::pools_wanted_by(const JobShares& shares) {
-  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool} : shares.turn.pools();
+  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool} : shares.fallback.pools();
 }
 
 /// Records the rule that holds each job, and the pools in which a job waits at all.
@@ -202,7 +202,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     const bool named = project < policy_.config.projects.size();
     KindShare* share = kind_share(why.workload);
     if (share == nullptr) continue;
-    share->hold = hold_text(why, static_cast<std::int64_t>(pass.grain_of(why.workload)),
+    share->hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
                             named                     ? owner_text(policy_.config.projects[project])
                             : project + 1 == projects ? "jobs without a project"
                                                       : "its project",
@@ -212,11 +212,11 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
         counts_quotas(pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds)))
       share->hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
     if (!share->gave_back.empty()) share->hold += "; " + share->gave_back;
-    const auto grain =
-        why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.grain_of(why.workload)) : 1;
+    const auto granularity =
+        why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.granularity_of(why.workload)) : 1;
     share->waits = WaitsFor{why.hold,
-                            why.need * grain,
-                            why.have * grain,
+                            why.need * granularity,
+                            why.have * granularity,
                             named ? static_cast<std::uint32_t>(project) : policy::kNone,
                             why.other == policy::kNone ? JobId::none() : pass.subjects[why.other].job,
                             why.resource};
@@ -299,8 +299,8 @@ void SupervisorCore::entitle(Job& job) {
         changed = true;
         follow_entitlement(job, band);
       }
-      const bool told_anew = anew[static_cast<std::size_t>(workers_[band].kind)] && worker.description.barriers;
-      changed = changed || (told_anew && !entitled.is_zero());
+      const bool sent_anew = anew[static_cast<std::size_t>(workers_[band].kind)] && worker.description.barriers;
+      changed = changed || (sent_anew && !entitled.is_zero());
       waits = waits || (of_kind.barrier->waits() && !entitled.is_zero() && worker.description.barriers);
       take_back_running(job, band);
     }
@@ -375,8 +375,8 @@ void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
 }
 
 bool SupervisorCore::is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const {
-  const std::uint64_t* told = job.shares->preempting->find(SubtaskIndex{subtask});
-  return told != nullptr && *told == attempt && subtask < job.total() &&
+  const std::uint64_t* reported = job.shares->preempting->find(SubtaskIndex{subtask});
+  return reported != nullptr && *reported == attempt && subtask < job.total() &&
          job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt;
 }
 

@@ -59,11 +59,11 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
   return Value{};
 }
 
-Value SupervisorCore::explain_job(Job& job, bool with_relief) {
+Value SupervisorCore::explain_job(Job& job, bool with_remedies) {
   Value::Record fields{{"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
   if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
   if (job.state != JobState::Running || job.shape == nullptr) return fields;
-  explain_policy(job, with_relief, fields);
+  explain_policy(job, with_remedies, fields);
   std::uint64_t phases[7] = {};
   for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
   for (std::size_t i = 0; i < 7; ++i)
@@ -101,7 +101,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
   switch (hot.phase) {
     case SubtaskPhase::Waiting: {
       if (job.waiting_for_disk) return "its job is being written to the journal";
-      if (job.held && hot.missing == 0)
+      if (job.recovering && hot.missing == 0)
         return "waits until the workers of before the restart are back, which may hold it: " +
                std::to_string(expected_.size() + claims_open_) + " are missing";
       std::string reason = "waits for " + std::to_string(hot.missing) + " predecessors:";
@@ -116,8 +116,9 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
     case SubtaskPhase::Placeable: {
       if (!hot.band.valid()) {
         if (workers_.alive_workers() == 0) return "no worker is connected";
-        if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return explain_loan(job, *loan);
-        return explain_homeless(job, subtask);
+        if (const ExternalInput* external = job.shape->external_input_of(subtask); external != nullptr)
+          return explain_external_input(job, *external);
+        return explain_unschedulable(job, subtask);
       }
       const BandEntry& band = workers_[hot.band];
       if (job.shares != nullptr && credit_of(job, hot.band).slots == 0) {

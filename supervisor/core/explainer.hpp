@@ -16,12 +16,12 @@
 namespace penstock::supervisor {
 
 /// So many jobs, and workers, are named as alternatives. Not a setting: more would not be read.
-inline constexpr std::size_t kReliefRowsMax = 3;
+inline constexpr std::size_t kRemedyRowsMax = 3;
 /// So many candidates for them are looked at each for itself: in a large cluster one of them takes milliseconds.
 inline constexpr std::size_t kLookedAtMax = 16;
 
 /// A row of `freed_by`.
-inline Value::Record relief_row(std::string what, std::string of, std::string how) {
+inline Value::Record remedy_row(std::string what, std::string of, std::string how) {
   return {{"what", std::move(what)}, {"of", std::move(of)}, {"how", std::move(how)}};
 }
 
@@ -43,7 +43,7 @@ class SupervisorCore::Explainer {
   struct Candidate;
   using Ended = std::vector<const Job*>;
 
-  // policy_relief.cpp
+  // room_remedies.cpp
   bool is_gang() const { return job_.spec.policy.gang > 0 && !share_.bound; }
   std::uint64_t step() const;
   std::uint64_t need() const;
@@ -62,11 +62,11 @@ class SupervisorCore::Explainer {
   void add_other(const WaitsFor& waits, Value::List& rows) const;
   Value::Record end_row(const Ended& ended, Instant by) const;
 
-  // share_relief.cpp
+  // share_remedies.cpp
   std::optional<ShareView> shares() const;
   void add_share_rows(Value::List& rows) const;
 
-  // quota_relief.cpp
+  // quota_remedies.cpp
   std::int64_t amount_of(const Job& other, policy::Resource resource) const;
   /// Slots in thousandths, then memory in bytes.
   struct Sums {
@@ -80,11 +80,11 @@ class SupervisorCore::Explainer {
   void add_ends_within(const RoomView& room, const std::vector<Bound>& bounds, Value::List& rows) const;
   void add_project_rows(Value::List& rows) const;
 
-  // limit_relief.cpp
+  // limit_remedies.cpp
   std::vector<const Job*> jobs_under(const std::string& whom) const;
-  void add_turns(Value::List& rows) const;
+  void add_admission_rows(Value::List& rows) const;
   void add_ends_under_limit(std::uint64_t most, Value::List& rows) const;
-  Value::List relief_of_limit() const;
+  Value::List remedies_of_limit() const;
 
   // policy_holds.cpp
   Value::Record first_hold(const std::string& text) const;
@@ -94,7 +94,7 @@ class SupervisorCore::Explainer {
   void add_share(Value::List& all) const;
   void add_room(Value::List& all) const;
 
-  // start_outlook.cpp
+  // explain_start.cpp
   std::optional<Duration> ends_in(const Job& other, std::string& basis) const;
   std::vector<const Job*> waiting_before() const;
   Value::Record start_by_room() const;

@@ -39,7 +39,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   const bool stays_unreachable =
       unreachable && note_unreachable_input(history, workers_, workers_[hot.band].worker, config_, event_.now);
   if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) return requeue(job, subtask);
-  if (!may_try_again(job, subtask, history, detail.failure) || !mends_elsewhere(job, subtask, detail)) {
+  if (!may_retry(job, subtask, history, detail.failure) || !is_retryable_elsewhere(job, subtask, detail)) {
     fail_subtask(job, subtask, detail);
     return;
   }
@@ -56,8 +56,9 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
       data_.forget_checkpoint(job, producer);
     }
   }
-  if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && detail.failure == FailureClass::InputLost)
-    lose_lent(*loan, workers_[hot.band].worker);
+  if (const ExternalInput* external = job.shape->external_input_of(subtask);
+      external != nullptr && detail.failure == FailureClass::InputLost)
+    lose_external_datum(*external, workers_[hot.band].worker);
   const Duration delay = unreachable
                              ? backoff_after_transfers(history.transfers, timers_.rng())
                              : backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
@@ -94,7 +95,8 @@ bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes 
   return true;
 }
 
-bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const {
+bool SupervisorCore::may_retry(Job& job, std::uint32_t subtask, const SubtaskHistory& history,
+                               FailureClass failure) const {
   const Template& wanted = job.shape->template_of(subtask);
   const FailurePolicy policy = failure_policy(failure);
   if (policy.response == FailureResponse::FailSubtask || history.failures >= config_.failures_max) return false;
@@ -113,7 +115,7 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
   end_subtask(job, subtask, SubtaskPhase::Failed);
   note_failed(job, subtask, job.histories->find(SubtaskIndex{subtask})->lines, detail);
   if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error->message.empty()) {
-    PENSTOCK_COVERAGE_MARK("what had succeeded failed when it ran again");
+    PENSTOCK_COVERAGE_MARK("a repeated subtask failed after an earlier success");
     // Its success was reported and stays so; only its lost output cannot be made again.
     job.error = Seldom{Error{ErrorCode::InputLost, job.shape->name(subtask),
                              "its outputs were lost and it failed when it ran again", {}}};
@@ -141,12 +143,12 @@ void SupervisorCore::note_failed(Job& job, std::uint32_t subtask, std::vector<st
 // it, it waits for `let_go` like all the others.
 void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
-  if (!job.held && (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)) {
+  if (!job.recovering && (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)) {
     end_subtask(job, subtask, SubtaskPhase::Cancelled);
     return;
   }
   machine_.transition(job, subtask, SubtaskPhase::Waiting);
-  if (job.data.in_use() && !job.held) {
+  if (job.data.in_use() && !job.recovering) {
     const auto predecessors = job.shape->predecessors(subtask);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
       if (job.shape->edge_output(job.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
@@ -158,9 +160,9 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
 
 // The one place where a subtask becomes final.
 void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase) {
-  const FailureDetail* lost = phase == SubtaskPhase::Cancelled ? lost_loan_of(job, subtask) : nullptr;
+  const FailureDetail* lost = phase == SubtaskPhase::Cancelled ? lost_external_input_of(job, subtask) : nullptr;
   if (lost != nullptr) {
-    PENSTOCK_COVERAGE_MARK("what was borrowed was lost before it was read");
+    PENSTOCK_COVERAGE_MARK("an external input was lost before it was read");
     phase = SubtaskPhase::Failed;
     note_failed(job, subtask, {lost->message}, *lost);
   }
@@ -198,7 +200,7 @@ void SupervisorCore::run_timers() {
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
   // An earlier one of several losses may have ended the job; subtasks opened now would never be cancelled. While
   // workers from before a restart may still bring the missing data, nothing is made again.
-  if (job.cancelling || job.held) return;
+  if (job.cancelling || job.recovering) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;
   while (!pending.empty()) {

@@ -67,7 +67,7 @@ Result<void> check_has_project(const PolicyState& policy, const std::vector<Reac
                               : "kind " + std::string{to_string(spec.policy.kind)};
   return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
                "is never preempted (" + why + ") and has no project: in " + pools +
-                   " such jobs get only what their project is guaranteed, so it would wait for ever",
+                   " such jobs get only the guarantee of their project, so it would wait for ever",
                "give it a project (`penstock projects` lists them), or say preemptible = true"};
 }
 
@@ -150,7 +150,7 @@ Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShap
   PENSTOCK_TRY(check_devices(shape));
   if (spec.wait_for_resources) return {};
   std::vector<Reach> reaches = reaches_of(spec.policy);
-  if (!shape.loans().empty()) reaches.resize(1);  // As in `open_pools`.
+  if (!shape.external_inputs().empty()) reaches.resize(1);  // As in `open_pools`.
   if (policed()) PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (workers_.alive_bands() == 0 || reclaiming_) return {};
@@ -350,7 +350,7 @@ Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& re
 }
 
 /// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
-std::string SupervisorCore::explain_homeless(const Job& job, std::uint32_t subtask) const {
+std::string SupervisorCore::explain_unschedulable(const Job& job, std::uint32_t subtask) const {
   const Template wanted = job.template_at(job.template_index_of(subtask));
   const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool, job.label_limits};
   if (!has_workers({reach.pool, {}}) && reach.pool != kAnyPool)

@@ -20,7 +20,7 @@ void SupervisorCore::attach(ClientId client, const AttachJob& message) {
     PENSTOCK_COVERAGE_MARK("a client means another job of that number");
     ++counters_.other_jobs;
     reply.refusal = Error{ErrorCode::NotFound, to_string(job->id),
-                          "is another job now: the supervisor goes on from a state that does not know the one meant",
+                          "is another job now: the supervisor goes on from a state without the job that is meant",
                           "`penstock jobs --all` lists those that are known; submit the job again"};
     send_to_client(client, std::move(reply));
     return;
@@ -35,7 +35,7 @@ void SupervisorCore::attach(ClientId client, const AttachJob& message) {
 void SupervisorCore::follow(Job& job, ClientId client) {
   progress_.follow(job, client);
   // Somebody wants the job after all, also when the client is cut off for a while at the job's end.
-  if (job.state == JobState::Running && std::exchange(job.release_when_returned, false)) record_change(job);
+  if (job.state == JobState::Running && std::exchange(job.release_when_unreferenced, false)) record_change(job);
 }
 
 void SupervisorCore::unfollow(Job& job, ClientId client) {

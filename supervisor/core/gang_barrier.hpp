@@ -18,13 +18,13 @@ struct GangBarrier {
   Instant until = kNever;         ///< no longer than this; a reload does not move it;
   std::vector<bool> held;         ///< and these bands, by slot, hold their part.
   std::uint32_t missing = 0;      ///< At least so many do not, as of when all were looked at last.
-  bool told = false;              ///< Workers keep slots for it and do not know yet that it is over.
-  std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
+  bool reported = false;          ///< Workers keep slots for it and do not know yet that it is over.
+  std::uint64_t backs_off_through = 0;  ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
   bool is_held(BandSlot band) const { return band.value() < held.size() && held[band.value()]; }
   /// Half of its time: resources that no plan counts are not waited for any longer.
-  Instant patient_until() const { return since + (until - since) / 2; }
+  Instant halfway() const { return since + (until - since) / 2; }
   /// Whether these may have been the last.
   bool now_held(BandSlot band) {
     if (held.size() <= band.value()) held.resize(band.value() + 1);
@@ -34,7 +34,7 @@ struct GangBarrier {
   }
   void begin(std::uint64_t anew, Instant now, Instant end) {
     number = anew;
-    told = true;
+    reported = true;
     open = false;
     opened = 0;
     missing = 0;
@@ -45,7 +45,7 @@ struct GangBarrier {
   /// The gang asks for other slots: earlier answers are void, also if it asks for the same once more.
   void ask_anew(std::uint64_t anew) {
     number = anew;
-    told = true;
+    reported = true;
     missing = 0;
     held.clear();
   }
@@ -53,7 +53,7 @@ struct GangBarrier {
   void open_as_held() {
     const std::uint64_t held_for = number;
     end(true);
-    told = false;
+    reported = false;
     opened = held_for;
   }
   void end(bool opens) {

@@ -15,8 +15,8 @@ std::string gave_back(const char* what, const char* setting, Duration wait, cons
 
 }  // namespace
 
-bool gives_up_rest(KindShare& share, std::uint64_t all, const std::vector<PromisedPlace>& held, Instant now,
-                   Duration wait) {
+bool aborts_reservation(KindShare& share, std::uint64_t all, const std::vector<PromisedPlace>& held, Instant now,
+                        Duration wait) {
   std::uint64_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.milli;
   // A gang that wants nothing gives all back when this pass has ended. If the pass is given up, it still has its part.

@@ -12,8 +12,8 @@ namespace penstock::supervisor {
 /// policy-runai 9.
 /// `all`: thousandths of slots that the gang needs, whatever limits leave it of them now. A pass in which it wants
 /// nothing does not begin its wait anew.
-bool gives_up_rest(KindShare& share, std::uint64_t all, const std::vector<PromisedPlace>& held, Instant now,
-                   Duration wait);
+bool aborts_reservation(KindShare& share, std::uint64_t all, const std::vector<PromisedPlace>& held, Instant now,
+                        Duration wait);
 
 /// Whether the gang must give its promised places back now. Promised places are kept from all other jobs while members
 /// leave them. A gang that does not get all of its places for so long gives them back, also the free ones, and may then

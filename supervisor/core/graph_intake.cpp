@@ -188,14 +188,14 @@ Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {
   PENSTOCK_TRY(check_subtasks());
   PENSTOCK_TRY(check_names());
   PENSTOCK_TRY(check_edges());
-  Result<std::vector<Loan>> loans = read_loans();
-  if (!loans) return loans.error();
+  Result<std::vector<ExternalInput>> external_inputs = read_external_inputs();
+  if (!external_inputs) return external_inputs.error();
   auto shape = std::make_unique<GraphShape>();
   shape->outputs_ = count_outputs();
   shape->graph_ = std::move(graph_);
   graph_ = Graph{};
   shape->hash_ = content_hash(shape->graph_);
-  shape->loans_ = std::move(loans).value();
+  shape->external_inputs_ = std::move(external_inputs).value();
   shape->one_template_ = shape->graph_.templates.size() == 1;
   link_successors(shape->graph_, shape->successor_offsets_, shape->successors_);
   std::vector<std::uint32_t> topological;
@@ -231,7 +231,7 @@ Result<void> GraphIntake::check_templates() const {
     if (entry.output_limit_bytes < 0) return refuse("has a negative output limit");
     if (entry.memory_max < Bytes{0} || (entry.memory_max > Bytes{0} && entry.memory_max < request.memory))
       return refuse("allows attempts that ran out of memory less than the first one has");
-    if (entry.memory_max > Bytes{0} && borrows(entry)) return refuse("borrows, which takes no memory of its own");
+    if (entry.memory_max > Bytes{0} && is_alias(entry)) return refuse("borrows, which takes no memory of its own");
     if (entry.memory_max > Bytes{0} && request.memory.is_zero())
       return refuse("allows more memory to attempts that run out of it, but requests none");
     if (entry.replicas < 1 || entry.replicas > kReplicasMax)
@@ -275,34 +275,34 @@ std::uint64_t GraphIntake::count_outputs() const {
 }
 
 // A subtask with an external input runs where the datum is, and only passes it on.
-Result<std::vector<Loan>> GraphIntake::read_loans() const {
-  std::vector<bool> borrowing;
+Result<std::vector<ExternalInput>> GraphIntake::read_external_inputs() const {
+  std::vector<bool> is_external;
   for (const Template& entry : graph_.templates) {
-    borrowing.push_back(borrows(entry));
-    if (!borrowing.back()) continue;
+    is_external.push_back(is_alias(entry));
+    if (!is_external.back()) continue;
     if (entry.output_count > 1 || !entry.required.empty() || !entry.preferred.empty())
       return Error{ErrorCode::InvalidArgument, "template '" + entry.name + "'",
                    "borrows, and says where it is to run or has more than one output",
                    "a subtask that borrows is run where what it borrows is held"};
   }
-  std::vector<Loan> loans;
-  if (std::find(borrowing.begin(), borrowing.end(), true) == borrowing.end()) return loans;
+  std::vector<ExternalInput> external_inputs;
+  if (std::find(is_external.begin(), is_external.end(), true) == is_external.end()) return external_inputs;
   for (std::uint32_t i = 0; i < graph_.size(); ++i) {
-    if (!borrowing[graph_.template_of[i]]) continue;
+    if (!is_external[graph_.template_of[i]]) continue;
     const std::string subject = "subtask " + std::to_string(i);
     if (graph_.input_offsets[i] != graph_.input_offsets[i + 1])
       return Error{ErrorCode::InvalidArgument, subject, "borrows, and has inputs of its own", {}};
-    const std::optional<LentDatum> lent =
+    const std::optional<ExternalDatum> datum =
         graph_.payload_offsets.empty()
             ? std::nullopt
-            : read_loan(std::string_view{graph_.payloads}.substr(
+            : read_external_datum(std::string_view{graph_.payloads}.substr(
                   graph_.payload_offsets[i], graph_.payload_offsets[i + 1] - graph_.payload_offsets[i]));
-    if (!lent)
+    if (!datum)
       return Error{ErrorCode::InvalidArgument, subject, "borrows, and its payload does not say what",
                    "job, subtask and output of what it borrows: three little-endian numbers of 32 bits"};
-    loans.push_back({i, *lent});
+    external_inputs.push_back({i, *datum});
   }
-  return loans;
+  return external_inputs;
 }
 
 Result<void> GraphIntake::check_names() const {

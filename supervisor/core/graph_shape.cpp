@@ -69,10 +69,11 @@ Duration GraphShape::expected_duration(std::uint32_t subtask) const {
   return template_of(subtask).expected_duration;
 }
 
-const Loan* GraphShape::find_loan(std::uint32_t subtask) const {
-  const auto found = std::lower_bound(loans_.begin(), loans_.end(), subtask,
-                                      [](const Loan& loan, std::uint32_t number) { return loan.subtask < number; });
-  return found == loans_.end() || found->subtask != subtask ? nullptr : &*found;
+const ExternalInput* GraphShape::find_loan(std::uint32_t subtask) const {
+  const auto found =
+      std::lower_bound(external_inputs_.begin(), external_inputs_.end(), subtask,
+                       [](const ExternalInput& input, std::uint32_t number) { return input.subtask < number; });
+  return found == external_inputs_.end() || found->subtask != subtask ? nullptr : &*found;
 }
 
 std::uint64_t GraphShape::memory_bytes() const {

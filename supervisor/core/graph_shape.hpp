@@ -12,17 +12,17 @@
 #include "common/base/prefetch.hpp"
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/external_input.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/graph_chunks.hpp"
 #include "common/protocol/graph_hash.hpp"
-#include "common/protocol/loan.hpp"
 
 namespace penstock::supervisor {
 
 /// A subtask with an output of another job as its own.
-struct Loan {
+struct ExternalInput {
   std::uint32_t subtask = 0;
-  LentDatum lent;
+  ExternalDatum datum;
 };
 
 /// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job
@@ -87,9 +87,11 @@ class GraphShape {
   /// The same, or else the subtask of that number: people name subtasks by both. A key that is a number is a key.
   SubtaskIndex find_key_or_number(std::string_view text) const;
   /// Subtasks with an external input, ascending.
-  std::span<const Loan> loans() const { return loans_; }
+  std::span<const ExternalInput> external_inputs() const { return external_inputs_; }
   /// The external input of the subtask; null: none.
-  const Loan* loan_of(std::uint32_t subtask) const { return loans_.empty() ? nullptr : find_loan(subtask); }
+  const ExternalInput* external_input_of(std::uint32_t subtask) const {
+    return external_inputs_.empty() ? nullptr : find_loan(subtask);
+  }
   /// Expected duration by the graph itself; 0: unknown.
   Duration expected_duration(std::uint32_t subtask) const;
   /// Sum of expected durations on the longest path, and over all subtasks; in nanoseconds.
@@ -102,7 +104,7 @@ class GraphShape {
   friend class GraphIntake;
   std::string_view key(std::uint32_t subtask) const;
   SubtaskIndex numbered(std::string_view text) const;
-  const Loan* find_loan(std::uint32_t subtask) const;
+  const ExternalInput* find_loan(std::uint32_t subtask) const;
 
   Graph graph_;
   GraphHash hash_;
@@ -111,7 +113,7 @@ class GraphShape {
   std::vector<std::uint32_t> successors_;
   std::vector<std::uint32_t> rank_of_;
   std::vector<std::uint32_t> at_rank_;
-  std::vector<Loan> loans_;
+  std::vector<ExternalInput> external_inputs_;
   mutable std::vector<std::uint32_t> by_name_;  ///< Sorted at the first search for a name. Scratch.
   std::uint64_t critical_path_ns_ = 0;
   std::uint64_t total_ns_ = 0;
@@ -155,7 +157,7 @@ class GraphIntake {
   Result<void> check_names() const;
   bool edges_are_plain() const;
   Result<void> check_edges();
-  Result<std::vector<Loan>> read_loans() const;
+  Result<std::vector<ExternalInput>> read_external_inputs() const;
   Result<void> check_acyclic(const GraphShape& shape, std::vector<std::uint32_t>& topological) const;
   Error describe_cycle(const GraphShape& shape, const std::vector<std::uint32_t>& unfinished) const;
 

@@ -24,7 +24,7 @@ struct Job {
   PriorityScale scale;                  ///< How that is written; of an ended job, how it was.
   JobState state = JobState::Running;
   bool cancelling = false;
-  bool held = false;                    ///< Recovered: nothing of it is given out until the workers of before are back.
+  bool recovering = false;              ///< No subtask is given out until the workers from before the restart are back.
   bool on_hold = false;                 ///< By an operator: it gets no slots under a policy.
   bool waiting_for_disk = false;        ///< Its acceptance is not written yet; nothing of it runs before.
   Seldom<Error> error;                  ///< Why it fails or is cancelled.
@@ -42,29 +42,29 @@ struct Job {
   Instant ended = kNever;
   Instant keep_until = kNever;          ///< Outputs of an ended job that nobody follows are released then.
 
-  struct HeldCancel {
+  struct DeferredCancel {
     bool whole_job = false;
     std::vector<std::uint32_t> roots;   ///< Unless it is the whole job.
     Duration kill_after{0};
   };
   /// Recovered: a worker that is not back may run until then what has `overlap = "never"`; else 0.
   Instant overlap_until{};
-  Seldom<std::vector<HeldCancel>> held_cancels;  ///< Ordered while it was held.
+  Seldom<std::vector<DeferredCancel>> deferred_cancels;  ///< Ordered while the job was recovering.
 
-  LargeArray<LocalSet> locals;          ///< One for each band that has ever been a home.
-  std::uint32_t first_home = 0;         ///< Band slot of the first of `local_of`: most small jobs have one home.
+  LargeArray<LocalSet> locals;          ///< One for each band that was ever a tentative band.
+  std::uint32_t first_local = 0;        ///< Band slot of the first of `local_of`: most small jobs have one.
   std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
   std::uint32_t waiting_epoch = 0;      ///< Entries in `WaitingJobs` of another one are outdated.
-  std::vector<std::uint32_t> homeless;  ///< Placeable, but no band may have it now.
-  Instant bands_awaited_until = kNever; ///< Then the homeless ones whose required band is not there fail.
+  std::vector<std::uint32_t> unschedulable;  ///< Placeable, but no band may have it now.
+  Instant bands_awaited_until = kNever;      ///< Unschedulable subtasks fail then if their required band is not there.
 
   JobOutbox outbox;
   std::uint64_t ended_bytes = 0;        ///< What it takes once it has ended.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   Seldom<KeptKeys> keys;                ///< Of those, once it was recovered as one that had ended: it has no graph.
-  bool outputs_sorted = false;          ///< By producer and output: it has ended, and others borrow from it.
-  bool release_when_returned = false;   ///< Nobody but who borrows needs its outputs, or will when it has ended.
-  std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.
+  bool outputs_sorted = false;  ///< By producer and output: the job has ended, and others have external inputs from it.
+  bool release_when_unreferenced = false;  ///< Released when no job refers to its outputs any more.
+  std::uint32_t references = 0;            ///< Running jobs with external inputs from this one.
 
   std::vector<LabelLimit> label_limits;  ///< It runs on workers that all of these allow.
   std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
@@ -94,8 +94,8 @@ struct Job {
   Template template_at(std::uint32_t index) const;
   /// What the next attempt requests.
   Bytes memory_of(std::uint32_t subtask) const;
-  /// Band slots that may be homes are below this.
-  std::uint32_t homes_end() const { return first_home + static_cast<std::uint32_t>(local_of.size()); }
+  /// All tentative bands are below this slot.
+  std::uint32_t locals_end() const { return first_local + static_cast<std::uint32_t>(local_of.size()); }
   LocalSet& local(BandSlot band);
   LocalSet* find_local(BandSlot band);
   const LocalSet* find_local(BandSlot band) const;

@@ -13,7 +13,7 @@ namespace penstock::supervisor {
 struct JobIndices {
   Deadlines kept;                               ///< Ended jobs with kept outputs, by `Job::keep_until`.
   Deadlines bands_awaited;                      ///< By `Job::bands_awaited_until`.
-  std::set<JobId> with_homeless;                ///< Jobs with subtasks that no present band may have.
+  std::set<JobId> with_unschedulable;           ///< Jobs with subtasks that no present band may have.
   LimitedJobs limited;                          ///< Jobs that have `Job::shares`, by their limits.
 };
 

@@ -52,7 +52,7 @@ struct PromisedPlace {
 };
 
 /// The least that a job takes of a band that gives it anything: one member of a snapshot stands for it.
-struct Portion {
+struct AllocationUnit {
   std::uint64_t milli = 1000;      ///< Thousandths of the band's slots that it counts for.
   std::uint64_t run_milli = 1000;  ///< Thousandths that one of its runs counts for.
   std::uint64_t entitles = 1000;   ///< Thousandths of slots that workers let the job hold for it.
@@ -61,15 +61,15 @@ struct Portion {
 };
 
 /// The admission state of a job on bands of one kind.
-enum class Standing : std::uint8_t { Nothing, Held, Reserved, Limited, Free };
+enum class AdmissionState : std::uint8_t { Nothing, Blocked, Reserved, Limited, Free };
 
 /// The last line of the audit history about that state, and the number of changes since.
-struct ToldShare {
-  Standing standing = Standing::Nothing;
+struct ReportedShare {
+  AdmissionState admission = AdmissionState::Nothing;
   std::uint64_t milli = 0;
   Instant at{};
   std::uint8_t once = 0;  ///< States that have had a line, by bit.
-  Standing seen = Standing::Nothing;
+  AdmissionState seen = AdmissionState::Nothing;
   std::uint64_t seen_milli = 0;
   std::uint32_t changes = 0;  ///< Since the last line.
 };
@@ -89,7 +89,7 @@ struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
   ResourceVector beside;         ///< The most that its subtasks take beside as many slots,
   Seldom<ResourceVector> beside_least;  ///< and the least that each of them takes: of a gang.
-  Portion portion;               ///< As of the last pass.
+  AllocationUnit allocation_unit;       ///< As of the last pass.
   // In thousandths of slots:
   std::uint64_t demand = 0;                          ///< Usable slots, for the last pass.
   std::uint64_t target = 0;                          ///< The job's share, before anything is placed.
@@ -107,21 +107,21 @@ struct KindShare {
   Instant starts_by = kNever;         ///< Its reserved start, by time limits.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   std::optional<WaitsFor> waits;  ///< The same, for the remedies.
-  Seldom<ToldShare> told;  ///< The last line of the audit history.
+  Seldom<ReportedShare> reported;  ///< The last line of the audit history.
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
   Seldom<std::array<double, 6>> terms;
 
   /// With fewer whole slots its largest subtask would never run.
   std::uint32_t least_slots() const {
-    return static_cast<std::uint32_t>((std::max<std::uint64_t>(unit_milli, portion.milli) + 999) / 1000);
+    return static_cast<std::uint32_t>((std::max<std::uint64_t>(unit_milli, allocation_unit.milli) + 999) / 1000);
   }
-  /// Its portion on a band that may be too small for it.
+  /// Its allocation unit on a band that may be too small for it.
   std::uint64_t unit_on(const BandEntry& band) const {
-    return std::min(portion.milli, std::uint64_t{band.slots} * 1000);
+    return std::min(allocation_unit.milli, std::uint64_t{band.slots} * 1000);
   }
   /// The slots that workers let it hold of a band, for so much in the plan.
   MilliSlots entitled_by(std::uint64_t planned) const {
-    return MilliSlots{static_cast<std::int64_t>(planned * portion.entitles / portion.milli)};
+    return MilliSlots{static_cast<std::int64_t>(planned * allocation_unit.entitles / allocation_unit.milli)};
   }
 };
 
@@ -171,15 +171,15 @@ struct JobRules {
   std::vector<LimitedBy> limits;
   bool has_run = false;  ///< The job counts as running until it holds and wants nothing.
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
-  LimitRule held_by = LimitRule::None;  ///< The same,
-  std::string held_by_whom;             ///< and the user or account that it limits.
+  LimitRule blocked_by = LimitRule::None;  ///< The same,
+  std::string blocked_by_whom;             ///< and the user or account that it limits.
   JobId kept_for;                       ///< For which some of it is kept, as that takes more at once; else none.
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 
 /// The rule that held a job when it was last tried in a pool of its list; by kind, for `explain`.
 struct TriedPool {
-  std::string held_by;  ///< Empty: it was not tried, or was placed.
+  std::string blocked_by;  ///< Empty: it was not tried, or was placed.
   struct OfKind {
     std::string hold;
     std::optional<WaitsFor> waits;
@@ -200,11 +200,11 @@ struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
   KindShares kinds;
   std::uint32_t pool = 0;                   ///< Position in the configuration. All that it holds is there.
-  policy::PoolTurn turn{{0}};               ///< Its list of pools, and the one where it is tried.
+  policy::PoolFallback fallback{{0}};       ///< Its list of pools, and the one where it is tried.
   std::vector<TriedPool> tried;             ///< By position in that list; empty: there is only one.
   std::string pool_name;                    ///< Of `pool`: positions change with the configuration.
   Seldom<std::string> pool_kept;            ///< The one that is written down.
-  std::uint32_t homed_in = 0;               ///< Its waiting subtasks have tentative bands in that pool.
+  std::uint32_t placed_in_pool = 0;         ///< Its waiting subtasks have tentative bands in that pool.
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.

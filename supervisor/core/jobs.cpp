@@ -92,8 +92,9 @@ void SupervisorCore::place_sources(Job& job) {
       const SubtaskHistory* history = job.histories->empty() ? nullptr : job.histories->find(SubtaskIndex{subtask});
       const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
       const bool avoids_overlap = job.overlap_until > Instant{} && never_overlaps(job, subtask);
-      const bool anywhere = !avoids && !avoids_overlap && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
-                            !wants_gpu(wanted) && wanted.preferred.empty() && job.shape->loan_of(subtask) == nullptr;
+      const bool anywhere = !avoids && !avoids_overlap &&
+                            eligible_bands(job, job.shape->template_index(subtask)).everywhere && !wants_gpu(wanted) &&
+                            wanted.preferred.empty() && job.shape->external_input_of(subtask) == nullptr;
       if (!anywhere) {
         become_placeable(job, subtask);
         continue;
@@ -120,8 +121,8 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   leave_barriers(job);
   record_change(job);
   // What a worker of before a restart may be running must not be told to have been cancelled before it is.
-  if (job.held)
-    job.held_cancels.edit().push_back({true, {}, kill_after});
+  if (job.recovering)
+    job.deferred_cancels.edit().push_back({true, {}, kill_after});
   else
     cancel_open_subtasks(job, kill_after);
 }
@@ -140,7 +141,7 @@ void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
 
 // Cancels subtasks and everything that depends on them.
 void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
-  if (job.held) return job.held_cancels.edit().push_back({false, std::move(pending), kill_after});
+  if (job.recovering) return job.deferred_cancels.edit().push_back({false, std::move(pending), kill_after});
   std::vector<bool> seen(job.total());
   while (!pending.empty()) {
     const std::uint32_t subtask = pending.back();
@@ -172,10 +173,10 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
   if (job.shares != nullptr) job.shares->position = first_position(job.id);
   record_change(job);
   policy_changed();
-  tell_priority(job);
+  send_priority(job);
 }
 
-void SupervisorCore::tell_priority(const Job& job) {
+void SupervisorCore::send_priority(const Job& job) {
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
       mail_.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
@@ -188,12 +189,12 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
   if (!job.keys_carry_priority) {
     // Until now the rank alone was the key. All keys that are kept are outdated; this happens once for a job.
     job.keys_carry_priority = true;
-    leave_homes(job);
+    clear_placements(job);
     for (std::uint32_t i = 0; i < job.total(); ++i)
       if (job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid()) become_placeable(job, i);
-  } else if (const BandSlot home = job.hot[subtask].band;
-             job.hot[subtask].phase == SubtaskPhase::Placeable && home.valid()) {
-    if (job.local(home).erase(key_before)) bands_.change_ready(home, -1);
+  } else if (const BandSlot placed_on = job.hot[subtask].band;
+             job.hot[subtask].phase == SubtaskPhase::Placeable && placed_on.valid()) {
+    if (job.local(placed_on).erase(key_before)) bands_.change_ready(placed_on, -1);
     become_placeable(job, subtask);
   }
   if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
@@ -203,8 +204,8 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
 }
 
 // Nothing of the job is kept for any band.
-void SupervisorCore::leave_homes(Job& job) {
-  for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i)
+void SupervisorCore::clear_placements(Job& job) {
+  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i)
     if (LocalSet* local = job.find_local(BandSlot{i})) {
       if (local->ready_count() > 0) bands_.change_ready(BandSlot{i}, -static_cast<std::int32_t>(local->ready_count()));
       local->clear();
@@ -212,7 +213,7 @@ void SupervisorCore::leave_homes(Job& job) {
 }
 
 void SupervisorCore::finish_if_done(Job& job) {
-  if (job.state != JobState::Running || job.open > 0 || job.held) return;
+  if (job.state != JobState::Running || job.open > 0 || job.recovering) return;
   if (job.counts.failed > 0 || (!job.error->message.empty() && job.error->code != ErrorCode::Cancelled))
     job.state = JobState::Failed;
   else
@@ -222,7 +223,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   job.ended = event_.now;
   watchdog_.note_progress(event_.now);
   active_.erase(job.id, job.spec.priority);
-  leave_homes(job);
+  clear_placements(job);
   charge(job);
   keep_usage();
   leave_barriers(job);
@@ -230,12 +231,12 @@ void SupervisorCore::finish_if_done(Job& job) {
   policy_changed();
   progress_.end(job);
   awaited_.all_changed(job.id);
-  return_loans(job);
+  drop_references(job);
   ended_.add(job);
   learn_durations(job);
-  const bool unneeded = std::exchange(job.release_when_returned, false) && job.outbox.followers().empty();
+  const bool unneeded = std::exchange(job.release_when_unreferenced, false) && job.outbox.followers().empty();
   record_end(job);
-  if (!job.outputs.empty() || job.borrowers > 0) data_.drop_retained(job);
+  if (!job.outputs.empty() || job.references > 0) data_.drop_retained(job);
   if (job.outputs.empty()) {
     release_job(job);
   } else {
@@ -256,15 +257,15 @@ void SupervisorCore::release_for(Job& job, ClientId client) {
   unfollow(job, client);
   if (job.state != JobState::Running) return release_job(job);
   const bool has_name = job.spec.name != to_string(job.id);
-  if (has_name || !job.outbox.followers().empty() || std::exchange(job.release_when_returned, true)) return;
+  if (has_name || !job.outbox.followers().empty() || std::exchange(job.release_when_unreferenced, true)) return;
   record_change(job);
 }
 
 // REQUIRES: it has ended.
 void SupervisorCore::release_job(Job& job) {
   PENSTOCK_CHECK(job.state != JobState::Running);
-  const bool was_unneeded = std::exchange(job.release_when_returned, job.borrowers > 0);
-  if (job.release_when_returned) {
+  const bool was_unneeded = std::exchange(job.release_when_unreferenced, job.references > 0);
+  if (job.release_when_unreferenced) {
     if (!was_unneeded && !job.outputs.empty()) record_end(job);
     return;
   }
@@ -277,7 +278,7 @@ void SupervisorCore::release_job(Job& job) {
   const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
   job.keys = {};
-  job.release_when_returned = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
+  job.release_when_unreferenced = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);
   give_back(job.hot);
   give_back(job.templates);
@@ -285,7 +286,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.larger_numbers);
   give_back(job.locals);
   give_back(job.local_of);
-  take_homeless(job);
+  take_unschedulable(job);
   data_.forget_checkpoints(job);
   job.data.clear();
   give_back(job.histories);

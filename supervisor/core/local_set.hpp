@@ -74,7 +74,7 @@ class KeyHeap {
     keys.insert(keys.end(), rest_->heap.begin(), rest_->heap.end());
   }
   /// Writes keys that will probably be taken next; returns how many. Reads the lines of `prefetch_keys`.
-  std::size_t foresee(std::span<std::uint64_t> keys) const {
+  std::size_t next_keys(std::span<std::uint64_t> keys) const {
     // The two below the best of the heap are all that the next two can be.
     std::size_t count = std::min({std::size_t{heap_size_}, kTopOfHeap, keys.size()});
     for (std::size_t i = 0; i < count; ++i) keys[i] = rest_->heap[i];
@@ -252,9 +252,9 @@ class alignas(64) LocalSet {
   void set_waiting(bool waiting) { ready_.mark(waiting); }
 
   /// Keys that will probably be taken next; returns how many. Reads the lines of `prefetch_keys`.
-  std::size_t foresee(std::span<std::uint64_t> keys) const {
-    const std::size_t ready = ready_.foresee(keys);
-    return ready + ahead_.foresee(keys.subspan(ready));
+  std::size_t next_keys(std::span<std::uint64_t> keys) const {
+    const std::size_t ready = ready_.next_keys(keys);
+    return ready + ahead_.next_keys(keys.subspan(ready));
   }
   /// Prefetches the way to keys outside this object.
   void prefetch_rest() const {

@@ -107,8 +107,8 @@ bool PolicyAgenda::is_hidden(JobId job) const {
 
 std::size_t PolicyAgenda::hidden_like(JobId job) const { return places_.find(job)->group->hidden.size(); }
 
-std::string likeness_of(const JobSpec& spec, const Graph& graph, bool borrows) {
-  if (borrows || graph.templates.size() != 1 || spec.policy.gang > 0) {
+std::string likeness_of(const JobSpec& spec, const Graph& graph, bool has_external_inputs) {
+  if (has_external_inputs || graph.templates.size() != 1 || spec.policy.gang > 0) {
     PENSTOCK_COVERAGE_MARK("a job is unlike all others");
     return {};
   }
@@ -137,7 +137,7 @@ std::string likeness_of(const JobSpec& spec, const Graph& graph, bool borrows) {
 }
 
 std::string likeness_of(const Job& job) {
-  return likeness_of(job.spec, job.shape->graph(), !job.shape->loans().empty());
+  return likeness_of(job.spec, job.shape->graph(), !job.shape->external_inputs().empty());
 }
 
 }  // namespace penstock::supervisor

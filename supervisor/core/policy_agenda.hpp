@@ -81,7 +81,7 @@ struct Job;
 /// Jobs with the same text are alike for every policy: of one owner, with the same wishes and priority, and graphs of
 /// one template with the same requests. Empty for those that are unlike all others: gangs, and graphs that borrow
 /// (`borrows`) or have several templates.
-std::string likeness_of(const JobSpec& spec, const Graph& graph, bool borrows);
+std::string likeness_of(const JobSpec& spec, const Graph& graph, bool has_external_inputs);
 /// REQUIRES: it has its graph.
 std::string likeness_of(const Job& job);
 

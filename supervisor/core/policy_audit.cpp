@@ -12,17 +12,19 @@ namespace {
 
 /// The first time of each admission state of a job has a line; later changes of it, and of the number, have at most one
 /// in this time, with their count. Not a setting: `queue` shows each change.
-constexpr Duration kToldAgainAfter = std::chrono::minutes{1};
+constexpr Duration kReportedAgainAfter = std::chrono::minutes{1};
 /// Lines of that kind in that time, over all jobs; the others follow later, with the state of that time.
 constexpr std::uint32_t kLinesMax = 60;
 /// Preempted attempts of one plan, or moves of one reload, that have a line each; the rest share one.
 constexpr std::uint32_t kLinesEachMax = 16;
 
-bool has_slots(Standing standing) { return standing == Standing::Limited || standing == Standing::Free; }
+bool has_slots(AdmissionState admission) {
+  return admission == AdmissionState::Limited || admission == AdmissionState::Free;
+}
 
-const char* verb_of(Standing before, Standing now) {
-  if (now == Standing::Held) return "hold ";
-  if (now == Standing::Reserved) return "reserve ";
+const char* verb_of(AdmissionState before, AdmissionState now) {
+  if (now == AdmissionState::Blocked) return "hold ";
+  if (now == AdmissionState::Reserved) return "reserve ";
   return has_slots(before) ? "entitle " : "start ";
 }
 
@@ -33,41 +35,41 @@ std::string slots_text(std::uint64_t milli, BandKind kind) {
 }  // namespace
 
 /// `Free`: nothing limits its demand; `Limited`: it holds a part of its demand; `Nothing`: it has no demand.
-Standing SupervisorCore::standing_of(const Job& job, BandKind kind) const {
+AdmissionState SupervisorCore::admission_state_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (const std::uint64_t milli = milli_held(job, kind); milli > 0)
-    return is_limited(job, kind) && milli < share.demand ? Standing::Limited : Standing::Free;
-  if (!share.promised.empty() || share.starts_by != kNever) return Standing::Reserved;
-  return share.hold.empty() ? Standing::Nothing : Standing::Held;
+    return is_limited(job, kind) && milli < share.demand ? AdmissionState::Limited : AdmissionState::Free;
+  if (!share.promised.empty() || share.starts_by != kNever) return AdmissionState::Reserved;
+  return share.hold.empty() ? AdmissionState::Nothing : AdmissionState::Blocked;
 }
 
-std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
+std::string SupervisorCore::admission_state_text(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   const std::string in_pool = " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
-  switch (standing_of(job, kind)) {
-    case Standing::Nothing: return {};
-    case Standing::Held: return share.hold;
-    case Standing::Reserved:
+  switch (admission_state_of(job, kind)) {
+    case AdmissionState::Nothing: return {};
+    case AdmissionState::Blocked: return share.hold;
+    case AdmissionState::Reserved:
       if (!share.promised.empty()) return "its place is promised, and others are leaving it";
       return "its start is reserved, within " +
              decimal_text(static_cast<std::uint64_t>(std::max(share.starts_by - event_.now, Duration{0}).count()) /
                           1'000'000) +
              " s" + (share.hold.empty() ? "" : "; " + share.hold);
-    case Standing::Limited:
-    case Standing::Free: break;
+    case AdmissionState::Limited:
+    case AdmissionState::Free: break;
   }
   std::string text = "it gets " + decimal_text(milli_held(job, kind)) + " of the " + slots_text(share.demand, kind) +
                      " that it wants" + in_pool;
-  if (!is_limited(job, kind)) return text + ", where nobody else waits";
+  if (!is_limited(job, kind)) return text + ", where no other job waits";
   if (!share.hold.empty()) return text + "; " + share.hold;
   return share.target > 0 ? text + "; its share is " + decimal_text(share.target) : text;
 }
 
 /// Work that comes and goes changes the slots of a job all the time: that must not fill the history.
-bool SupervisorCore::may_tell_again(const ToldShare& told) {
-  if (event_.now < later(told.at, kToldAgainAfter)) return false;
+bool SupervisorCore::may_report_again(const ReportedShare& reported) {
+  if (event_.now < later(reported.at, kReportedAgainAfter)) return false;
   if (event_.now >= policy_.lines_until) {
-    policy_.lines_until = later(event_.now, kToldAgainAfter);
+    policy_.lines_until = later(event_.now, kReportedAgainAfter);
     policy_.lines_left = kLinesMax;
   }
   if (policy_.lines_left == 0) return false;
@@ -75,33 +77,33 @@ bool SupervisorCore::may_tell_again(const ToldShare& told) {
   return true;
 }
 
-void SupervisorCore::note_standing(Job& job) {
+void SupervisorCore::note_admission_state(Job& job) {
   if (job.shares == nullptr || job.cancelling) return;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
-    const Standing standing = standing_of(job, kind);
-    if (standing == Standing::Nothing) continue;  // A job that wants nothing now stays as it was.
-    ToldShare& told = job.shares->kinds.edit(kind).told.edit();
-    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(standing));
-    if (standing == Standing::Free && told.once == 0) {
+    const AdmissionState admission = admission_state_of(job, kind);
+    if (admission == AdmissionState::Nothing) continue;  // A job that wants nothing now stays as it was.
+    ReportedShare& reported = job.shares->kinds.edit(kind).reported.edit();
+    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(admission));
+    if (admission == AdmissionState::Free && reported.once == 0) {
       // The job has all that it wants, and never had to wait: no decision was made about it.
-      told.standing = told.seen = standing;
-      told.once = bit;
+      reported.admission = reported.seen = admission;
+      reported.once = bit;
       continue;
     }
-    const std::uint64_t milli = standing == Standing::Limited ? milli_held(job, kind) : 0;
-    if (told.seen != standing || told.seen_milli != milli) ++told.changes;
-    told.seen = standing;
-    told.seen_milli = milli;
-    if (told.standing == standing && told.milli == milli) continue;
-    const bool is_first = (told.once & bit) == 0;
-    const bool ends_wait = has_slots(standing) && !has_slots(told.standing);
-    if (!is_first && !ends_wait && !may_tell_again(told)) continue;
-    std::string text = standing_text(job, kind);
-    if (told.standing == Standing::Limited) text += "; it had " + decimal_text(told.milli);
-    if (told.changes > 1) text += "; the last of " + std::to_string(told.changes) + " changes";
-    audit_.note_decision(verb_of(told.standing, standing) + to_string(job.id), std::move(text));
-    told = {standing, milli, event_.now, static_cast<std::uint8_t>(told.once | bit), standing, milli, 0};
+    const std::uint64_t milli = admission == AdmissionState::Limited ? milli_held(job, kind) : 0;
+    if (reported.seen != admission || reported.seen_milli != milli) ++reported.changes;
+    reported.seen = admission;
+    reported.seen_milli = milli;
+    if (reported.admission == admission && reported.milli == milli) continue;
+    const bool is_first = (reported.once & bit) == 0;
+    const bool ends_wait = has_slots(admission) && !has_slots(reported.admission);
+    if (!is_first && !ends_wait && !may_report_again(reported)) continue;
+    std::string text = admission_state_text(job, kind);
+    if (reported.admission == AdmissionState::Limited) text += "; it had " + decimal_text(reported.milli);
+    if (reported.changes > 1) text += "; the last of " + std::to_string(reported.changes) + " changes";
+    audit_.note_decision(verb_of(reported.admission, admission) + to_string(job.id), std::move(text));
+    reported = {admission, milli, event_.now, static_cast<std::uint8_t>(reported.once | bit), admission, milli, 0};
   }
 }
 
@@ -145,12 +147,12 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
           return "a job of a larger sum of factors needs the place" + for_whom + ", which has " +
                  std::to_string(larger) + " before " + std::to_string(sum);
         if (precedence_of(*other) == precedence_of(job))
-          return "a job of the same priority that stands before it in the queue needs the place" + for_whom;
+          return "a job of the same priority that is before it in the queue needs the place" + for_whom;
       }
       return "a job of higher priority needs the place" + for_whom +
              (other == nullptr ? "" : ", which has " + priority_text(*other) + " before " + priority_text(job));
     case policy::PreemptionReason::Reclaim: {
-      std::string text = "another project is below what it is entitled to" + for_whom;
+      std::string text = "another project is below its entitlement" + for_whom;
       if (other == nullptr || other->shares == nullptr || other->shares->project >= policy_.config.projects.size())
         return text;
       const auto [held, is_new] = held_by.try_emplace({other->shares->project, subject.kind}, 0);
@@ -169,26 +171,26 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
     }
     case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits" + for_whom;
     case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
-    case policy::PreemptionReason::BandDisabled: return "its band takes nobody any more";
+    case policy::PreemptionReason::BandDisabled: return "its band takes no jobs any more";
   }
   return "policy";
 }
 
 /// Records why each job loses slots; a plan takes many places of one job, mostly for one reason.
 void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
-  std::vector<bool> told(pass.subjects.size(), false);
+  std::vector<bool> reported(pass.subjects.size(), false);
   HeldByProject held_by;
   for (const policy::Preemption& each : plan.preemptions) {
     const std::uint32_t victim = pass.members[each.member].subject;
     const JobId id = pass.subjects[victim].job;
     if (!jobs_.knows(id) || jobs_[id].shares == nullptr) continue;
-    if (told[victim]) continue;
-    told[victim] = true;
+    if (reported[victim]) continue;
+    reported[victim] = true;
     jobs_[id].shares->preemption_reason = Seldom{preemption_text(pass, plan, each, held_by)};
   }
   // A limit takes slots back without an order of the plan: the job is shown with less.
   for (std::uint32_t at = 0; at < pass.subjects.size(); ++at) {
-    if (told[at] || !jobs_.knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job].shares == nullptr) continue;
+    if (reported[at] || !jobs_.knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job].shares == nullptr) continue;
     JobShares& shares = *jobs_[pass.subjects[at].job].shares;
     if (shares.rules.cut[static_cast<std::size_t>(pass.subjects[at].kind)])
       shares.preemption_reason = Seldom{shares.rules.hold};
@@ -200,7 +202,7 @@ void SupervisorCore::note_preempted(const Job& job, const AssignedRef& ref) {
   const std::string& reason = *job.shares->preemption_reason;
   audit_.note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
                        job.on_hold      ? "it is on hold by an operator"
-                       : reason.empty() ? "its slots are somebody else's"
+                       : reason.empty() ? "its slots belong to another job"
                                         : reason);
 }
 

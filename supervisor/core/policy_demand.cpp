@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint32_t kForgottenPart = 4;
 
 /// A former demand is forgotten slot by slot, or by parts of one.
-std::uint64_t step_of(const Portion& portion) { return std::min<std::uint64_t>(portion.milli, 1000); }
+std::uint64_t step_of(const AllocationUnit& allocation_unit) {
+  return std::min<std::uint64_t>(allocation_unit.milli, 1000);
+}
 
 std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
 
@@ -51,8 +53,10 @@ void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::v
 /// and would have to leave otherwise.
 void follow_attempts(JobShares& shares, const WorkerTable& workers) {
   const auto busy_on = [&](std::uint32_t i) {
-    const Portion& portion = shares.kinds[static_cast<std::size_t>(workers[BandSlot{i}].kind)].portion;
-    const std::uint64_t milli = round_up(shares.bands[i].runnable * portion.run_milli, step_of(portion));
+    const AllocationUnit& allocation_unit =
+        shares.kinds[static_cast<std::size_t>(workers[BandSlot{i}].kind)].allocation_unit;
+    const std::uint64_t milli =
+        round_up(shares.bands[i].runnable * allocation_unit.run_milli, step_of(allocation_unit));
     return std::min(milli, std::uint64_t{workers[BandSlot{i}].slots} * 1000);
   };
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(shares.bands.size(), workers.band_slots()));
@@ -90,7 +94,7 @@ void follow_attempts(JobShares& shares, const WorkerTable& workers) {
 /// The order in which jobs lose slots to runs of others that may not leave.
 enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
 
-Loses turn_of(const Job& job, BandKind kind) {
+Loses loss_order_of(const Job& job, BandKind kind) {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (job.spec.policy.gang == 0 || share.bound) return Loses::NoGang;
   return share.barrier->waits() ? Loses::AtBarrier : Loses::Begun;
@@ -108,7 +112,8 @@ std::uint64_t SupervisorCore::runnable_for(const Job& job, BandSlot band) const 
 std::uint64_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
-  const std::uint64_t wanted = round_up(runnable_for(job, slot) * share.portion.run_milli, step_of(share.portion));
+  const std::uint64_t wanted =
+      round_up(runnable_for(job, slot) * share.allocation_unit.run_milli, step_of(share.allocation_unit));
   if (wanted == 0 || !band.alive || !may_use(job, slot)) return 0;
   const std::uint64_t unit = share.unit_on(band);
   return std::max<std::uint64_t>(std::min(wanted, std::uint64_t{band.slots} * 1000) / unit, 1) * unit;
@@ -126,20 +131,21 @@ std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
     subtasks += runnable_for(job, band);
     if (share.bound) bound += measure_demand_at(job, band);
   }
-  subtasks += job.homeless.size();
-  const std::uint64_t wanted = round_up(subtasks * share.portion.run_milli, step_of(share.portion));
-  const std::uint64_t forgotten = share.demand / kForgottenPart + step_of(share.portion);
+  subtasks += job.unschedulable.size();
+  const std::uint64_t wanted = round_up(subtasks * share.allocation_unit.run_milli, step_of(share.allocation_unit));
+  const std::uint64_t forgotten = share.demand / kForgottenPart + step_of(share.allocation_unit);
   const std::uint64_t lately = share.demand - std::min(share.demand, forgotten);
   const std::uint32_t slots_max = job.spec.policy.slots_max;
   const std::uint64_t cap = slots_max > 0 ? std::uint64_t{slots_max} * 1000 : ~std::uint64_t{0};
   if (share.bound) return std::min(bound, cap);
   if (job.spec.policy.gang > 0)
     return capacity > 0 && (wanted > 0 || lately > 0) ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
-  // The cap counts whole portions; a job with a cap below one portion wants one, so that it is shown the reason.
-  const std::uint64_t whole = std::max<std::uint64_t>(cap / share.portion.milli, 1);
-  const std::uint64_t portions =
-      (std::min(std::max(wanted, lately), capacity) + share.portion.milli - 1) / share.portion.milli;
-  return std::min(portions, whole) * share.portion.milli;
+  // The cap counts whole allocation units; a job with a cap below one allocation unit wants one, so that it is shown
+  // the reason.
+  const std::uint64_t whole = std::max<std::uint64_t>(cap / share.allocation_unit.milli, 1);
+  const std::uint64_t allocation_units =
+      (std::min(std::max(wanted, lately), capacity) + share.allocation_unit.milli - 1) / share.allocation_unit.milli;
+  return std::min(allocation_units, whole) * share.allocation_unit.milli;
 }
 
 /// Bands where the job may not be are ignored.
@@ -148,7 +154,7 @@ bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_ind
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
     if (may_use(job, BandSlot{band})) return false;
   const Template& wanted = job.shape->graph().templates[template_index];
-  return wanted.required.empty() && !borrows(wanted);
+  return wanted.required.empty() && !is_alias(wanted);
 }
 
 /// Most jobs take slots wherever they are, and bring their work there. A job is bound if its slots must be where its
@@ -158,7 +164,7 @@ bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_ind
 /// slots.
 bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds.edit(kind);
-  if (job.shares->homed_in != job.shares->pool) return false;
+  if (job.shares->placed_in_pool != job.shares->pool) return false;
   const bool gang = job.spec.policy.gang > 0;
   if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_) : share.bound || !job.histories->empty())
     return true;
@@ -197,12 +203,12 @@ std::uint64_t SupervisorCore::milli_that_stays(const Job& job, BandSlot slot) co
                       (hot.flags & SubtaskFlag::kStarted) != 0;
     attempts += runs && !job.shape->template_of(ref.subtask).retryable ? 1 : 0;
   }
-  return round_up(attempts * share.portion.run_milli, step_of(share.portion));
+  return round_up(attempts * share.allocation_unit.run_milli, step_of(share.allocation_unit));
 }
 
 /// Slots of attempts that have been running for a while.
 std::uint64_t SupervisorCore::milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
-  const std::uint64_t milli = round_up(share.started * kind.portion.run_milli, step_of(kind.portion));
+  const std::uint64_t milli = round_up(share.started * kind.allocation_unit.run_milli, step_of(kind.allocation_unit));
   return std::min(milli, std::uint64_t{band.slots} * 1000);
 }
 
@@ -238,7 +244,7 @@ void SupervisorCore::count_holdings() {
     }
   }
   const std::vector<JobId> active = policy_.agenda.in_sight().all();
-  for (const Loses turn : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
+  for (const Loses order : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
     for (std::size_t at = active.size(); at-- > 0;) {
       Job& job = jobs_[active[at]];
       if (job.shares == nullptr) continue;
@@ -246,15 +252,15 @@ void SupervisorCore::count_holdings() {
         BandShare& share = job.shares->bands[i];
         const BandEntry& band = workers_[BandSlot{i}];
         const std::uint64_t all = std::uint64_t{band.slots} * 1000;
-        if (!band.alive || held[i] <= all || share.planned == 0 || turn_of(job, band.kind) != turn) continue;
+        if (!band.alive || held[i] <= all || share.planned == 0 || loss_order_of(job, band.kind) != order) continue;
         const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
-        if (turn == Loses::AtBarrier || (turn == Loses::Begun && all_runs(job, band.kind) == 0)) {
+        if (order == Loses::AtBarrier || (order == Loses::Begun && all_runs(job, band.kind) == 0)) {
           take_back_given(job, band.kind, workers_, held);
           continue;
         }
         const std::uint64_t runs = milli_run(of_kind, share, band);
         const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
-        if (turn == Loses::Begun && idle > 0) job.shares->kinds.edit(band.kind).lost_to_others = true;
+        if (order == Loses::Begun && idle > 0) job.shares->kinds.edit(band.kind).lost_to_others = true;
         share.planned -= idle;
         held[i] -= idle;
       }

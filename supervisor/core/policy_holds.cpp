@@ -81,14 +81,14 @@ Value::Record SupervisorCore::Explainer::first_hold(const std::string& text) con
     }
     return record_of(rule_of(waits.hold), waits.other.valid() ? to_string(waits.other) : own, need, had, text);
   }
-  if (!share_.hold.empty() && rules.held_by != LimitRule::None) {
+  if (!share_.hold.empty() && rules.blocked_by != LimitRule::None) {
     Value::List same;
     add_limits(same);
     for (const Value& each : same)
-      if (*each["rule"].text() == rule_of(rules.held_by) && *each["subject"].text() == rules.held_by_whom)
-        return record_of(rule_of(rules.held_by), rules.held_by_whom, each["need"], each["had"], text);
-    return record_of(rule_of(rules.held_by), rules.held_by == LimitRule::OnHold ? own : rules.held_by_whom, Value{},
-                     Value{}, text);
+      if (*each["rule"].text() == rule_of(rules.blocked_by) && *each["subject"].text() == rules.blocked_by_whom)
+        return record_of(rule_of(rules.blocked_by), rules.blocked_by_whom, each["need"], each["had"], text);
+    return record_of(rule_of(rules.blocked_by), rules.blocked_by == LimitRule::OnHold ? own : rules.blocked_by_whom,
+                     Value{}, Value{}, text);
   }
   if (core_.is_at_cap(job_, kind_)) {
     Value::List same;
@@ -96,7 +96,8 @@ Value::Record SupervisorCore::Explainer::first_hold(const std::string& text) con
     if (!same.empty()) return record_of("cap", own, same.front()["need"], same.front()["had"], text);
   }
   if (text.rfind("drained", 0) == 0) return record_of("drained", own, Value{}, Value{}, text);
-  if (job_.homeless.empty() || core_.milli_held(job_, kind_) > 0) return record_of("gang", own, Value{}, Value{}, text);
+  if (job_.unschedulable.empty() || core_.milli_held(job_, kind_) > 0)
+    return record_of("gang", own, Value{}, Value{}, text);
   return record_of(text.rfind("infeasible", 0) == 0 ? "feasible" : "room", own, Value{}, Value{}, text);
 }
 
@@ -159,18 +160,20 @@ void SupervisorCore::Explainer::add_share(Value::List& all) const {
   if (!view.has_value()) return;
   const std::int64_t share = view->share();
   if (share >= view->need) return;
-  const auto grain = static_cast<std::int64_t>(core_.policy_.divisions.at(domain_of(job_.shares->pool, kind_)).grain);
-  add_new(all, record_of("fair_share", to_string(job_.id), slots_value(view->need * grain), slots_value(share * grain),
-                         "fair share: with more it would hold " + decimal_text(view->need * grain) + " of the " +
-                             decimal_text(share * grain) + " slots of its share"));
+  const auto granularity =
+      static_cast<std::int64_t>(core_.policy_.divisions.at(domain_of(job_.shares->pool, kind_)).granularity);
+  add_new(all, record_of("fair_share", to_string(job_.id), slots_value(view->need * granularity),
+                         slots_value(share * granularity),
+                         "fair share: with more it would hold " + decimal_text(view->need * granularity) + " of the " +
+                             decimal_text(share * granularity) + " slots of its share"));
 }
 
 /// Counts the slots that would leave for it, by the rules of its pool.
 void SupervisorCore::Explainer::add_room(Value::List& all) const {
   const RoomView view = room();
   const std::string own = to_string(job_.id);
-  const bool told = has_row(all, "room", own) || has_row(all, "feasible", own) || has_row(all, "promised", own);
-  if (told || view.fits(step(), may_come_back(view, core_.precedence_of(job_)))) return;
+  const bool reported = has_row(all, "room", own) || has_row(all, "feasible", own) || has_row(all, "promised", own);
+  if (reported || view.fits(step(), may_come_back(view, core_.precedence_of(job_)))) return;
   const bool never = !view.fits(step(), view.held());
   add_new(all, record_of(never ? "feasible" : "room", own, decimal_value(step()), decimal_value(view.roomiest()),
                          std::string{never ? "infeasible" : "no room"} + ": it needs " + decimal_text(step()) +

@@ -77,7 +77,7 @@ ProjectTree project_tree(const PolicyConfig& config) {
     while (config.projects[at].pools.empty() && config.projects[at].is_department && first_parts[at] != policy::kNone)
       at = first_parts[at];
     const auto pool = config.projects[at].pools.empty() ? pools.end() : pools.find(config.projects[at].pools.front());
-    tree.homes.push_back(pool == pools.end() ? rest : pool->second);
+    tree.guarantee_pools.push_back(pool == pools.end() ? rest : pool->second);
     tree.parts_first.push_back(i);
   }
   std::stable_sort(tree.parts_first.begin(), tree.parts_first.end(),
@@ -89,9 +89,9 @@ std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, const Projec
                                         Guarantee guarantee) {
   std::vector<std::int64_t> amounts(config.projects.size(), 0);
   for (const std::uint32_t at : tree.parts_first) {
-    if (tree.homes[at] == pool) amounts[at] = guaranteed(config.projects[at], guarantee);
+    if (tree.guarantee_pools[at] == pool) amounts[at] = guaranteed(config.projects[at], guarantee);
     const std::uint32_t above = tree.parents[at];
-    if (above != policy::kNone && tree.homes[above] != pool) amounts[above] += amounts[at];
+    if (above != policy::kNone && tree.guarantee_pools[above] != pool) amounts[above] += amounts[at];
   }
   return amounts;
 }

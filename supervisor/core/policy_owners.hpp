@@ -17,7 +17,7 @@ namespace penstock::supervisor {
 /// names, the look-ups of a pass over a thousand projects would take many milliseconds.
 struct ProjectTree {
   std::vector<std::uint32_t> parents;      ///< `kNone`: it is at the top.
-  std::vector<std::uint32_t> homes;        ///< The pool of its guarantees.
+  std::vector<std::uint32_t> guarantee_pools;  ///< The pool of its guarantees.
   std::vector<std::uint32_t> parts_first;  ///< All of them, parts before their wholes.
 };
 /// `project 'vision'`, or `department 'research'`.

@@ -162,7 +162,7 @@ Result<Value> SupervisorCore::describe_pools() const {
       for (const JobId id : active_) {
         const Job& job = jobs_[id];
         if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
-        const std::vector<std::uint32_t>& listed = job.shares->turn.pools();
+        const std::vector<std::uint32_t>& listed = job.shares->fallback.pools();
         if (job.shares->pool != pool)
           elsewhere += std::find(listed.begin(), listed.end(), pool) != listed.end() ? 1 : 0;
         if (job.shares->pool != pool) continue;
@@ -325,7 +325,7 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"share", decimal_value(share.target)},
                                    {"slots", decimal_value(milli_held(*job, static_cast<BandKind>(kind)))},
                                    {"preempted", job->shares->preemptions},
-                                   {"pools", names_of(job->shares->turn.pools())},
+                                   {"pools", names_of(job->shares->fallback.pools())},
                                    {"held_by", hold_of(*job, static_cast<BandKind>(kind))}});
     }
   return Value{std::move(rows)};
@@ -384,7 +384,7 @@ Result<Value> SupervisorCore::set_of_owner(const AdminRequest& request) {
     done = {{"account", whom}, {"shares", *amount}, {"was", before}};
   }
   keep_policy();
-  tell_warnings(done);
+  add_warnings(done);
   return Value{std::move(done)};
 }
 
@@ -484,10 +484,10 @@ Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead)
 }
 
 /// The policy fields of a job, for `explain`.
-void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Record& fields) const {
+void SupervisorCore::explain_policy(const Job& job, bool with_remedies, Value::Record& fields) const {
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);
-  if (job.shares->turn.pools().size() > 1) fields.emplace_back("pools", describe_turns(job));
+  if (job.shares->fallback.pools().size() > 1) fields.emplace_back("pools", describe_fallback(job));
   fields.emplace_back("preset", policy_.config.pools[job.shares->pool].preset);
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
   if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);
@@ -502,7 +502,7 @@ void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Rec
     if (share.starts_by != kNever && share.starts_by > event_.now)
       fields.emplace_back(which + "starts_within_s",
                           std::chrono::duration<double>(share.starts_by - event_.now).count());
-    if (!with_relief) continue;
+    if (!with_remedies) continue;
     const Explainer explainer{*this, job, static_cast<BandKind>(kind)};
     if (std::optional<Value::Record> start = explainer.start())
       fields.emplace_back(which + "start", Value{std::move(*start)});

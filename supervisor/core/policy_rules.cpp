@@ -4,7 +4,7 @@
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
-#include "supervisor/core/limit_turns.hpp"
+#include "supervisor/core/limit_admission.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/choose_parts.hpp"
@@ -30,25 +30,26 @@ Result<void> check_slots(const std::string& subject, const std::vector<LimitedBy
   return {};
 }
 
-std::string turn_text(const Turn& turn, const std::string& whom) {
-  switch (turn.rule) {
+std::string admission_text(const Admission& admission, const std::string& whom) {
+  switch (admission.rule) {
     case LimitRule::None: return {};
     case LimitRule::OnHold: return "it is on hold by an operator: `release` lets it go";
     case LimitRule::RunningJobs:
-      return "running_jobs_max of " + whom + " is " + std::to_string(turn.most) + ", and " +
-             std::to_string(turn.taken) + " run or come before it";
+      return "running_jobs_max of " + whom + " is " + std::to_string(admission.most) + ", and " +
+             std::to_string(admission.taken) + " run or come before it";
     case LimitRule::WaitingJobs:
-      return "waiting_jobs_max of " + whom + " is " + std::to_string(turn.most) + ", and " +
-             std::to_string(turn.taken) + " wait before it";
+      return "waiting_jobs_max of " + whom + " is " + std::to_string(admission.most) + ", and " +
+             std::to_string(admission.taken) + " wait before it";
     case LimitRule::Slots:
     case LimitRule::GpuSlots: break;
   }
-  return std::string{turn.rule == LimitRule::Slots ? "slots_max" : "gpu_slots_max"} + " of " + whom + " is " +
-         std::to_string(turn.most) + ", and others have " + decimal_text(turn.taken) + " of them or come before it";
+  return std::string{admission.rule == LimitRule::Slots ? "slots_max" : "gpu_slots_max"} + " of " + whom + " is " +
+         std::to_string(admission.most) + ", and others have " + decimal_text(admission.taken) +
+         " of them or come before it";
 }
 
-/// A portion of a gang that consolidation moves has a promised place already, and counts as held: otherwise another job
-/// takes its share of the limit meanwhile, and the gang stays incomplete.
+/// An allocation unit of a gang that consolidation moves has a promised place already, and counts as held: otherwise
+/// another job takes its share of the limit meanwhile, and the gang stays incomplete.
 std::uint64_t milli_on_the_move(const Job& job, const KindShare& share, const WorkerTable& workers) {
   std::uint64_t milli = 0;
   if (job.spec.policy.gang == 0 || share.bound) return milli;
@@ -141,7 +142,7 @@ bool SupervisorCore::goes_before(const Job& left, const Job& right) const {
 }
 
 /// A job that holds nothing and has nothing to run lets another one begin instead, and must be admitted again.
-void SupervisorCore::leave_turn(Job& job) const {
+void SupervisorCore::leave_admission(Job& job) const {
   std::uint64_t any = 0;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
     any += milli_held(job, kind) + job.shares->kinds[static_cast<std::size_t>(kind)].demand;
@@ -150,17 +151,17 @@ void SupervisorCore::leave_turn(Job& job) const {
 
 /// Lowers the demand of jobs to the rest of their limits, before anything is divided: so policy keeps within the
 /// limits, whatever its parts, and reserves nothing for a job that may not have it.
-void SupervisorCore::take_limit_turns() {
+void SupervisorCore::apply_limits() {
   std::vector<Job*> jobs;
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();
-    job.shares->rules.held_by = LimitRule::None;
+    job.shares->rules.blocked_by = LimitRule::None;
     job.shares->rules.kept_for = JobId::none();
     job.shares->rules.cut = {};
     // A recovered job keeps its admission until its workers have reported its runs.
-    const bool counts = is_shown(job) || (job.held && !job.cancelling);
+    const bool counts = is_shown(job) || (job.recovering && !job.cancelling);
     if (counts && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
   }
   if (jobs.empty()) return;
@@ -168,13 +169,13 @@ void SupervisorCore::take_limit_turns() {
   std::map<std::string, std::uint32_t> places;
   std::vector<JobLimits> limits;
   std::vector<std::string> whose;
-  std::vector<TurnRequest> requests;
+  std::vector<AdmissionRequest> requests;
   for (const Job* job : jobs) {
     const JobRules& rules = job->shares->rules;
-    TurnRequest& request = requests.emplace_back();
+    AdmissionRequest& request = requests.emplace_back();
     request.exempt = rules.exempt;
     request.on_hold = job->on_hold;
-    request.runs = rules.has_run || job->held;
+    request.runs = rules.has_run || job->recovering;
     for (const LimitedBy& by : rules.limits) {
       const auto [place, is_new] = places.try_emplace(by.whom, static_cast<std::uint32_t>(limits.size()));
       if (is_new) limits.push_back(by.limits), whose.push_back(by.whom);
@@ -187,30 +188,30 @@ void SupervisorCore::take_limit_turns() {
       request.wanted[kind] = share.demand;
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
       request.gang = request.gang || gang;
-      request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.portion.milli, 1);
-      if (job->held) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
+      request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.allocation_unit.milli, 1);
+      if (job->recovering) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
     }
   }
-  const std::vector<Turn> turns = take_turns(limits, requests);
+  const std::vector<Admission> admissions = admit_by_limits(limits, requests);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobShares& shares = *jobs[i]->shares;
-    if (jobs[i]->held) continue;
+    if (jobs[i]->recovering) continue;
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-      shares.rules.cut[kind] = turns[i].allowed[kind] < shares.kinds[kind].demand;
-      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = turns[i].allowed[kind];
+      shares.rules.cut[kind] = admissions[i].allowed[kind] < shares.kinds[kind].demand;
+      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = admissions[i].allowed[kind];
     }
-    if (turns[i].rule == LimitRule::None) continue;
+    if (admissions[i].rule == LimitRule::None) continue;
     PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
-    shares.rules.held_by = turns[i].rule;
-    shares.rules.held_by_whom = turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit];
-    shares.rules.hold = turn_text(turns[i], shares.rules.held_by_whom);
-    if (turns[i].kept_for < jobs.size()) {
-      shares.rules.kept_for = jobs[turns[i].kept_for]->id;
-      shares.rules.hold += "; of these " + decimal_text(turns[i].kept_milli) +
-                           (turns[i].kept_milli > 1000 ? " are" : " is") + " kept for " +
+    shares.rules.blocked_by = admissions[i].rule;
+    shares.rules.blocked_by_whom = admissions[i].rule == LimitRule::OnHold ? "" : whose[admissions[i].limit];
+    shares.rules.hold = admission_text(admissions[i], shares.rules.blocked_by_whom);
+    if (admissions[i].kept_for < jobs.size()) {
+      shares.rules.kept_for = jobs[admissions[i].kept_for]->id;
+      shares.rules.hold += "; of these " + decimal_text(admissions[i].kept_milli) +
+                           (admissions[i].kept_milli > 1000 ? " are" : " is") + " kept for " +
                            to_string(shares.rules.kept_for) + ", which takes more at once";
     }
-    if (turns[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
+    if (admissions[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
   }
 }
 

@@ -254,7 +254,7 @@ std::vector<std::string> SupervisorCore::warnings_of_policy() const {
 }
 
 /// Adds the warnings to the answer, and to the log.
-void SupervisorCore::tell_warnings(Value::Record& answer) {
+void SupervisorCore::add_warnings(Value::Record& answer) {
   Value::List all;
   for (std::string& warning : warnings_of_policy()) {
     all.emplace_back(warning);
@@ -274,7 +274,7 @@ void SupervisorCore::on(supervisor_event::PolicyRead& event) {
                        {"pools", static_cast<std::uint64_t>(policy_.config.pools.size())},
                        {"projects", static_cast<std::uint64_t>(policy_.config.projects.size())},
                        {"accounts", static_cast<std::uint64_t>(policy_.config.accounts.size())}};
-    tell_warnings(done);
+    add_warnings(done);
     return Value{std::move(done)};
   }();
   audit_.note_order(event.request, result);

@@ -38,25 +38,26 @@ std::int64_t base_priority(const JobPolicy& wishes) {
 
 /// Shows the promise for the member that was shown last. A promise with a lost worker, or for another part of a gang,
 /// is void.
-void show_claim(const std::vector<BandSlot>& bands, const std::vector<PromisedPlace>& promised, std::uint64_t grain,
-                policy::Snapshot& snapshot) {
-  policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
+void show_carried(const std::vector<BandSlot>& bands, const std::vector<PromisedPlace>& promised,
+                  std::uint64_t granularity, policy::Snapshot& snapshot) {
+  policy::CarriedReservation reservation{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
   std::int64_t kept = 0;
   for (const PromisedPlace& place : promised) {
     const auto at = std::lower_bound(bands.begin(), bands.end(), place.band);
     if (at == bands.end() || *at != place.band) continue;
-    const auto slots = static_cast<std::int64_t>((place.milli + grain - 1) / grain);
-    claim.places.push_back({static_cast<std::uint32_t>(at - bands.begin()), slots});
+    const auto slots = static_cast<std::int64_t>((place.milli + granularity - 1) / granularity);
+    reservation.places.push_back({static_cast<std::uint32_t>(at - bands.begin()), slots});
     kept += slots;
   }
-  if (kept == snapshot.members.back().slots) snapshot.claims.push_back(std::move(claim));
+  if (kept == snapshot.members.back().slots) snapshot.carried.push_back(std::move(reservation));
 }
 
-/// A part of one slot shares a device with others; a larger request takes whole ones. A rest of a portion comes with
-/// all amounts beside a whole portion: rather too much than too little.
-void request(policy::Member& member, const Portion& portion, std::uint64_t milli) {
-  const auto portions = static_cast<std::int64_t>((milli + portion.milli - 1) / portion.milli);
-  member.request = {portion.cpu.value() * portions, portion.memory.value() * portions, 0};
+/// A part of one slot shares a device with others; a larger request takes whole ones. A rest of an allocation unit
+/// comes with all amounts beside a whole allocation unit: rather too much than too little.
+void request(policy::Member& member, const AllocationUnit& allocation_unit, std::uint64_t milli) {
+  const auto allocation_units = static_cast<std::int64_t>((milli + allocation_unit.milli - 1) / allocation_unit.milli);
+  member.request = {allocation_unit.cpu.value() * allocation_units, allocation_unit.memory.value() * allocation_units,
+                    0};
   if (milli % 1000 == 0 || milli > 1000) {
     member.request.gpu = static_cast<std::int64_t>((milli + 999) / 1000 * 1000);
   } else {
@@ -65,7 +66,7 @@ void request(policy::Member& member, const Portion& portion, std::uint64_t milli
   }
 }
 
-/// On a band that is too small for a mixture of subtasks the member takes the whole band: see `portion_of`.
+/// On a band that is too small for a mixture of subtasks the member takes the whole band: see `allocation_unit_of`.
 void fit_to(policy::Member& member, const BandEntry& band) {
   const ResourceVector& all = band.description.capacity;
   member.request.cpu = std::min(member.request.cpu, all.cpu.value());
@@ -82,13 +83,14 @@ bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band)
   return allowed.empty() || std::binary_search(allowed.begin(), allowed.end(), band);
 }
 
-/// The part of a portion that a band could hold if it were empty: 1 is all of it.
-double part_held_by(const BandEntry& band, const Portion& portion) {
+/// The part of an allocation unit that a band could hold if it were empty: 1 is all of it.
+double part_held_by(const BandEntry& band, const AllocationUnit& allocation_unit) {
   const auto part = [](std::int64_t has, std::int64_t needs) {
     return needs > has ? static_cast<double>(has) / static_cast<double>(needs) : 1.0;
   };
   const ResourceVector& all = band.description.capacity;
-  return std::min(part(all.cpu.value(), portion.cpu.value()), part(all.memory.value(), portion.memory.value()));
+  return std::min(part(all.cpu.value(), allocation_unit.cpu.value()),
+                  part(all.memory.value(), allocation_unit.memory.value()));
 }
 
 /// The device of the band on which a member that holds a part of one is shown: the first with room.
@@ -118,8 +120,8 @@ void SupervisorCore::begin_pass() {
   });
   charge_accounts();
   for (const JobId id : policy_.agenda.in_sight())
-    if (Job& job = jobs_[id]; is_shown(job)) follow_turn(job);
-  size_portions(pass);
+    if (Job& job = jobs_[id]; is_shown(job)) follow_fallback(job);
+  size_allocation_units(pass);
   count_holdings();
   policy::Snapshot snapshot;
   snapshot.now = event_.now;
@@ -131,7 +133,7 @@ void SupervisorCore::begin_pass() {
     if (job.shares != nullptr) weights[job.shares->project] += own_weight(job);
     if (is_shown(job)) measure(job);
   }
-  take_limit_turns();
+  apply_limits();
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (!is_shown(job)) continue;
@@ -145,7 +147,7 @@ void SupervisorCore::begin_pass() {
 }
 
 bool SupervisorCore::is_shown(const Job& job) const {
-  return job.shares != nullptr && !job.cancelling && !job.waiting_for_disk && !job.held;
+  return job.shares != nullptr && !job.cancelling && !job.waiting_for_disk && !job.recovering;
 }
 
 void SupervisorCore::measure(Job& job) {
@@ -155,9 +157,9 @@ void SupervisorCore::measure(Job& job) {
     share.bound = is_bound(job, kind);
     const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity;
     share.demand = measure_demand(job, kind, capacity_for(job, kind, all));
-    if (share.barrier->sits_out >= policy_.pass->number) share.demand = 0;
+    if (share.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
   }
-  leave_turn(job);
+  leave_admission(job);
 }
 
 void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {
@@ -169,7 +171,7 @@ void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) 
     seen.pool = domain_of(policy_.pool_of_band[i], band.kind);
     seen.state = band.draining ? policy::BandState::Draining : policy::BandState::Enabled;
     const DomainView& domain = pass.domains[seen.pool];
-    seen.slots = static_cast<std::int64_t>(std::uint64_t{band.slots} * 1000 / domain.grain);
+    seen.slots = static_cast<std::int64_t>(std::uint64_t{band.slots} * 1000 / domain.granularity);
     seen.capacity.gpu = std::int64_t{band.slots} * 1000;
     const ResourceVector& capacity = band.description.capacity;
     if (domain.by_amount) seen.capacity.cpu = capacity.cpu.value(), seen.capacity.memory = capacity.memory.value();
@@ -219,7 +221,7 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
                                 std::vector<PromisedPlace>& leaving) const {
   KindShare& share = job.shares->kinds.edit(kind);
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
-  const bool gives_up = gives_up_rest(share, all, held, event_.now, policy_.config.gang_wait);
+  const bool gives_up = aborts_reservation(share, all, held, event_.now, policy_.config.gang_wait);
   if (counts_quotas(job.shares->pool) && !held.empty()) {
     share.promised_since = kNever;  // The time of the next promise begins anew.
     return;
@@ -259,7 +261,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);
   seen.weight = weight_of(job, weights);
-  const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.grain);
+  const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.granularity);
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
@@ -269,19 +271,19 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.user_factor = job.shares->rules.user_factor;
   const std::uint64_t wanted =
       is_held ? measure_demand(job, kind, capacity_for(job, kind, domain.capacity)) : share.demand;
-  seen.size = static_cast<std::int64_t>(wanted / domain.grain);
+  seen.size = static_cast<std::int64_t>(wanted / domain.granularity);
   seen.time_limit = time_limit_of(job);
   if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
   if (!held.empty()) seen.last_start = share.holds_since;
   if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
   const bool together = gang && counts_quotas(job.shares->pool);
-  if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.portion.milli)}};
+  if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.allocation_unit.milli)}};
   pass.subjects.push_back({job.id, kind, gang, seen.pool});
   snapshot.workloads.push_back(std::move(seen));
   show_members(share, held, leaving, snapshot);
 }
 
-/// One member for each portion; one for a gang, of which the members are shown singly where quotas count.
+/// One member for each allocation unit; one for a gang, of which the members are shown singly where quotas count.
 void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPlace>& held,
                                   const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
@@ -328,17 +330,17 @@ void SupervisorCore::show_member(std::uint64_t milli, std::vector<PromisedPlace>
   member.name = to_string(job.id) + "." + std::to_string(snapshot.members.size());
   member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
   member.state = state;
-  const std::uint64_t grain = pass.domains[subject.domain].grain;
-  member.slots = static_cast<std::int64_t>((milli + grain - 1) / grain);
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
+  member.slots = static_cast<std::int64_t>((milli + granularity - 1) / granularity);
   member.preemptible = may_leave(job, subject.kind);
   member.single_band = !subject.gang || counts_quotas(job.shares->pool);
-  request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].portion, milli);
+  request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].allocation_unit, milli);
   member.submitted = job.id.value();
   member.requested = static_cast<std::int64_t>(snapshot.members.size());
   for (const PromisedPlace& place : places) {
     const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
     const auto band = static_cast<std::uint32_t>(at - pass.bands.begin());
-    member.places.push_back({band, static_cast<std::int64_t>((place.milli + grain - 1) / grain)});
+    member.places.push_back({band, static_cast<std::int64_t>((place.milli + granularity - 1) / granularity)});
     fit_to(member, workers_[place.band]);
     if (member.devices > 0) member.device_groups = {share_device(pass.devices[band], workers_[place.band], milli)};
   }
@@ -351,8 +353,8 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const bool quotas = counts_quotas(jobs_[subject.job].shares->pool);
-  const std::uint64_t grain = pass.domains[subject.domain].grain;
-  const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
+  const std::uint64_t each = subject.gang && !quotas ? missing : share.allocation_unit.milli;
   const std::vector<std::uint32_t> allowed = bands_allowed(jobs_[subject.job], subject.kind);
   const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
   const BandEntry* roomiest = nullptr;
@@ -361,7 +363,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     const BandEntry& band = workers_[pass.bands[i]];
     const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job].shares->pool;
     if (band.kind != subject.kind || !in_pool || !may_use_band(allowed, i)) continue;
-    if (const double part = part_held_by(band, share.portion); part > most) most = part, roomiest = &band;
+    if (const double part = part_held_by(band, share.allocation_unit); part > most) most = part, roomiest = &band;
   }
   std::size_t promise = 0;
   // The rest of a gang that is moved in part is shown always: it would run without it.
@@ -374,17 +376,17 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     snapshot.members.back().band_list = band_list;
     // A subtask that fits none of them runs alone there: it takes the whole band.
     if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
-    if (promise < share.promised.size()) show_claim(pass.bands, share.promised[promise++], grain, snapshot);
+    if (promise < share.promised.size()) show_carried(pass.bands, share.promised[promise++], granularity, snapshot);
   }
 }
 
-/// Shows members that wait for slots of one band each. A member with a promised place has a claim: otherwise the next
-/// pass might divide the free slots in another way, and take them back again.
+/// Shows members that wait for slots of one band each. A member with a promised place has a carried reservation:
+/// otherwise the next pass might divide the free slots in another way, and take them back again.
 void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const Job& job = jobs_[subject.job];
-  const std::uint64_t grain = pass.domains[subject.domain].grain;
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
   std::map<BandSlot, std::vector<const std::vector<PromisedPlace>*>> promised;
   for (const std::vector<PromisedPlace>& places : share.promised)
     if (places.size() == 1) promised[places.front().band].push_back(&places);
@@ -399,7 +401,7 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
       snapshot.members.back().band_list = pass.band_lists.name({i}, snapshot);
       fit_to(snapshot.members.back(), band);
       if (const auto at = promised.find(pass.bands[i]); at != promised.end() && !at->second.empty()) {
-        show_claim(pass.bands, *at->second.back(), grain, snapshot);
+        show_carried(pass.bands, *at->second.back(), granularity, snapshot);
         at->second.pop_back();
       }
       missing -= std::min(missing, unit);

@@ -30,7 +30,7 @@ struct Reach {
 
 /// The bands of one kind in one pool, as a pass counts them.
 struct DomainView {
-  std::uint64_t grain = 1;            ///< Thousandths of a slot in one slot of the snapshot.
+  std::uint64_t granularity = 1;      ///< Thousandths of a slot in one slot of the snapshot.
   std::uint64_t capacity = 0;         ///< Thousandths of slots.
   bool by_amount = false;             ///< Jobs there ask for memory or processors, which count as well.
   std::vector<ResourceVector> sizes;  ///< Of its bands, each once.
@@ -65,14 +65,14 @@ struct PassUnderWay {
   std::vector<DomainView> domains;
   std::vector<std::vector<std::uint64_t>> devices;  ///< By band: the held part of each of its devices.
   std::vector<Subject> subjects;
-  std::uint64_t grain_of(std::uint32_t subject) const { return domains[subjects[subject].domain].grain; }
+  std::uint64_t granularity_of(std::uint32_t subject) const { return domains[subjects[subject].domain].granularity; }
   std::vector<Member> members;
   policy::BandLists band_lists;
 };
 
 /// How the last pass has divided the bands of one kind in a pool that is shared fairly. In slots of that pass.
 struct ShareDivision {
-  std::uint64_t grain = 1;  ///< Thousandths of a slot that one of these is.
+  std::uint64_t granularity = 1;  ///< Thousandths of a slot that one of these is.
   std::int64_t capacity = 0;
   std::vector<JobId> jobs;  ///< Oldest first,
   std::vector<policy::ShareGroup> groups;  ///< and the demand and weight that counted for each.

@@ -24,7 +24,7 @@ Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
     return policy.parts[domain_of(pool, BandKind::Cpu)];
   };
   if (job.shares == nullptr) return {};
-  for (const std::uint32_t pool : job.shares->turn.pools())
+  for (const std::uint32_t pool : job.shares->fallback.pools())
     if (parts_in(pool).ordering == policy::Ordering::Priority) return {};
   const policy::Parts& parts = parts_in(job.shares->pool);
   const bool shares = parts.sharing != policy::Sharing::None;
@@ -124,7 +124,7 @@ bool SupervisorCore::await_confirmations(ClientId client, const AdminRequest& re
   const Job* job = name == nullptr ? nullptr : jobs_.find(job_selector_of(*name));
   if (job == nullptr) return false;
   const WorkerQuestions::Asker asker{client, request.request};
-  if (!job->held) return questions_.ask_for_confirmations(job->id, job->known_workers, asker, answer);
+  if (!job->recovering) return questions_.ask_for_confirmations(job->id, job->known_workers, asker, answer);
   questions_.ask_for_confirmations_later(job->id, asker, answer);
   return true;
 }
@@ -298,7 +298,7 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
     // The end of a subtask that has failed, or was cancelled behind another, may not be written yet: after a restart
     // without that record the order must be known.
     const bool may_come_back = ended && (hot.flags & SubtaskFlag::kVisible) == 0;
-    if (may_come_back) PENSTOCK_COVERAGE_MARK("what had ended without success was cancelled");
+    if (may_come_back) PENSTOCK_COVERAGE_MARK("a subtask that had ended without success was cancelled");
     if (!ended || may_come_back) {
       job->cancel_orders.edit().insert(subtask, true);
       record_change(*job, subtask.value());

@@ -44,9 +44,9 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   }
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
-  for (const JobId id : active_) take_loans(jobs_[id]);
+  for (const JobId id : active_) add_references(jobs_[id]);
   for (const JobId id : indices_.kept.due_at(kNever))  // The last reference ended while that was being written.
-    if (Job& job = jobs_[id]; job.release_when_returned && job.borrowers == 0) release_job(job);
+    if (Job& job = jobs_[id]; job.release_when_unreferenced && job.references == 0) release_job(job);
   jobs_.skip_to(event.state.next_job);
   ended_.sort();
   forget_old_jobs();
@@ -66,7 +66,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.ended = clock_.instant_of(recovered.ended_ms);
   jobs_.add_name(job);
   ended_.add(job);
-  job.release_when_returned = recovered.unneeded;
+  job.release_when_unreferenced = recovered.unneeded;
   if (job.outputs.empty() && !recovered.unneeded) return;
   job.keep_until = later(event_.now, config_.results_keep);
   if (job.outputs.empty()) return;  // They were released.
@@ -112,25 +112,25 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   if (job.shares != nullptr) job.shares->preemptions = recovered.preempted;
   job.on_hold = recovered.on_hold;
-  job.release_when_returned = recovered.unneeded;
+  job.release_when_unreferenced = recovered.unneeded;
   if (job.shares != nullptr && !recovered.pool.empty()) {
     job.shares->pool_name = job.shares->pool_kept.edit() = recovered.pool;
     open_pools(job);
-    job.shares->homed_in = job.shares->pool;  // Nothing is placed yet.
+    job.shares->placed_in_pool = job.shares->pool;  // Nothing is placed yet.
   }
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) SubtaskMachine::recount(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
-  job.held = reclaiming_;
-  if (job.held) policy_.agenda.look_at(job.id);  // Workers may have much of it.
+  job.recovering = reclaiming_;
+  if (job.recovering) policy_.agenda.look_at(job.id);        // Workers may have much of it.
   job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker with a recorded loss.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     cancel_job(job, std::move(recovered.why), kDefaultGrace);
-  } else if (!job.held) {
+  } else if (!job.recovering) {
     resume(job);
   }
   if (job.open == 0) maybe_done_.push_back(job.id);

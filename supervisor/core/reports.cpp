@@ -9,7 +9,7 @@ namespace {
 
 /// The more a worker reports, the larger the search budget for idle bands: helping them costs a share of the work at
 /// most.
-constexpr std::size_t kLooksEarnedMax = 1024;
+constexpr std::size_t kBudgetEarnedMax = 1024;
 
 }  // namespace
 
@@ -41,7 +41,8 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
   for (const AttemptTrace& run : reports.traces) progress_.add_trace(job, SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
-  search_.looks_left += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
+  search_.search_budget +=
+      static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kBudgetEarnedMax));
   const bool claiming = workers_[slot].claiming;
   for (const AttemptReport& report : reports.attempts) {
     if (claiming) claim_end(slot, job, report);
@@ -61,9 +62,9 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     const std::uint32_t subtask = report.subtask.value();
     note_use(job, report);
     if (report.outcome != Outcome::Started) note_stopped(job, subtask);
-    const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
-                               !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
-    if (told_to_leave) policy_changed();
+    const bool asked_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
+                                !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
+    if (asked_to_leave) policy_changed();
     watchdog_.note_progress(event_.now);
     switch (report.outcome) {
       case Outcome::Started: note_started(job, subtask); break;
@@ -82,7 +83,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
           requeue(job, subtask);
           break;
         }
-        if (job.held) {
+        if (job.recovering) {
           requeue(job, subtask);  // A later attempt may still come back.
           break;
         }
@@ -92,7 +93,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       case Outcome::Returned: {
         ++counters_.returned;
         const bool asked =
-            told_to_leave || (job.hot[subtask].flags & SubtaskFlag::kStealAsked) != 0 || workers_[slot].draining;
+            asked_to_leave || (job.hot[subtask].flags & SubtaskFlag::kStealAsked) != 0 || workers_[slot].draining;
         if (asked)
           requeue(job, subtask);
         else

@@ -132,8 +132,8 @@ Result<Value> list_results(const Job& job, const AdminRequest& request) {
   for (const OutputLocation& each : job.outputs)
     if (key.empty() || (each.producer.value() == only && each.output == output)) kept.push_back(&each);
   // No more are sorted than are told: there may be millions, in the order in which they were made.
-  const std::size_t told = std::min<std::size_t>({limit, kResultRowsMax, kept.size()});
-  const auto behind = kept.begin() + static_cast<std::ptrdiff_t>(told);
+  const std::size_t shown = std::min<std::size_t>({limit, kResultRowsMax, kept.size()});
+  const auto behind = kept.begin() + static_cast<std::ptrdiff_t>(shown);
   std::partial_sort(kept.begin(), behind, kept.end(), [](const OutputLocation* a, const OutputLocation* b) {
     return std::pair{a->producer, a->output} < std::pair{b->producer, b->output};
   });
@@ -141,7 +141,7 @@ Result<Value> list_results(const Job& job, const AdminRequest& request) {
   for (auto each = kept.begin(); each != behind; ++each) rows.push_back(row_of(job, **each));
   Value::Record fields{
       {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
-  fields.emplace_back("more", static_cast<std::uint64_t>(kept.size() - told));
+  fields.emplace_back("more", static_cast<std::uint64_t>(kept.size() - shown));
   fields.emplace_back("identity", to_string(job.identity));
   fields.emplace_back("results", std::move(rows));
   return Value{std::move(fields)};

@@ -67,9 +67,9 @@ std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int
 
 std::vector<std::vector<std::size_t>> ends_that_suffice(const ShareView& view,
                                                         const std::vector<std::size_t>& candidates,
-                                                        std::size_t rows_max, std::size_t looks_max) {
+                                                        std::size_t rows_max, std::size_t budget_max) {
   std::vector<std::vector<std::size_t>> rows;
-  for (std::size_t i = 0; i < std::min(candidates.size(), looks_max) && rows.size() < rows_max; ++i)
+  for (std::size_t i = 0; i < std::min(candidates.size(), budget_max) && rows.size() < rows_max; ++i)
     if (view.without({candidates[i]}).suffices()) rows.push_back({candidates[i]});
   if (!rows.empty() || candidates.empty() || !view.without(candidates).suffices()) return rows;
   const auto first = [&](std::size_t count) {

@@ -54,6 +54,6 @@ std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int
 /// first `looks_max` candidates.
 std::vector<std::vector<std::size_t>> ends_that_suffice(const ShareView& view,
                                                         const std::vector<std::size_t>& candidates,
-                                                        std::size_t rows_max, std::size_t looks_max);
+                                                        std::size_t rows_max, std::size_t budget_max);
 
 }  // namespace penstock::supervisor

@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "supervisor/core/credit.hpp"
-#include "supervisor/core/foresight.hpp"
 #include "supervisor/core/pool_parts.hpp"
+#include "supervisor/core/report_prefetcher.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-/// What may be looked at for hungry bands in one event, apart from what its reports have earned.
-constexpr std::uint32_t kLooksForEvent = 16;
+/// The search budget of one event for idle bands, apart from the budget that its reports earn.
+constexpr std::uint32_t kBudgetForEvent = 16;
 /// The same for each further message in one event.
-constexpr std::uint32_t kLooksForMessage = 4;
+constexpr std::uint32_t kBudgetForMessage = 4;
 
 /// What is kept in case that it is wanted again leaves seven eighths of the memory to what is wanted.
 std::uint64_t cached_graph_bytes(const SupervisorConfig& config) {
@@ -45,20 +45,20 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
   event_.now = now;
   event_.out = &actions;
-  search_.looks_left = kLooksForEvent;
+  search_.search_budget = kBudgetForEvent;
   // These change nothing for those who found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
                  !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() && losses_.empty() &&
                    !reclaim_end_.ticket);
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
-    awaited_.settle([this](const SubtaskId& waiter) { settle_loan(waiter); });
+    awaited_.settle([this](const SubtaskId& waiter) { resolve_external_input(waiter); });
     fill_dirty_bands();
-    help_hungry();
+    help_idle_bands();
     for (std::size_t i = 0; i < maybe_done_.size(); ++i)
       if (jobs_.knows(maybe_done_[i])) finish_if_done(jobs_[maybe_done_[i]]);
     maybe_done_.clear();
-  } while (awaited_.any_changed());  // Others waited to borrow from a job that has ended.
+  } while (awaited_.any_changed());  // Other jobs waited for outputs of a job that has ended.
   run_policy();
   progress_.send_due();
   data_.remove_old_files();
@@ -69,7 +69,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
   Instant next =
-      std::min({watchdog_.look_at(), search_.help_at, reclaim_end_.until, lenders_given_up_at(), ended_.next_due()});
+      std::min({watchdog_.look_at(), search_.help_at, reclaim_end_.until, holders_given_up_at(), ended_.next_due()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   next = std::min({next, progress_.due(), timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
@@ -100,7 +100,7 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
       record::WorkerJoined{event.worker, event.incarnation, event.description.name, event.description.shared_storage});
   data_.workers_changed();
   for (const BandSlot band : workers_[slot].bands) bands_.mark_dirty(band);
-  house_homeless();
+  place_unschedulable();
 }
 
 void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
@@ -109,11 +109,11 @@ void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
 }
 
 void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
-  Foresight foresight{workers_, jobs_};
+  ReportPrefetcher prefetcher{workers_, jobs_};
   for (std::size_t i = 0; i < event.said.size(); ++i) {
-    if (i > 0) search_.looks_left += kLooksForMessage;
-    if (i % Foresight::kTogether == 0)
-      foresight.look_at(event.said.subspan(i, std::min(Foresight::kTogether, event.said.size() - i)));
+    if (i > 0) search_.search_budget += kBudgetForMessage;
+    if (i % ReportPrefetcher::kTogether == 0)
+      prefetcher.look_at(event.said.subspan(i, std::min(ReportPrefetcher::kTogether, event.said.size() - i)));
     const WorkerSlot slot = workers_.find(event.said[i].worker);
     if (!slot.valid()) {
       ++counters_.stale_reports;
@@ -150,13 +150,13 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   if (policed() && event_.now >= policy_.barriers_end) give_up_late_barriers();
   run_timers();
   give_up_missing_bands();
-  give_up_draining_lenders();
+  give_up_draining_holders();
   end_reclaiming_if_late();
   for (const JobId id : indices_.kept.due_at(event_.now)) {
     Job& job = jobs_[id];
-    if (job.outbox.followers().empty() && job.borrowers == 0)
+    if (job.outbox.followers().empty() && job.references == 0)
       release_job(job);
-    else  // Someone is still connected, or borrows from it.
+    else  // A follower is connected, or a job refers to it.
       indices_.kept.move(id, job.keep_until, later(event_.now, config_.results_keep));
   }
   forget_old_jobs();
@@ -193,7 +193,7 @@ void SupervisorCore::check_eligible_bands(const Job& job) const {
 }
 
 /// Whatever is kept here for a band is found by looking at what is kept here for that band.
-void SupervisorCore::check_homes(Job& job) const {
+void SupervisorCore::check_placements(Job& job) const {
   std::vector<bool> found(job.total());
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     if (const LocalSet* local = job.find_local(BandSlot{i}))
@@ -249,7 +249,7 @@ void SupervisorCore::check_shares(const Job& job) const {
 
 /// What of a job may be sent to a band is found by who looks at the jobs that wait for the band. Counts what is kept.
 void SupervisorCore::check_waiting(Job& job, std::vector<std::uint64_t>& ready) const {
-  for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i) {
+  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i) {
     const LocalSet* local = job.find_local(BandSlot{i});
     if (local == nullptr || local->empty()) continue;
     ready[i] += local->ready_count();
@@ -292,13 +292,14 @@ void SupervisorCore::validate() const {
       PENSTOCK_CHECK_MSG(missing == hot.missing, to_string(id));
       PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, to_string(id));
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, to_string(id));
-      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->held, to_string(id));
-      PENSTOCK_CHECK_MSG(
-          hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held,
-          to_string(id));
-      if (hot.phase == SubtaskPhase::Placeable && !job->held && !job->cancelling) {
+      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->recovering,
+                         to_string(id));
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling ||
+                             job->waiting_for_disk || job->recovering,
+                         to_string(id));
+      if (hot.phase == SubtaskPhase::Placeable && !job->recovering && !job->cancelling) {
         check_inputs(*job, i);
-        check_waiting_loans(*job, i);
+        check_waiting_external_inputs(*job, i);
       }
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;
@@ -309,7 +310,7 @@ void SupervisorCore::validate() const {
     PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
     if (job->shares != nullptr) check_shares(*job);
     check_eligible_bands(*job);
-    check_homes(*job);
+    check_placements(*job);
     check_waiting(*job, ready);
   }
   PENSTOCK_CHECK(limited == indices_.limited);

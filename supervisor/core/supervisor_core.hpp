@@ -14,7 +14,7 @@
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/jobs/subtask_machine.hpp"
 #include "supervisor/core/ledger/audit_log.hpp"
-#include "supervisor/core/open_matters.hpp"
+#include "supervisor/core/pending_operations.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 
@@ -77,41 +77,41 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const LogAnswer& message) { questions_.answered(slot, message); }
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
-  void rehouse(Job& job, BandSlot band);
+  void place_again(Job& job, BandSlot band);
   void lose_all_data(WorkerSlot slot);
   void set_draining(WorkerSlot slot, bool draining);
   std::uint64_t clear_worker(WorkerSlot slot);
   void open_or_close_bands(WorkerSlot slot);
 
-  // Subtasks that no present band may have: homeless.cpp.
-  void leave_homeless(Job& job, std::uint32_t subtask);
+  // Unschedulable subtasks, which no present band may run: unschedulable.cpp.
+  void leave_unschedulable(Job& job, std::uint32_t subtask);
   void await_bands(Job& job, Instant until);
-  std::vector<std::uint32_t> take_homeless(Job& job);
-  void house_homeless();
-  void house_homeless(Job& job);
+  std::vector<std::uint32_t> take_unschedulable(Job& job);
+  void place_unschedulable();
+  void place_unschedulable(Job& job);
   void give_up_missing_bands();
   bool is_present(const BandSelector& required) const;
   void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
 
-  // Outputs of one job as inputs of another: loans.cpp.
-  struct Prospect;
-  Result<void> check_loans(const JobSpec& spec, const GraphShape& shape);
-  void take_loans(const Job& job);
-  void return_loans(const Job& job);
-  const OutputLocation* find_output(const LentDatum& lent);
-  std::vector<WorkerSlot> holders_of(const LentDatum& lent);
-  bool may_borrow_on(const Loan& loan, BandSlot band);
-  BandSlot band_of_lent(Job& job, const Loan& loan);
-  void await_lent(const Job& job, const Loan& loan);
-  void settle_loan(const SubtaskId& waiter);
-  Prospect prospect_of(Job& job, const Loan& loan);
-  Instant lenders_given_up_at() const;
-  void give_up_draining_lenders();
-  void fail_loan(Job& job, const Loan& loan, const std::string& why);
-  const FailureDetail* lost_loan_of(const Job& job, std::uint32_t subtask) const;
-  void lose_lent(const Loan& loan, WorkerSlot slot);
-  std::string explain_loan(Job& job, const Loan& loan);
-  void check_waiting_loans(const Job& job, std::uint32_t subtask) const;
+  // External inputs: outputs of one job that another reads: external_inputs.cpp.
+  struct Availability;
+  Result<void> check_external_inputs(const JobSpec& spec, const GraphShape& shape);
+  void add_references(const Job& job);
+  void drop_references(const Job& job);
+  const OutputLocation* find_output(const ExternalDatum& datum);
+  std::vector<WorkerSlot> holders_of(const ExternalDatum& datum);
+  bool may_read_external_on(const ExternalInput& input, BandSlot band);
+  BandSlot band_of_external_input(Job& job, const ExternalInput& input);
+  void await_external_input(const Job& job, const ExternalInput& input);
+  void resolve_external_input(const SubtaskId& waiter);
+  Availability availability_of(Job& job, const ExternalInput& input);
+  Instant holders_given_up_at() const;
+  void give_up_draining_holders();
+  void fail_external_input(Job& job, const ExternalInput& input, const std::string& why);
+  const FailureDetail* lost_external_input_of(const Job& job, std::uint32_t subtask) const;
+  void lose_external_datum(const ExternalInput& input, WorkerSlot slot);
+  std::string explain_external_input(Job& job, const ExternalInput& input);
+  void check_waiting_external_inputs(const Job& job, std::uint32_t subtask) const;
 
   // Graphs that become jobs: acceptance.cpp.
   /// Answers when the job is refused, or is there already; else it can be accepted.
@@ -127,13 +127,13 @@ class SupervisorCore {
   using ExpectedWorkers = std::vector<record::WorkerJoined>;
   static bool is_blamed(const OperatorCrash* crash, const AssignedRef& ref);
   void blame(WorkerSlot teller, const OperatorCrash& crash);
-  void blame_late(const LostLife& lost, const OperatorCrash& crash);
+  void blame_late(const LostIncarnation& lost, const OperatorCrash& crash);
   void blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash);
-  void remember_lost_life(const WorkerEntry& worker, std::vector<AssignedRef> held);
+  void remember_lost_incarnation(const WorkerEntry& worker, std::vector<AssignedRef> held);
   void pass_on_drain(WorkerSlot heir, std::optional<bool> order);
   void lose_attempts(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash);
 
-  // Workers that go on from an earlier life: claims.cpp.
+  // Re-adoption of workers after a restart: claims.cpp.
   enum class Proof : std::uint8_t { None, Success };
   void receive(WorkerSlot slot, const WorkerClaim& message);
   void begin_reclaiming(std::vector<record::WorkerJoined> expected);
@@ -152,7 +152,7 @@ class SupervisorCore {
   void give_up_absent();
   void part_with(const record::WorkerJoined& absent, const std::string& why);
   void let_go(Job& job);
-  void tell_what_has_finished(WorkerSlot slot);
+  void notify_of_finished_producers(WorkerSlot slot);
 
   // What is asked for and nobody has: feasibility.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
@@ -167,7 +167,7 @@ class SupervisorCore {
   struct Offer;
   Offer look_for(const Template& wanted, const Reach& reach) const;
   Error explain_infeasible(const Template& wanted, const Reach& reach) const;
-  std::string explain_homeless(const Job& job, std::uint32_t subtask) const;
+  std::string explain_unschedulable(const Job& job, std::uint32_t subtask) const;
   bool is_in(const Reach& reach, BandSlot band) const;
   bool has_workers(const Reach& reach) const;
   bool any_band_for(const Template& wanted, const Reach& reach) const;
@@ -179,8 +179,8 @@ class SupervisorCore {
   void cancel_open_subtasks(Job& job, Duration kill_after);
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
   void change_priority(Job& job, std::int32_t priority);
-  void leave_homes(Job& job);
-  void tell_priority(const Job& job);
+  void clear_placements(Job& job);
+  void send_priority(const Job& job);
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
   void finish_if_done(Job& job);
   void release_job(Job& job);
@@ -188,9 +188,9 @@ class SupervisorCore {
 
   // Where a subtask goes: assigner.cpp. The score terms are named functions.
   void become_placeable(Job& job, std::uint32_t subtask);
-  BandSlot choose_home(Job& job, std::uint32_t subtask);
+  BandSlot choose_tentative_band(Job& job, std::uint32_t subtask);
   BandSlot preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred);
-  BandSlot hungry_band_for(const Job& job, std::uint32_t subtask) const;
+  BandSlot idle_band_for(const Job& job, std::uint32_t subtask) const;
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
   BandSlot cheapest_of(const Job& job, std::uint32_t subtask, std::span<const BandSlot> candidates) const;
@@ -205,7 +205,7 @@ class SupervisorCore {
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
   const EligibleBands& eligible_bands(const Job& job, std::uint32_t template_index);
   void check_eligible_bands(const Job& job) const;
-  void check_homes(Job& job) const;
+  void check_placements(Job& job) const;
   void check_waiting(Job& job, std::vector<std::uint64_t>& ready) const;
   void check_shares(const Job& job) const;
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
@@ -234,24 +234,24 @@ class SupervisorCore {
   void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;
   std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
-  void help_hungry();
+  void help_idle_bands();
   void offer_again();
   /// Runnable subtasks that a band may hold beyond its slots, whatever its credit: they are prepared while others run.
   static constexpr std::uint32_t kPreparedAhead = 2;
   struct Credit;
   Credit credit_of(const Job& job, BandSlot slot) const;
   bool has_slots_for(const Job& job, BandSlot slot) const;
-  bool feed_hungry(BandSlot band);
+  bool feed_idle_band(BandSlot band);
   bool ask_for_queued(BandSlot thief, BandSlot victim);
-  // What is kept for one band gets another home: homes.cpp.
+  // Moving tentative placements: placement_moves.cpp.
   struct Moved;
   template <class MayMove>
   Moved move_ready(Job& job, BandSlot from, BandSlot to, std::uint32_t most, MayMove may_move);
-  bool move_homes(BandSlot thief, BandSlot victim);
+  bool move_placements(BandSlot thief, BandSlot victim);
   bool search_ranks();
-  bool take_home(Job& job, std::uint32_t& looks);
-  bool may_move_home(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief);
-  bool pull_home(Job& job, BandSlot slot);
+  bool take_placement(Job& job, std::uint32_t& budget);
+  bool may_move_placement(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief);
+  bool pull_placements(Job& job, BandSlot slot);
   void sweep_assigned(BandEntry& band);
 
   // Reports: reports.cpp.
@@ -280,8 +280,8 @@ class SupervisorCore {
                     Blame blame = Blame::Open);
   bool ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, SubtaskHistory& history);
   void rule_out_bands(Job& job, std::uint32_t subtask, const FailureDetail& detail, SubtaskHistory& history);
-  bool mends_elsewhere(Job& job, std::uint32_t subtask, const FailureDetail& detail);
-  bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
+  bool is_retryable_elsewhere(Job& job, std::uint32_t subtask, const FailureDetail& detail);
+  bool may_retry(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
   void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail);
   void note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history, const FailureDetail& detail);
   void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
@@ -307,7 +307,7 @@ class SupervisorCore {
   Result<void> check_policy_of(const JobSpec& spec) const;
   Result<void> check_cap(const JobSpec& spec, const GraphShape& shape) const;
   std::vector<std::string> warnings_of_policy() const;
-  void tell_warnings(Value::Record& answer);
+  void add_warnings(Value::Record& answer);
   static std::int64_t first_position(JobId job);
   void open_shares(Job& job);
   void close_shares(Job& job);
@@ -315,19 +315,19 @@ class SupervisorCore {
   void note_pools_of(WorkerSlot slot);
   void set_policy(PolicyConfig config);
 
-  // In which of its pools a job is tried, and on which workers it may be: pool_turns.cpp.
+  // Pool fallback: the pool of its list in which a job is tried, and the workers it may use: pool_fallback.cpp.
   std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
   PriorityScale scale_of(const JobSpec& spec) const;
   void follow_scale(Job& job);
   void open_pools(Job& job) const;
   void open_labels(Job& job);
   bool may_use(const Job& job, BandSlot band) const;
-  void follow_turn(Job& job);
+  void follow_fallback(Job& job);
   bool pass_over(Job& job) const;
-  void enter_turn(Job& job) const;
-  void note_turns(const PassUnderWay& pass, const policy::Plan& plan);
-  void note_turn(Job& job, policy::PoolTurn::Outcome outcome, std::uint32_t room_in);
-  void go_home(Job& job);
+  void enter_fallback_pool(Job& job) const;
+  void note_fallbacks(const PassUnderWay& pass, const policy::Plan& plan);
+  void note_fallback(Job& job, policy::PoolFallback::Outcome outcome, std::uint32_t room_in);
+  void place_in_pool(Job& job);
   void stay_where_claimed(Job& job) const;
   bool goes_on_elsewhere(Job& job, WorkerSlot slot);
   void keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot);
@@ -335,15 +335,15 @@ class SupervisorCore {
   static bool must_end_there(const Job& job, const ClaimedAttempt& claim);
   std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;
   std::vector<std::uint32_t> bands_allowed(const Job& job, BandKind kind) const;
-  Value::List describe_turns(const Job& job) const;
+  Value::List describe_fallback(const Job& job) const;
 
   // What levels of service, queues and limits make of a job: policy_rules.cpp.
   Result<void> check_rules_of(const JobSpec& spec) const;
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
   void open_rules(Job& job);
-  void leave_turn(Job& job) const;
-  void take_limit_turns();
+  void leave_admission(Job& job) const;
+  void apply_limits();
   void note_limit_holds(Job& job) const;
   bool goes_before(const Job& left, const Job& right) const;
   static bool is_waiting(const Job& job);
@@ -390,14 +390,14 @@ class SupervisorCore {
   bool may_leave(const Job& job, BandKind kind) const;
   std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
 
-  // How much a member of a snapshot stands for: portions.cpp.
+  // Allocation units, which members of a snapshot stand for: allocation_units.cpp.
   void measure_requests(Job& job) const;
   static void measure_requests(const std::vector<Template>& templates, BandKind kind, KindShare& share);
   std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, const JobPolicy& wishes) const;
-  void size_portions(PassUnderWay& pass);
-  void choose_grains(PassUnderWay& pass) const;
+  void size_allocation_units(PassUnderWay& pass);
+  void choose_granularities(PassUnderWay& pass) const;
   std::uint64_t run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const;
-  Portion portion_of(const KindShare& share, BandKind kind, const DomainView& domain, bool quotas) const;
+  AllocationUnit allocation_unit_of(const KindShare& share, BandKind kind, const DomainView& domain, bool quotas) const;
 
   // From a plan to the workers: entitlements.cpp.
   void policy_changed();
@@ -433,10 +433,10 @@ class SupervisorCore {
   std::string barrier_hold(const Job& job, BandKind kind) const;
 
   // What the audit history says of it: policy_audit.cpp.
-  Standing standing_of(const Job& job, BandKind kind) const;
-  void note_standing(Job& job);
-  bool may_tell_again(const ToldShare& told);
-  std::string standing_text(const Job& job, BandKind kind) const;
+  AdmissionState admission_state_of(const Job& job, BandKind kind) const;
+  void note_admission_state(Job& job);
+  bool may_report_again(const ReportedShare& reported);
+  std::string admission_state_text(const Job& job, BandKind kind) const;
   void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
   /// Of one plan: a project's sum is the same for all that leave for it.
   using HeldByProject = std::map<std::pair<std::uint32_t, BandKind>, std::uint64_t>;
@@ -449,7 +449,7 @@ class SupervisorCore {
   std::vector<std::pair<std::string, std::string>> pools_by_name() const;
   void note_pool_moves(const std::vector<std::pair<std::string, std::string>>& before);
 
-  // What of it outlives this life: policy_keeping.cpp.
+  // Policy state that survives a restart: policy_keeping.cpp.
   void keep_usage();
   void keep_policy();
   void recover_policy(const record::PolicyKept& kept);
@@ -470,12 +470,12 @@ class SupervisorCore {
   bool is_inside(const Job& job, std::uint32_t project) const;
   class Explainer;  ///< Of `explain`: explainer.hpp.
 
-  // What holds it: limit_relief.cpp.
+  // What holds it: limit_remedies.cpp.
   std::string hold_of(const Job& job, BandKind kind) const;
   bool is_at_cap(const Job& job, BandKind kind) const;
   Result<void> check_positions_count(const Job& job) const;
   Result<Value> move_by_request(const AdminRequest& request);
-  void explain_policy(const Job& job, bool with_relief, Value::Record& fields) const;
+  void explain_policy(const Job& job, bool with_remedies, Value::Record& fields) const;
 
   // Clients that follow jobs: followers.cpp.
   void attach(ClientId client, const AttachJob& message);
@@ -491,7 +491,7 @@ class SupervisorCore {
   void write_what_has_changed();
   void withdraw(JobId id);
 
-  // Going on after an earlier life: recovery.cpp.
+  // Recovery after a restart: recovery.cpp.
   using GraphsAgain = std::map<JobId, Result<SharedGraph*>>;  ///< By the job that brought it.
   GraphsAgain recover_graphs(std::vector<RecoveredGraph>& recovered);
   void recover_job(RecoveredJob& recovered, const GraphsAgain& graphs);
@@ -519,7 +519,7 @@ class SupervisorCore {
   Result<Value> complete_words(const AdminRequest& request) const;
   Result<Value> explain_by_request(ClientId client, const AdminRequest& request, bool& deferred);
   /// With what would free it, which looks at all jobs and bands, only for whoever asks.
-  Value explain_job(Job& job, bool with_relief);
+  Value explain_job(Job& job, bool with_remedies);
   Value explain_subtask(Job& job, std::uint32_t subtask);
   std::string reason_of(Job& job, std::uint32_t subtask);
   void watch();
@@ -546,7 +546,7 @@ class SupervisorCore {
   // State.
   GraphTable graphs_;
   ActiveJobs active_;
-  std::map<SubtaskId, Instant> lenders_drain_until_;  ///< By waiter; then it fails if its lender still only drains.
+  std::map<SubtaskId, Instant> holders_drain_until_;  ///< By waiter; then it fails.
   std::vector<SubtaskId> unread_;                     ///< Checkpoints that wait for a worker to stand for them.
   Attempt attempts_begin_ = attempts_begin(1);        ///< Of the state's term.
   PolicyState policy_;
@@ -560,8 +560,8 @@ class SupervisorCore {
   std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
   bool reclaiming_ = false;
   ReclaimEnd reclaim_end_;
-  ExpectedWorkers expected_;                 ///< Workers of earlier lives that are not back.
-  std::deque<LostLife> lost_lives_;          ///< The latest, the first that was lost first.
+  ExpectedWorkers expected_;                       ///< Workers from before the restart that are not back.
+  std::deque<LostIncarnation> lost_incarnations_;  ///< The latest, the first that was lost first.
   std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
   // Scratch, and what is valid during `handle`.
   std::vector<JobId> maybe_done_;

@@ -32,8 +32,8 @@ WorkerId copy_to_try(const Job& job, const WorkerTable& workers, std::uint32_t s
   const std::vector<WorkerId>* replicas = job.data.replicas(producer);
   const bool any = replicas != nullptr && !replicas->empty() && job.shape->template_of(producer).output_count <= 1;
   if (history == nullptr || !any) return primary;
-  const std::size_t turn = history->transfers % (replicas->size() + 1);
-  return turn == 0 ? primary : (*replicas)[turn - 1];
+  const std::size_t source = history->transfers % (replicas->size() + 1);
+  return source == 0 ? primary : (*replicas)[source - 1];
 }
 
 /// The copy at its holder counts as lost, if another worker may make the data. Data that must not be made twice, or
@@ -50,7 +50,7 @@ void SupervisorCore::make_elsewhere(Job& job, std::uint32_t producer) {
     elsewhere = workers_[BandSlot{i}].alive && workers_[BandSlot{i}].worker != holder &&
                 may_run_on(job, producer, BandSlot{i});
   if (!elsewhere) return;
-  PENSTOCK_COVERAGE_MARK("what could not be reached for long was made again elsewhere");
+  PENSTOCK_COVERAGE_MARK("an unreachable input was made again elsewhere");
   job.hot[producer].flags |= SubtaskFlag::kTroubled;
   rule_out_worker(job.histories.edit()[SubtaskIndex{producer}], workers_, holder);
   data_.drop(job, producer, true);

@@ -96,10 +96,10 @@ void look_at_projects(const PolicyConfig& config, const std::vector<policy::Part
   for (std::size_t i = 0; i < config.projects.size(); ++i) {
     const ProjectConfig& project = config.projects[i];
     const auto of = [&](const char* setting) { return std::string{setting} + " of '" + project.name + "'"; };
-    const bool home = counts_quotas(parts[tree.homes[i]]);
-    guarantees.add(!home && project.guaranteed_slots != 0, of("guaranteed_slots"));
-    guarantees.add(!home && project.guaranteed_gpu_slots != 0, of("guaranteed_gpu_slots"));
-    guarantees.add(!home && project.guaranteed_memory != Bytes{}, of("guaranteed_memory"));
+    const bool here = counts_quotas(parts[tree.guarantee_pools[i]]);
+    guarantees.add(!here && project.guaranteed_slots != 0, of("guaranteed_slots"));
+    guarantees.add(!here && project.guaranteed_gpu_slots != 0, of("guaranteed_gpu_slots"));
+    guarantees.add(!here && project.guaranteed_memory != Bytes{}, of("guaranteed_memory"));
     of_quotas.add(!quotas && project.slots_max != kUnbounded, of("slots_max"));
     of_quotas.add(!quotas && project.gpu_slots_max != kUnbounded, of("gpu_slots_max"));
     of_quotas.add(!quotas && project.memory_max != kUnboundedBytes, of("memory_max"));

@@ -21,18 +21,18 @@ struct RankSearch {
 
 /// State of the search of `SupervisorCore` (dispatch.cpp): bands that have nothing to run.
 struct WorkSearch {
-  IndexSet hungry;  ///< Bands with free slots and nothing to run.
+  IndexSet idle;  ///< Bands with free slots and nothing to run.
   std::uint32_t victim_cursor = 0;
-  std::uint32_t hungry_cursor = 0;
-  std::size_t hungry_untried = 0;           ///< Idle bands still to be helped since the last change.
-  Instant patient_until = kNever;           ///< The first band that has been idle for long enough is then.
+  std::uint32_t idle_cursor = 0;
+  std::size_t idle_untried = 0;             ///< Idle bands still to be helped since the last change.
+  Instant hysteresis_until = kNever;        ///< The first band that has been idle for long enough is then.
   Instant help_at = kNever;                 ///< When they are, should nothing else happen.
   Instant offer_again_at = kNever;          ///< When bands that had nothing to be had are looked at again.
   RankSearch ranks;
   bool search_unfinished = false;           ///< An idle band has not seen all of its victim's work.
   bool all_may_try = false;                 ///< This event may help bands that found nothing before.
   std::uint64_t fill_round = 0;             ///< Counts how often bands with changes were filled.
-  std::uint32_t looks_left = 0;             ///< Examinations left for idle bands in this event.
+  std::uint32_t search_budget = 0;          ///< Examinations left for idle bands in this event.
 };
 
 }  // namespace penstock::supervisor

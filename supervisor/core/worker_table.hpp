@@ -53,7 +53,7 @@ struct alignas(64) BandEntry {
   std::uint32_t in_flight = 0;      ///< Attempts that it holds, cached successors included.
   std::uint32_t runnable = 0;       ///< Attempts with complete inputs.
   std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
-  Instant hungry_since = kNever;    ///< Since when it has had free slots and nothing to run.
+  Instant idle_since = kNever;      ///< Since when it has had free slots and nothing to run.
   std::vector<AssignedRef> assigned;  ///< Its attempts, oldest first; ended ones are swept out now and then.
   std::uint32_t yielded = 0;        ///< Attempts that run without a slot, by the last report: as many more may run.
   Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
@@ -87,7 +87,7 @@ struct alignas(64) WorkerEntry {
   Incarnation incarnation;
   std::vector<HeldOutput> held;            ///< Outputs and copies that it has; those that are gone are swept out now and then.
   std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
-  std::vector<HeldOutput> spare;          ///< Retained outputs, oldest first; an entry may be needed again.
+  std::vector<HeldOutput> retained;       ///< Retained outputs, oldest first; an entry may be needed again.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers with a data address that it knows.
   std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
   std::optional<bool> drain_order;        ///< The last one, also from before a restart; none: never.

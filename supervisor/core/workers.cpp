@@ -101,7 +101,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     workers_[band].draining = closed;
     workers_.touch(band);
     if (closed) {
-      search_.hungry.erase(band.value());
+      search_.idle.erase(band.value());
       bands_.offer(band, false);
     } else {
       bands_.change_runnable(band, 0);
@@ -111,27 +111,27 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
   awaited_.all_changed();
   policy_changed();
   if (!closed) {
-    house_homeless();
+    place_unschedulable();
     return;
   }
   for (const JobId id : active_)
-    for (const BandSlot band : worker.bands) rehouse(jobs_[id], band);
+    for (const BandSlot band : worker.bands) place_again(jobs_[id], band);
 }
 
 // Subtasks that were kept here for a band are placed again. Only those are examined, however large the job is.
-void SupervisorCore::rehouse(Job& job, BandSlot band) {
+void SupervisorCore::place_again(Job& job, BandSlot band) {
   LocalSet* local = job.find_local(band);
   if (local == nullptr) return;
-  std::vector<std::uint32_t> homed;
+  std::vector<std::uint32_t> placed;
   for (const std::uint64_t key : local->all_keys()) {
     const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
-    if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band == band) homed.push_back(subtask);
+    if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band == band) placed.push_back(subtask);
   }
   bands_.change_ready(band, -static_cast<std::int32_t>(local->ready_count()));
   local->clear();
-  std::sort(homed.begin(), homed.end());
-  homed.erase(std::unique(homed.begin(), homed.end()), homed.end());
-  for (const std::uint32_t subtask : homed) become_placeable(job, subtask);
+  std::sort(placed.begin(), placed.end());
+  placed.erase(std::unique(placed.begin(), placed.end()), placed.end());
+  for (const std::uint32_t subtask : placed) become_placeable(job, subtask);
 }
 
 // The work of a lost worker is given to others when its loss is on the disk. A supervisor that died before that would be
@@ -163,7 +163,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
                                                  "its unfinished subtasks run again elsewhere"}});
   audit_.note_trouble("give up " + worker.description.name, reason);
   for (const BandSlot band : worker.bands) {
-    search_.hungry.erase(band.value());
+    search_.idle.erase(band.value());
     bands_.close(band);
     workers_[band].draining = true;  // Nothing below may choose it any more.
     workers_.touch(band);
@@ -177,7 +177,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   for (const JobId id : active_) {
     Job& job = jobs_[id];
     for (const BandSlot band : worker.bands) {
-      rehouse(job, band);
+      place_again(job, band);
       // The slot's next band begins with no jobs that wait for it.
       if (LocalSet* local = job.find_local(band); local != nullptr) local->set_waiting(false);
     }

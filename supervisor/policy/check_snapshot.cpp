@@ -107,8 +107,8 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
   }
   for (const std::vector<std::uint32_t>& list : snapshot.band_lists) PENSTOCK_TRY(check_band_list(snapshot, list));
   for (const Member& member : snapshot.members) PENSTOCK_TRY(check_member(snapshot, member));
-  for (const Claim& claim : snapshot.claims)
-    for (const Place& place : claim.places)
+  for (const CarriedReservation& reservation : snapshot.carried)
+    for (const Place& place : reservation.places)
       if (place.band >= snapshot.bands.size() || !is_amount(place.slots))
         return mistake("claim", "a promised place is on a band that does not exist, or of no amount");
   return {};

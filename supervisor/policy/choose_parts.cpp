@@ -78,7 +78,7 @@ Result<void> check_shares(const Chosen& chosen) {
                  std::string{"say ordering = "} + (quotas ? "\"priority\"" : "\"fcfs\"") + ", or sharing = \"none\"");
   if (chosen.backfill != Backfilling::None)
     return clash(said("backfill", word_of(kBackfills, chosen.backfill)),
-                 "does not go with " + sharing + ", where nobody's start is reserved by time limits",
+                 "does not go with " + sharing + ", where no start is reserved by time limits",
                  "say backfill = \"none\", or sharing = \"none\"");
   return {};
 }
@@ -86,8 +86,8 @@ Result<void> check_shares(const Chosen& chosen) {
 Result<void> check_queue(const Chosen& chosen, std::optional<bool> preemption) {
   const std::string ordering = said("ordering", word_of(kOrderings, chosen.ordering));
   if (chosen.ordering != Ordering::Priority && chosen.backfill == Backfilling::None)
-    return clash(ordering, "without sharing is a queue, and nothing says who may pass its head",
-                 "say backfill = \"fcfs\" (nobody), \"easy\" or \"conservative\"");
+    return clash(ordering, "without sharing is a queue, and no setting says which jobs may pass its head",
+                 "say backfill = \"fcfs\" (none), \"easy\" or \"conservative\"");
   if (chosen.ordering == Ordering::Priority && chosen.backfill != Backfilling::None && preemption.value_or(false))
     return clash("preemption",
                  "does not go with " + ordering + " and a backfill: reserved starts wait for slots to be free",

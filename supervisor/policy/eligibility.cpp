@@ -4,7 +4,7 @@
 
 namespace penstock::policy {
 /// The trial of a pass has more than the snapshot: members that the pass has started, and places that it keeps for
-/// claims. All of that is gone with every member, and stays when only preemptible members leave.
+/// carried reservations. All of that is gone with every member, and stays when only preemptible members leave.
 Eligibility::Eligibility(SlotPass& pass, Gone gone)
     : snapshot_(pass.snapshot()),
       emptied_(gone == Gone::Everybody ? SlotTrial{pass.snapshot(), pass.pool(), pass.parts()} : pass.trial()) {

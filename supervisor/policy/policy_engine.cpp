@@ -39,7 +39,7 @@ void entitle(const Snapshot& snapshot, Plan& plan) {
 void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
   SlotPass pass{snapshot, pool, parts, plan};
   pass.clear_disabled_bands();
-  pass.settle_claims();
+  pass.settle_carried();
   if (parts.has(Action::StartByShare)) start_by_share(pass, parts.sharing);
   if (parts.has(Action::StartByPriority)) start_by_priority(pass);
   if (parts.has(Action::Backfill)) backfill(pass);
@@ -47,7 +47,7 @@ void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts,
 
 void quota_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
   QuotaPass pass{snapshot, pool, parts};
-  pass.settle_claims();
+  pass.settle_carried();
   for (std::uint32_t i = 0; i < parts.action_count; ++i) {
     switch (parts.actions[i]) {
       case Action::Allocate: allocate(pass); break;

@@ -11,8 +11,8 @@ namespace penstock::policy {
 
 /// The cluster policy. Always true: the same snapshot gives the same plan, on every machine; a plan never exceeds a
 /// band's capacity; a member is told to leave only if another job comes nearer to its entitlement by that. Has no state
-/// but its configuration: all that must outlast a pass (claims, positions, usage) is in the snapshot. Cost: see
-/// `docs/scaling.md`.
+/// but its configuration: all that must outlast a pass (carried reservations, positions, usage) is in the snapshot.
+/// Cost: see `docs/scaling.md`.
 class PolicyEngine {
  public:
   /// One set of parts for each pool, by position.

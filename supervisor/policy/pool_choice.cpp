@@ -10,19 +10,19 @@ std::vector<std::uint32_t> pools_wanted(const std::vector<std::uint32_t>& of_job
   return of_project.empty() ? std::vector<std::uint32_t>{pool_default} : of_project;
 }
 
-PoolTurn::PoolTurn(std::vector<std::uint32_t> pools, std::uint32_t pool) : pools_(std::move(pools)) {
+PoolFallback::PoolFallback(std::vector<std::uint32_t> pools, std::uint32_t pool) : pools_(std::move(pools)) {
   const auto at = std::find(pools_.begin(), pools_.end(), pool);
   if (at != pools_.end()) index_ = static_cast<std::size_t>(at - pools_.begin());
 }
 
-void PoolTurn::after_pass(Outcome outcome) {
+void PoolFallback::after_pass(Outcome outcome) {
   if (outcome == Outcome::Sent) index_ = 0;
   if (outcome == Outcome::Waits) index_ = (index_ + 1) % pools_.size();
 }
 
-std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& members, const std::vector<bool>& held,
-                                             const Plan& plan) {
-  using Outcome = PoolTurn::Outcome;
+std::vector<PoolFallback::Outcome> pool_outcomes(const std::vector<MemberOutcome>& members,
+                                                 const std::vector<bool>& held, const Plan& plan) {
+  using Outcome = PoolFallback::Outcome;
   std::vector<bool> leaves(members.size(), false);
   for (const Preemption& each : plan.preemptions) leaves[each.member] = true;
   std::vector<bool> placed(held.size(), false);
@@ -30,7 +30,7 @@ std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& memb
   std::vector<bool> gated(held.size(), false);
   std::vector<bool> waits(held.size(), false);
   for (std::uint32_t member = 0; member < members.size(); ++member) {
-    const MemberTurn& each = members[member];
+    const MemberOutcome& each = members[member];
     // A member that leaves is still in its pool: no other member of its gang may start in another pool meanwhile.
     const bool going = leaves[member] || each.state == MemberState::Leaving;
     const bool holds = each.state == MemberState::Running || each.state == MemberState::Starting ||
@@ -53,8 +53,8 @@ std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& memb
   return outcomes;
 }
 
-std::vector<PoolTurn::Outcome> pool_outcomes(const Snapshot& snapshot, const Plan& plan) {
-  std::vector<MemberTurn> members;
+std::vector<PoolFallback::Outcome> pool_outcomes(const Snapshot& snapshot, const Plan& plan) {
+  std::vector<MemberOutcome> members;
   for (const Member& each : snapshot.members) members.push_back({each.workload, each.state});
   std::vector<bool> held;
   for (const Workload& each : snapshot.workloads) held.push_back(each.held);

@@ -17,12 +17,12 @@ std::vector<std::uint32_t> pools_wanted(const std::vector<std::uint32_t>& of_job
 
 /// The position of a job, or of one job of a search over many, in its list of pools. The owner of the job keeps it from
 /// pass to pass: the snapshot of a pass has only `Workload::pool`, which is `pool()`.
-class PoolTurn {
+class PoolFallback {
  public:
   /// `pools` is not empty.
-  explicit PoolTurn(std::vector<std::uint32_t> pools) : pools_(std::move(pools)) {}
+  explicit PoolFallback(std::vector<std::uint32_t> pools) : pools_(std::move(pools)) {}
   /// Begins at `pool`, if that is in the list.
-  PoolTurn(std::vector<std::uint32_t> pools, std::uint32_t pool);
+  PoolFallback(std::vector<std::uint32_t> pools, std::uint32_t pool);
 
   const std::vector<std::uint32_t>& pools() const { return pools_; }
   std::size_t index() const { return index_; }
@@ -42,14 +42,14 @@ class PoolTurn {
 };
 
 /// A member of a snapshot, as far as pool fallback goes.
-struct MemberTurn {
+struct MemberOutcome {
   std::uint32_t owner = 0;  ///< The workload, or the job of several workloads.
   MemberState state = MemberState::Pending;
 };
 /// The outcome for each owner; those that are `held`, by owner, are not to be tried.
-std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& members, const std::vector<bool>& held,
-                                             const Plan& plan);
+std::vector<PoolFallback::Outcome> pool_outcomes(const std::vector<MemberOutcome>& members,
+                                                 const std::vector<bool>& held, const Plan& plan);
 /// The same for each workload of the snapshot.
-std::vector<PoolTurn::Outcome> pool_outcomes(const Snapshot& snapshot, const Plan& plan);
+std::vector<PoolFallback::Outcome> pool_outcomes(const Snapshot& snapshot, const Plan& plan);
 
 }  // namespace penstock::policy

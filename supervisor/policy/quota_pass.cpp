@@ -13,7 +13,7 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
       reasons_(snapshot.members.size(), PreemptionReason::Priority),
       beneficiaries_(snapshot.members.size(), kNone),
       refusals_(snapshot.workloads.size()),
-      begins_on_claims_(snapshot.workloads.size(), false) {
+      begins_on_carried_(snapshot.workloads.size(), false) {
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());
@@ -139,32 +139,33 @@ bool QuotaPass::could_start_at_once(std::uint32_t workload, const std::vector<st
 }
 
 /// The promised place: now, or else when others have left.
-std::optional<BandChoice> QuotaPass::claimed_place(const Claim& claim) const {
+std::optional<BandChoice> QuotaPass::carried_place(const CarriedReservation& reservation) const {
   std::optional<BandChoice> later;
-  for (const Place& place : claim.places) {
-    if (!band_allowed(snapshot(), snapshot().members[claim.member], place.band)) continue;
-    std::optional<BandFit> fit = trial_.fit(claim.member, place.band, Trial::When::NowOrLater);
+  for (const Place& place : reservation.places) {
+    if (!band_allowed(snapshot(), snapshot().members[reservation.member], place.band)) continue;
+    std::optional<BandFit> fit = trial_.fit(reservation.member, place.band, Trial::When::NowOrLater);
     if (fit && fit->now) return BandChoice{place.band, std::move(*fit)};
     if (fit && !later) later = BandChoice{place.band, std::move(*fit)};
   }
   return later;
 }
 
-bool QuotaPass::place_claims(std::uint32_t workload, const std::vector<const Claim*>& claims) {
+bool QuotaPass::place_carried(std::uint32_t workload, const std::vector<const CarriedReservation*>& carried) {
   std::vector<std::uint32_t> members;
-  for (const Claim* claim : claims) members.push_back(claim->member);
+  for (const CarriedReservation* reservation : carried) members.push_back(reservation->member);
   std::size_t next = 0;
   return !refused(workload, members) &&
-         place_where(workload, members, [&](std::uint32_t) { return claimed_place(*claims[next++]); });
+         place_where(workload, members, [&](std::uint32_t) { return carried_place(*carried[next++]); });
 }
 
 /// All of them, or, where some have come to nothing, those that have not: an elastic job goes on without the others.
-std::vector<const Claim*> QuotaPass::claims_that_hold(std::uint32_t workload, const std::vector<const Claim*>& claims) {
+std::vector<const CarriedReservation*> QuotaPass::carried_that_hold(
+    std::uint32_t workload, const std::vector<const CarriedReservation*>& carried) {
   const std::size_t mark = trial_.mark();
-  std::vector<const Claim*> good;
-  if (place_claims(workload, claims)) good = claims;
-  for (std::size_t i = 0; i < claims.size() && good.size() < claims.size(); ++i)
-    if (place_claims(workload, {claims[i]})) good.push_back(claims[i]);
+  std::vector<const CarriedReservation*> good;
+  if (place_carried(workload, carried)) good = carried;
+  for (std::size_t i = 0; i < carried.size() && good.size() < carried.size(); ++i)
+    if (place_carried(workload, {carried[i]})) good.push_back(carried[i]);
   trial_.undo_to(mark);
   return good;
 }
@@ -182,23 +183,23 @@ void QuotaPass::start_rest(std::uint32_t workload, const std::vector<std::uint32
   if (!place_all(workload, members, Trial::When::NowOrLater, {}) || !all_start(members)) trial_.undo_to(mark);
 }
 
-void QuotaPass::settle_claims() {
-  if (snapshot().claims.empty()) return;
-  std::map<std::uint32_t, std::vector<const Claim*>> claims_of;
-  for (const Claim& claim : snapshot().claims)
-    if (claim.member < snapshot().members.size() && waits(claim.member))
-      claims_of[snapshot().members[claim.member].workload].push_back(&claim);
+void QuotaPass::settle_carried() {
+  if (snapshot().carried.empty()) return;
+  std::map<std::uint32_t, std::vector<const CarriedReservation*>> carried_of;
+  for (const CarriedReservation& reservation : snapshot().carried)
+    if (reservation.member < snapshot().members.size() && waits(reservation.member))
+      carried_of[snapshot().members[reservation.member].workload].push_back(&reservation);
   std::map<std::uint32_t, std::vector<std::uint32_t>> rests;
   for (const std::uint32_t workload : candidates()) {
-    const auto all = claims_of.find(workload);
-    if (all == claims_of.end()) continue;
-    const std::vector<const Claim*> claims = claims_that_hold(workload, all->second);
+    const auto all = carried_of.find(workload);
+    if (all == carried_of.end()) continue;
+    const std::vector<const CarriedReservation*> carried = carried_that_hold(workload, all->second);
     std::vector<std::uint32_t> members;
-    for (const Claim* claim : claims) members.push_back(claim->member);
+    for (const CarriedReservation* reservation : carried) members.push_back(reservation->member);
     const std::size_t mark = trial_.mark();
     const bool is_rest = is_part_of_gang(workload);
     const bool is_fresh = !holds_anything(workload);
-    if (claims.empty() || !place_claims(workload, claims)) continue;
+    if (carried.empty() || !place_carried(workload, carried)) continue;
     if (!order_.all_at_min(workload)) {
       trial_.undo_to(mark);
     } else if (!all_start(members) && is_rest) {
@@ -207,9 +208,9 @@ void QuotaPass::settle_claims() {
     } else if (!all_start(members)) {
       trial_.undo_to(mark);
       // A job that could begin at once waits for none to leave: it is served in order like all others.
-      if (!could_start_at_once(workload, members)) place_claims(workload, claims);
+      if (!could_start_at_once(workload, members)) place_carried(workload, carried);
     } else {
-      begins_on_claims_[workload] = is_fresh;
+      begins_on_carried_[workload] = is_fresh;
     }
   }
   for (const auto& [workload, members] : rests) start_rest(workload, members);

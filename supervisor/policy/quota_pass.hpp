@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "supervisor/policy/actions/room_outlook.hpp"
+#include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 #include "supervisor/policy/ordering/agenda.hpp"
 #include "supervisor/policy/plan.hpp"
@@ -37,7 +37,7 @@ class QuotaPass {
   /// trial is now. REQUIRES: not while something is tried that may be undone. Cost: that of sorting them, once; then of
   /// sorting those of the projects that have changed.
   const std::vector<std::vector<std::uint32_t>>& victims_in_order();
-  RoomOutlooks& outlooks() { return outlooks_; }
+  BestCaseRooms& best_case_rooms() { return best_case_rooms_; }
   /// Whether it holds a place or is promised one.
   bool holds_anything(std::uint32_t workload) const;
   /// The amount that the members count for while they wait.
@@ -50,10 +50,10 @@ class QuotaPass {
 
   /// Places that an earlier pass promised are given first: others have left them, or moved, or are about to. A promise
   /// that does not hold any more, or not for enough of a gang, is void; the others of its job stay. The rest of a gang
-  /// begins at once where there is room beside all promises. Cost: O(claims), not bands.
-  void settle_claims();
+  /// begins at once where there is room beside all promises. Cost: O(carried reservations), not bands.
+  void settle_carried();
   /// Whether the job held nothing and begins in this pass on places that an earlier pass promised it.
-  bool begins_on_claims(std::uint32_t workload) const { return begins_on_claims_[workload]; }
+  bool begins_on_carried(std::uint32_t workload) const { return begins_on_carried_[workload]; }
   bool all_start(const std::vector<std::uint32_t>& members) const;
   /// Whether all could start, on any bands. Nothing is changed.
   bool could_start_at_once(std::uint32_t workload, const std::vector<std::uint32_t>& members);
@@ -72,9 +72,10 @@ class QuotaPass {
   void start_rest(std::uint32_t workload, const std::vector<std::uint32_t>& members);
   bool place_where(std::uint32_t workload, const std::vector<std::uint32_t>& members,
                    const std::function<std::optional<BandChoice>(std::uint32_t member)>& choose);
-  std::optional<BandChoice> claimed_place(const Claim& claim) const;
-  bool place_claims(std::uint32_t workload, const std::vector<const Claim*>& claims);
-  std::vector<const Claim*> claims_that_hold(std::uint32_t workload, const std::vector<const Claim*>& claims);
+  std::optional<BandChoice> carried_place(const CarriedReservation& reservation) const;
+  bool place_carried(std::uint32_t workload, const std::vector<const CarriedReservation*>& carried);
+  std::vector<const CarriedReservation*> carried_that_hold(std::uint32_t workload,
+                                                           const std::vector<const CarriedReservation*>& carried);
   /// `roomiest`: most of each that is free on a band; `largest`: the most of each that any has at all.
   void explain(std::uint32_t workload, const Resources& roomiest, const Resources& largest, Plan& plan) const;
 
@@ -84,11 +85,11 @@ class QuotaPass {
   std::vector<std::vector<std::uint32_t>> preemptible_jobs_;  ///< By project.
   std::vector<std::vector<std::uint32_t>> victims_;           ///< By project, as the trial was at `victims_mark_`.
   std::optional<std::size_t> victims_mark_;
-  RoomOutlooks outlooks_;
+  BestCaseRooms best_case_rooms_;
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.
   std::vector<std::optional<Refusal>> refusals_;  ///< By workload.
-  std::vector<bool> begins_on_claims_;            ///< By workload.
+  std::vector<bool> begins_on_carried_;           ///< By workload.
 };
 
 // The actions, the least disruptive first.

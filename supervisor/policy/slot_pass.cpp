@@ -21,7 +21,7 @@ SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& pa
       plan_(plan),
       trial_(snapshot, pool, parts),
       preempted_(snapshot.members.size(), false),
-      claiming_(snapshot.members.size(), false),
+      has_carried_(snapshot.members.size(), false),
       explained_(snapshot.workloads.size(), false),
       held_(snapshot.workloads.size(), 0) {
   for (std::uint32_t member = 0; member < snapshot.members.size(); ++member) {
@@ -70,48 +70,49 @@ void SlotPass::clear_disabled_bands() {
         preempt(member, PreemptionReason::BandDisabled, kNone);
 }
 
-void SlotPass::settle_claims() {
+void SlotPass::settle_carried() {
   std::vector<std::int64_t> leaving(snapshot_.bands.size(), 0);
   for (const Member& member : snapshot_.members)
     if (member.state == MemberState::Leaving)
       for (const Place& place : member.places) leaving[place.band] += place.slots;
-  for (const Claim& claim : snapshot_.claims) {
+  for (const CarriedReservation& reservation : snapshot_.carried) {
     kept_.emplace_back();
-    if (claim.member >= snapshot_.members.size() || !is_waiting(snapshot_.members[claim.member].state)) continue;
-    if (snapshot_.workloads[snapshot_.members[claim.member].workload].pool != pool_) continue;
+    if (reservation.member >= snapshot_.members.size() || !is_waiting(snapshot_.members[reservation.member].state))
+      continue;
+    if (snapshot_.workloads[snapshot_.members[reservation.member].workload].pool != pool_) continue;
     std::int64_t claimed = 0;
-    for (const Place& place : claim.places) claimed += place.slots;
+    for (const Place& place : reservation.places) claimed += place.slots;
     // Less than the member would be a part of a gang.
-    bool possible = claimed == snapshot_.members[claim.member].slots;
-    for (const Place& place : claim.places)
+    bool possible = claimed == snapshot_.members[reservation.member].slots;
+    for (const Place& place : reservation.places)
       possible = possible && trial_.room(place.band).free() + leaving[place.band] >= place.slots;
     if (!possible) continue;
-    for (const Place& place : claim.places) {
+    for (const Place& place : reservation.places) {
       const std::int64_t from_leaving = std::min(leaving[place.band], place.slots);
       leaving[place.band] -= from_leaving;
       if (from_leaving > 0) awaited_.push_back({place.band, from_leaving});
       if (place.slots > from_leaving) kept_.back().push_back({place.band, place.slots - from_leaving});
     }
     trial_.take(kept_.back());
-    const bool free_already = kept_.back() == claim.places;
-    claiming_[claim.member] = true;
+    const bool free_already = kept_.back() == reservation.places;
+    has_carried_[reservation.member] = true;
     if (free_already)
-      start(claim.member, claim.places, false);
+      start(reservation.member, reservation.places, false);
     else
-      reserve(claim.member, claim.places);
+      reserve(reservation.member, reservation.places);
   }
 }
 
-bool SlotPass::drop_claims_below(std::uint32_t member) {
+bool SlotPass::drop_carried_below(std::uint32_t member) {
   bool dropped = false;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
-    const std::uint32_t owner = snapshot_.claims[i].member;
+    const std::uint32_t owner = snapshot_.carried[i].member;
     if (kept_[i].empty() || !more_important(snapshot_, member, owner)) continue;
     const auto of_owner = [owner](const auto& each) { return each.member == owner; };
     std::erase_if(plan_.reservations, of_owner);
     if (std::erase_if(plan_.starts, of_owner) > 0)
       held_[snapshot_.members[owner].workload] -= snapshot_.members[owner].slots;
-    claiming_[owner] = false;
+    has_carried_[owner] = false;
     trial_.give_back(kept_[i]);
     kept_[i].clear();
     failed_.clear();

@@ -57,13 +57,14 @@ class SlotPass {
 
   /// Members on bands that take no members must go. Spec: policy-determined 9.3.
   void clear_disabled_bands();
-  /// Starts claims with places that are free now, keeps places for the others. Spec: policy-determined 5.7 R3.
-  void settle_claims();
-  bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
-  /// Places of claims that others are still leaving.
+  /// Starts carried reservations with places that are free now, keeps places for the others. Spec:
+  /// policy-determined 5.7 R3.
+  void settle_carried();
+  bool has_carried(std::uint32_t member) const { return has_carried_[member]; }
+  /// Places of carried reservations that others are still leaving.
   const std::vector<Place>& awaited() const { return awaited_; }
-  /// Gives up the claims of members that are less important than this one; whether there were any.
-  bool drop_claims_below(std::uint32_t member);
+  /// Gives up the carried reservations of members that are less important than this one; whether there were any.
+  bool drop_carried_below(std::uint32_t member);
 
   /// Why the workload of a waiting member waits; the first reason stays.
   void explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have, std::uint32_t other = kNone);
@@ -92,11 +93,11 @@ class SlotPass {
   std::vector<std::uint32_t> waiting_;
   std::vector<std::uint32_t> running_;
   std::vector<bool> preempted_;
-  std::vector<bool> claiming_;
+  std::vector<bool> has_carried_;
   std::vector<bool> explained_;     ///< By workload.
   std::vector<std::int64_t> held_;  ///< By workload.
   std::vector<Place> awaited_;
-  std::vector<std::vector<Place>> kept_;  ///< By claim: the part that is free already and kept.
+  std::vector<std::vector<Place>> kept_;  ///< By carried reservation: the part that is free already and kept.
 };
 
 // The actions. Each takes the members in its own order, from the roomy to the full trial.

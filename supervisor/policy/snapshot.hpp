@@ -179,7 +179,7 @@ struct Account {
 };
 
 /// A place that an earlier pass promised to a member, and that other members are still leaving.
-struct Claim {
+struct CarriedReservation {
   std::uint32_t member = kNone;
   std::vector<Place> places;
 };
@@ -192,7 +192,7 @@ struct Snapshot {
   std::vector<Account> accounts;
   std::vector<Workload> workloads;
   std::vector<Member> members;
-  std::vector<Claim> claims;
+  std::vector<CarriedReservation> carried;
   /// Ascending, none empty. Thousands of members of a job, or of all jobs with the same labels, name one list.
   std::vector<std::vector<std::uint32_t>> band_lists;
 

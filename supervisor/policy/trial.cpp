@@ -308,7 +308,7 @@ std::optional<bool> Trial::fits_now_or_later(std::uint32_t member, std::uint32_t
   if (shares_devices(source)) {
     const DeviceRequest request{source.devices, memory_on(member, band), parts_.device_fitting};
     if (room.shared_memory_mib < request.mib && room.later().gpu < kOneDevice) return std::nullopt;
-    const std::optional<DeviceOutlook> devices = look_at_devices(room, request);
+    const std::optional<DevicePreview> devices = look_at_devices(room, request);
     if (!devices) return std::nullopt;
     places += static_cast<std::int64_t>(devices->opened);
     now = devices->now;

@@ -221,7 +221,7 @@ class Recovery {
 Result<void> Recovery::object(std::string_view key, JobId job, const std::string& what, const Error& error) {
   if (damage_ == Damage::Refuse)
     return Error{ErrorCode::StorageDamaged, job.valid() ? to_string(job) : "journal", what + " " + error.message,
-                 "start once with `--salvage`: every intact job is kept, and what is lost is listed"};
+                 "start once with `--salvage`: every intact job is kept, and losses are listed"};
   clean_up_.erase(std::string{key});
   return {};
 }
@@ -283,8 +283,8 @@ Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view v
 Result<void> Recovery::take_policy(std::string_view key, std::string_view value) {
   Result<record::PolicyKept> kept = decode_policy(value);
   if (!kept) {
-    result_.losses.push_back({JobId::none(), "", false, "what accounts have used, and quotas that were set"});
-    return object(key, JobId::none(), "what is kept of policy", kept.error());
+    result_.losses.push_back({JobId::none(), "", false, "use of accounts, and quotas that were set"});
+    return object(key, JobId::none(), "the policy state", kept.error());
   }
   result_.state.policy = std::move(kept).value();
   return {};
@@ -348,7 +348,7 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
       Result<record::SubtaskChanged> change = decode_subtask_changed(value);
       if (!change) {
         ++job.changes_lost;
-        return object(key, id, "what has become of a subtask", change.error());
+        return object(key, id, "the changes of a subtask", change.error());
       }
       job.changes.push_back(std::move(change).value());
       return {};

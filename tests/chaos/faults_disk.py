@@ -66,7 +66,7 @@ def full(case):
     begin = time.monotonic()
     wait_for(lambda: cluster.submit(text % 100).returncode == 0, 10, "an accepted submit", every=0.1)
     case.figure("accepts again after", time.monotonic() - begin, "s", at_most=5)
-    expect_audited(case, cluster, ("promise nothing: ", "the disk is full"), ("promise again: ", ""))
+    expect_audited(case, cluster, ("hold back replies: ", "the disk is full"), ("release replies: ", ""))
     job = cluster.wait_for_end("runs")
     case.expect(job["succeeded"] == 100 and cluster.wait_for_end("refused-100")["succeeded"] == 1, f"no success: {job}")
     case.judge(cluster, job, slots=2)
@@ -117,7 +117,7 @@ def broken(case):
     before = ended(cluster)
     wait_for(lambda: ended(cluster) > before + 10, what="running work that goes on")
     known = cluster.job("early")
-    expect_audited(case, cluster, ("promise nothing: ", "Input/output error"))
+    expect_audited(case, cluster, ("hold back replies: ", "Input/output error"))
     case.expect(not any(row["name"] == "later" for row in cluster.ask("jobs", "--all")), "a refused job is there")
     disk.become("")  # It takes no more all the same: nobody knows what it has kept.
     case.expect(cluster.submit(late.replace("'late'", "'latest'")).returncode == 2, "the state is not read-only")

@@ -22,7 +22,7 @@ const std::map<std::string, std::string>& out_of_reach() {
       {"a log was cut to its part of the answer", "simulated programs write nothing"},
       {"a job that was released while it ran was released at its end", "simulated clients release what has ended"},
       {"a worker of protocol 1.0 was asked for a log", "simulated workers are of today, and nobody asks them"},
-      {"what would free a job is looked for", "only for a person who asks, and nobody asks simulated supervisors"},
+      {"remedies for a blocked job are searched", "only for a person who asks, and nobody asks simulated supervisors"},
       {"a gang was let begin on slots that had been given back",
        "clocks have to differ, or a supervisor to be stopped"},
       {"a client means another job of that number", "simulated clients of a replaced state ask by name"},
@@ -72,15 +72,16 @@ const std::map<std::string, std::string>& seldom_reached() {
        "the store has to be full, or runs to be short, when a gang begins"},
       {"a plan gives slots in a pool that the job has left meanwhile",
        "a worker has to come back late while a pass is under way"},
-      {"what a gang asks for at its barrier changes", "a worker has to join or leave within a round trip"},
+      {"a gang asks for other slots at its barrier", "a worker has to join or leave within a round trip"},
       {"a job goes where its work is claimed late",
        "a worker has to come back late to a job that holds nothing in its list of pools"},
       {"work is claimed late in a pool that its job has left",
        "the same of a job that has begun in another pool of its list"},
-      {"who lends drains for long", "all who hold what is lent have to drain while somebody waits for it"},
+      {"a holder of an external input drains for long",
+       "all holders of an external input have to drain while a subtask waits for it"},
       {"data that do not count were here from elsewhere, too",
        "a fenced attempt has to end where a copy of what it makes was fetched"},
-      {"what could not be reached for long was made again elsewhere",
+      {"an unreachable input was made again elsewhere",
        "data connections have to be cut for longer than simulated faults last"},
       {"a newer attempt met a live one",
        "a supervisor that remembers waits for the end of the older one, unless what it has written was lost"},
@@ -123,7 +124,7 @@ TEST(Seeds, WithoutFaultsNothingIsLostOrMadeAgain) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     WorldOptions options;
     options.seed = seed;
-    options.lends = false;  // Who borrows what turns out to be empty does not run.
+    options.references = false;  // A subtask whose external input turns out to be empty does not run.
     const WorldResult result = run_world(options);
     EXPECT_TRUE(result.ok) << result.failure;
     EXPECT_EQ(result.workers_lost, 0U);

@@ -184,7 +184,7 @@ std::vector<std::uint32_t> DataDirectory::lose(Job& job, std::span<const HeldOut
     if (is_needed(job, i) && promote_checkpoint(job, i)) continue;
     drop(job, i, true);
     if (!is_needed(job, i)) {
-      PENSTOCK_COVERAGE_MARK("spare data were lost");
+      PENSTOCK_COVERAGE_MARK("retained outputs were lost");
       forget_checkpoint(job, i);
     } else if (!job.cancelling) {
       needed.push_back(i);

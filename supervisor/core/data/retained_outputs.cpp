@@ -18,10 +18,10 @@ void DataDirectory::retain(Job& job, std::uint32_t subtask) {
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   WorkerEntry& holder = workers_[slot];
   if (!has_room_to_retain(holder)) return drop(job, subtask);
-  PENSTOCK_COVERAGE_MARK("data were spare");
+  PENSTOCK_COVERAGE_MARK("outputs were retained");
   drop_replicas(job, subtask, false);
-  if (holder.spare.size() >= config_.spare_data_max) drop_retained(slot, (holder.spare.size() + 1) / 2);
-  holder.spare.push_back({job.id, subtask});
+  if (holder.retained.size() >= config_.spare_data_max) drop_retained(slot, (holder.retained.size() + 1) / 2);
+  holder.retained.push_back({job.id, subtask});
 }
 
 /// By the worker's last report. A worker that drains must become empty.
@@ -34,22 +34,22 @@ bool DataDirectory::has_room_to_retain(const WorkerEntry& worker) const {
 
 /// Half of them at a time: what is dropped then is no more than a worker keeps of their memory for the next ones.
 void DataDirectory::make_room(WorkerSlot slot) {
-  const std::size_t count = workers_[slot].spare.size();
+  const std::size_t count = workers_[slot].retained.size();
   if (count == 0 || has_room_to_retain(workers_[slot])) return;
-  PENSTOCK_COVERAGE_MARK("spare data made room");
+  PENSTOCK_COVERAGE_MARK("retained outputs made room");
   drop_retained(slot, (count + 1) / 2);
 }
 
 /// The oldest ones. Some may be needed again, have been dropped, or be elsewhere.
 void DataDirectory::drop_retained(WorkerSlot slot, std::size_t count) {
-  std::vector<HeldOutput>& spare = workers_[slot].spare;
-  const auto end = spare.begin() + static_cast<std::ptrdiff_t>(std::min(count, spare.size()));
-  for (auto each = spare.begin(); each != end; ++each) {
+  std::vector<HeldOutput>& retained = workers_[slot].retained;
+  const auto end = retained.begin() + static_cast<std::ptrdiff_t>(std::min(count, retained.size()));
+  for (auto each = retained.begin(); each != end; ++each) {
     if (!jobs_.knows(each->job)) continue;
     Job& job = jobs_[each->job];
     if (job.state == JobState::Running && is_retained(job, each->subtask)) drop(job, each->subtask);
   }
-  spare.erase(spare.begin(), end);
+  retained.erase(retained.begin(), end);
 }
 
 void DataDirectory::drop_retained(Job& job) {

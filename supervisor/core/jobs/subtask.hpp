@@ -15,7 +15,7 @@ namespace penstock::supervisor {
 
 enum class SubtaskPhase : std::uint8_t {
   Waiting,    ///< Some predecessor is neither finished nor assigned.
-  Placeable,  ///< Has a home band and is kept here for it; ready if nothing is missing, else a lookahead candidate.
+  Placeable,  ///< Kept here for a tentative band; ready if nothing is missing, else a lookahead candidate.
   Assigned,   ///< Sent to a worker: runnable there, or cached as a successor.
   Backoff,    ///< Failed and waits before the next attempt.
   Succeeded,
@@ -29,7 +29,7 @@ struct SubtaskHot {
   std::uint32_t missing = 0;    ///< Edges from predecessors that have not succeeded.
   std::uint32_t unplaced = 0;   ///< Edges from predecessors that have neither succeeded nor been assigned.
   std::uint64_t attempt = 0;    ///< The last `Attempt`; 0: none yet.
-  BandSlot band;                ///< Home, then where it is assigned, then where its outputs are.
+  BandSlot band;  ///< The tentative band, then the one where it is assigned, then the one that holds its outputs.
   SubtaskPhase phase = SubtaskPhase::Waiting;
   std::uint8_t flags = 0;
 };

@@ -44,11 +44,11 @@ bool GangRoom::might_fit(const std::vector<std::pair<std::uint32_t, Resources>>&
   return fits >= wanted_;
 }
 
-bool GangRoom::might_fit(const RoomOutlook& outlook) const {
+bool GangRoom::might_fit(const BestCaseRoom& best_case) const {
   std::int64_t fits = 0;
   for (const std::uint32_t band : trial_->bands()) {
     if (fits >= wanted_) break;
-    if (is_allowed(band)) fits += outlook.might_hold_of(member_, band, wanted_);
+    if (is_allowed(band)) fits += best_case.might_hold_of(member_, band, wanted_);
   }
   return fits >= wanted_;
 }

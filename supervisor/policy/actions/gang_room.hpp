@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/policy/actions/room_outlook.hpp"
+#include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/trial.hpp"
 
 namespace penstock::policy {
@@ -23,7 +23,7 @@ class GangRoom {
   /// Whether all might fit if those bands, each once, had that room.
   bool might_fit(const std::vector<std::pair<std::uint32_t, Resources>>& rooms) const;
   /// Whether all might fit when every member that may go has gone.
-  bool might_fit(const RoomOutlook& outlook) const;
+  bool might_fit(const BestCaseRoom& best_case) const;
 
  private:
   bool is_allowed(std::uint32_t band) const;

@@ -53,7 +53,7 @@ class LimitsOfLists {
         list_of_(present.size(), kNone),
         inside_(snapshot_.bands.size()),
         fixed_(snapshot_.bands.size(), 0),
-        sitting_(snapshot_.bands.size()) {}
+        resting_(snapshot_.bands.size()) {}
 
   ShareLimits make() {
     if (!find_lists()) return {};
@@ -158,7 +158,7 @@ class LimitsOfLists {
       const bool waits = !present_[i].pending.empty() || !present_[i].promised.empty();
       if (waits || present_[i].running.empty()) continue;
       const std::vector<Place>& places = snapshot_.members[present_[i].running.front()].places;
-      if (!places.empty()) sitting_[places.front().band].push_back(i);
+      if (!places.empty()) resting_[places.front().band].push_back(i);
     }
   }
 
@@ -230,7 +230,7 @@ class LimitsOfLists {
         limit.groups.insert(limit.groups.end(), waiting_for_[list].begin(), waiting_for_[list].end());
     for (const std::uint32_t band : bands) {
       limit.slots += pass_.trial().room(band).slots - fixed_[band];
-      for (const std::uint32_t i : sitting_[band])
+      for (const std::uint32_t i : resting_[band])
         if (holds_nothing_outside(present_[i])) limit.groups.push_back(i);
     }
     std::sort(limit.groups.begin(), limit.groups.end());
@@ -267,7 +267,7 @@ class LimitsOfLists {
   BandSet inside_;                                       ///< The set that is looked at.
   // By band.
   std::vector<std::int64_t> fixed_;                  ///< Slots that may not be preempted.
-  std::vector<std::vector<std::uint32_t>> sitting_;  ///< Members that wait for nothing, by their first band.
+  std::vector<std::vector<std::uint32_t>> resting_;  ///< Members that wait for nothing, by their first band.
 };
 
 }  // namespace

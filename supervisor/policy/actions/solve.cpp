@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/actions/gang_room.hpp"
-#include "supervisor/policy/actions/room_outlook.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 
 namespace penstock::policy {
@@ -93,17 +93,17 @@ class Solver {
   /// Whether one more try may succeed. Most searches that succeed do so soon; only longer ones are worth a look at all
   /// bands, unless an earlier search has looked already.
   bool is_worth_a_try() {
-    const OutlookKey key{rules_.only_project, rules_.not_project, wanted_.size() > 1};
-    if (looked_ || (++tries_ <= kTriesBeforeLooking && !pass_.outlooks().has(trial_, key))) return true;
+    const BestCaseKey key{rules_.only_project, rules_.not_project, wanted_.size() > 1};
+    if (looked_ || (++tries_ <= kTriesBeforeLooking && !pass_.best_case_rooms().has(trial_, key))) return true;
     looked_ = true;
     return find_hopeful_bands(key);
   }
 
   /// Finds the bands that could hold one of `wanted_` at best. False: one of them finds no such band.
-  bool find_hopeful_bands(const OutlookKey& key) {
-    const RoomOutlook& outlook =
-        pass_.outlooks().get(trial_, key, [this](RoomOutlook& fresh) { look_at_victims(fresh); });
-    if (!gang_room_.might_fit(outlook)) return false;
+  bool find_hopeful_bands(const BestCaseKey& key) {
+    const BestCaseRoom& best_case =
+        pass_.best_case_rooms().get(trial_, key, [this](BestCaseRoom& fresh) { look_at_victims(fresh); });
+    if (!gang_room_.might_fit(best_case)) return false;
     hopeful_.assign(pass_.snapshot().bands.size(), false);
     helpful_left_ = 0;
     bool all = true;
@@ -111,7 +111,7 @@ class Solver {
       const Member& wanted = pass_.snapshot().members[wanted_[i]];
       bool any = fits_anyway_[i];
       for (const std::uint32_t band : trial_.bands()) {
-        if (!outlook.might_hold(wanted_[i], band) || !band_allowed(pass_.snapshot(), wanted, band)) continue;
+        if (!best_case.might_hold(wanted_[i], band) || !band_allowed(pass_.snapshot(), wanted, band)) continue;
         hopeful_[band] = any = true;
       }
       all = all && any;
@@ -119,8 +119,8 @@ class Solver {
     // Members that go together with one on a hopeful band help, too.
     helps_ = hopeful_;
     for (const std::uint32_t band : trial_.bands()) {
-      if (outlook.is_tied(band)) helps_[band] = true;
-      if (helps_[band]) helpful_left_ += outlook.takeable(band);
+      if (best_case.is_tied(band)) helps_[band] = true;
+      if (helps_[band]) helpful_left_ += best_case.takeable(band);
     }
     anywhere_ =
         wanted_.size() > 1 || std::all_of(fits_anyway_.begin(), fits_anyway_.end(), [](bool fits) { return fits; });
@@ -128,7 +128,7 @@ class Solver {
     return all;
   }
 
-  void look_at_victims(RoomOutlook& outlook) const {
+  void look_at_victims(BestCaseRoom& best_case) const {
     const std::vector<bool> several = bands_of_several();
     for (std::uint32_t project = 0; project < victims_.size(); ++project) {
       if (!may_take_from(project)) continue;
@@ -138,7 +138,7 @@ class Solver {
         const auto is_there = [this](std::uint32_t member) { return is_active(trial_.state(member)); };
         const auto together = std::count_if(members.begin(), members.end(), is_there);
         for (const std::uint32_t member : members)
-          if (is_there(member)) outlook.may_go(member, lost, several[trial_.holdings(member).band], together);
+          if (is_there(member)) best_case.may_go(member, lost, several[trial_.holdings(member).band], together);
       }
     }
   }

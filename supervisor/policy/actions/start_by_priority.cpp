@@ -43,7 +43,7 @@ class PriorityPass {
     Members unplaced;
     const bool filling_gaps = filling_gaps_;
     for (const std::uint32_t member : members) {
-      if (pass_.is_claiming(member)) continue;
+      if (pass_.has_carried(member)) continue;
       if (place(member, filling_gaps)) continue;
       if (competes(member))
         unplaced.push_back(member);
@@ -82,7 +82,7 @@ class PriorityPass {
       return true;
     }
     std::vector<Place> places = pass_.find(member);
-    if (places.empty() && pass_.drop_claims_below(member)) places = pass_.find(member);
+    if (places.empty() && pass_.drop_carried_below(member)) places = pass_.find(member);
     if (places.empty()) return false;
     pass_.trial().take(places);
     if (victims_chosen_)

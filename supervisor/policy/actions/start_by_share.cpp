@@ -30,7 +30,7 @@ std::vector<Contender> contenders(SlotPass& pass) {
   for (const std::uint32_t member : pass.waiting()) {
     const Member& subject = snapshot.members[member];
     if (subject.slots == 0) continue;
-    if (pass.is_claiming(member)) {
+    if (pass.has_carried(member)) {
       all[subject.workload].promised.push_back(member);
       all[subject.workload].held += subject.slots;
       continue;

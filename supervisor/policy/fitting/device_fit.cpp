@@ -62,18 +62,18 @@ std::int64_t most_shared_memory(const BandRoom& room) {
   return most;
 }
 
-std::optional<DeviceOutlook> look_at_devices(const BandRoom& room, const DeviceRequest& request) {
+std::optional<DevicePreview> look_at_devices(const BandRoom& room, const DeviceRequest& request) {
   if (request.devices != 1 || request.fitting == Fitting::Spread) {
     const std::optional<DeviceFit> fit = fit_devices(room, request);
-    return fit ? std::optional{DeviceOutlook{fit->now, fit->opened}} : std::nullopt;
+    return fit ? std::optional{DevicePreview{fit->now, fit->opened}} : std::nullopt;
   }
   const DeviceGroup* fullest = nullptr;
   for (const DeviceGroup& group : room.groups)
     if (fits_later(room, group, request.mib) && (fullest == nullptr || group.used_mib() > fullest->used_mib()))
       fullest = &group;
-  if (fullest != nullptr) return DeviceOutlook{fits_now(room, *fullest, request.mib), 0};
+  if (fullest != nullptr) return DevicePreview{fits_now(room, *fullest, request.mib), 0};
   if (room.device_memory_mib < request.mib || room.later().gpu < kOneDevice) return std::nullopt;
-  return DeviceOutlook{room.idle.gpu >= kOneDevice, 1};
+  return DevicePreview{room.idle.gpu >= kOneDevice, 1};
 }
 
 std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& request) {

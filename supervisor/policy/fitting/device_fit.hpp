@@ -27,11 +27,11 @@ std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& 
 
 /// The same without saying which: whether it fits, whether it does now, and how many devices are opened. No allocation
 /// for a part of one device.
-struct DeviceOutlook {
+struct DevicePreview {
   bool now = true;
   std::uint32_t opened = 0;
 };
-std::optional<DeviceOutlook> look_at_devices(const BandRoom& room, const DeviceRequest& request);
+std::optional<DevicePreview> look_at_devices(const BandRoom& room, const DeviceRequest& request);
 
 /// Whether a device that is shared already has room for the request, now or later.
 bool shared_device_fits(const BandRoom& room, const DeviceRequest& request);

@@ -43,7 +43,7 @@ class Table {
     if (is_packed_) return mistake("is compressed by gzip", "unpack it with gunzip first");
     if (names_ == 0) return mistake("the list is empty");
     if (!torn_.empty()) return mistake(torn_);
-    if (!twice_.empty()) return mistake("the column `" + twice_ + "` stands there twice");
+    if (!twice_.empty()) return mistake("the column `" + twice_ + "` occurs twice");
     for (const auto& [name, position] : columns_) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       NearestName nearest{name};
@@ -142,7 +142,7 @@ class Table {
     }
     const std::size_t end = std::min(rest_.find_first_of(",\n"), rest_.size());
     const std::string_view after = rest_.substr(0, end);
-    if (!after.empty() && after != "\r") torn_ = "something stands between a closing quote and the comma after it";
+    if (!after.empty() && after != "\r") torn_ = "text follows between a closing quote and the comma after it";
     rest_.remove_prefix(end);
     return field;
   }

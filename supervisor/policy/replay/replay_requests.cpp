@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "supervisor/policy/slot_grain.hpp"
+#include "supervisor/policy/slot_granularity.hpp"
 #include "supervisor/policy/slot_trial.hpp"
 
 namespace penstock::policy {
@@ -12,12 +12,12 @@ ReplayRequests::ReplayRequests(const ReplayTrace& trace, const Parts& parts, con
     : parts_(parts), by_slots_(parts.sharing != Sharing::QuotaTree) {
   empty_.bands = trace.bands;
   if (by_slots_) {
-    std::uint64_t grain = 1000;
+    std::uint64_t granularity = 1000;
     for (const ReplayJob& job : trace.jobs)
-      if (job.devices == 1) grain = grain_with(grain, static_cast<std::uint64_t>(job.device_share));
-    grain_ = static_cast<std::int64_t>(grain);
+      if (job.devices == 1) granularity = granularity_with(granularity, static_cast<std::uint64_t>(job.device_share));
+    granularity_ = static_cast<std::int64_t>(granularity);
     for (Band& band : empty_.bands) {
-      band.slots = band.capacity.gpu / grain_;
+      band.slots = band.capacity.gpu / granularity_;
       band.light_places = static_cast<std::int64_t>(kTraceLinesMax);  // CPU and memory bound them.
     }
   }
@@ -35,12 +35,12 @@ ReplayRequests::ReplayRequests(const ReplayTrace& trace, const Parts& parts, con
 }
 
 std::int64_t ReplayRequests::slots_of(const ReplayJob& job) const {
-  return (job.devices * job.device_share + grain_ - 1) / grain_;
+  return (job.devices * job.device_share + granularity_ - 1) / granularity_;
 }
 
 RoomDemand ReplayRequests::demand_of(const ReplayJob& job) const {
   RoomDemand demand{job.cpu_milli, job.memory_mib << 20, 0, 0};
-  const std::int64_t milli = by_slots_ ? slots_of(job) * grain_ : job.devices * job.device_share;
+  const std::int64_t milli = by_slots_ ? slots_of(job) * granularity_ : job.devices * job.device_share;
   (milli < 1000 ? demand.part : demand.whole) = milli < 1000 ? milli : milli / 1000;
   return demand;
 }
@@ -86,7 +86,7 @@ std::vector<Holding> ReplayRequests::holdings_of(const ReplayJob& job, const std
     for (std::int64_t i = 0; i < place.slots / each; ++i) all.push_back({place.band, demand, kNone});
     // Of a member that lies across two bands, rather too much than too little.
     if (const std::int64_t rest = place.slots % each; rest > 0)
-      all.push_back({place.band, {demand.cpu_milli, demand.memory, (rest * grain_ + 999) / 1000, 0}, kNone});
+      all.push_back({place.band, {demand.cpu_milli, demand.memory, (rest * granularity_ + 999) / 1000, 0}, kNone});
   }
   return all;
 }

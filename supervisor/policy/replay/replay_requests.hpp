@@ -10,8 +10,9 @@
 
 namespace penstock::policy {
 
-/// Where slots are counted, parts of devices are counted by `grain_with`, and a gang is one member, which is together
-/// on one band or has whole ones; where quotas count, each member stands for itself. So the supervisor shows them.
+/// Where slots are counted, parts of devices are counted by `granularity_with`, and a gang is one member, which is
+/// together on one band or has whole ones; where quotas count, each member stands for itself. So the supervisor shows
+/// them.
 class ReplayRequests {
  public:
   /// Both outlive it.
@@ -44,7 +45,7 @@ class ReplayRequests {
 
   const Parts& parts_;
   const bool by_slots_;
-  std::int64_t grain_ = 1000;
+  std::int64_t granularity_ = 1000;
   Snapshot empty_;
   std::vector<std::uint32_t> kinds_;  ///< By job.
   std::vector<std::vector<std::uint32_t>> possible_;

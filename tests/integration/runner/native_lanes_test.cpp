@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "common/base/attempt_id.hpp"
-#include "common/protocol/loan.hpp"
+#include "common/protocol/external_input.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/spill_thread.hpp"
 
@@ -301,9 +301,9 @@ TEST_F(NativeLanesTest, AnOperatorOfAnEarlierAbiRunsAndOneOfALaterAbiIsRefused) 
 
 // The store may still have what another job made that has this number now.
 TEST_F(NativeLanesTest, WhatAnotherJobHasMadeIsNotLent) {
-  const LentDatum lent{{JobId{9}, SubtaskIndex{0}}, 0, {1, 2}};
-  const std::string payload = loan_payload(lent);
-  store.put(DataKey{lent.producer, 0}, Blob::allocate(8));
+  const ExternalDatum datum{{JobId{9}, SubtaskIndex{0}}, 0, {1, 2}};
+  const std::string payload = external_datum_payload(datum);
+  store.put(DataKey{datum.producer, 0}, Blob::allocate(8));
   NativeRun run = run_of(5, alias_operator);
   run.payload = payload;
   store.name_job(JobId{9}, {1, 3});
@@ -431,9 +431,9 @@ TEST_F(LentSlots, WhatRunsMeanwhileRunsOnAnotherLane) {
 }
 
 int lend_and_wait_for_the_slot(penstock_call* call) {
-  const int lent = penstock_yield_slot(call);
+  const int datum = penstock_yield_slot(call);
   const int taken = penstock_take_slot_back(call);
-  return write_output(call, std::to_string(lent) + " " + std::to_string(taken));
+  return write_output(call, std::to_string(datum) + " " + std::to_string(taken));
 }
 
 TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {

@@ -396,7 +396,7 @@ TEST_F(EndOfTheLogTest, ASalvageThatHasNotSaidWhatIsLostIsDoneAgain) {
   EXPECT_EQ(told.size(), opened->recovered.losses.size());
   EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const std::string& loss) {
     return loss.find("of the files that could not be read") != std::string::npos ||
-           loss.find("commits that were promised") != std::string::npos;
+           loss.find("durable commits") != std::string::npos;
   }));
 }
 

@@ -190,7 +190,7 @@ void ClientHost::draw_labels(std::uint32_t number) {
 std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
   std::vector<std::shared_ptr<const Graph>> known;
   for (const auto& [other, graph] : submitted_)
-    if (other != number && !is_borrower(other) && graph != nullptr) known.push_back(graph);
+    if (other != number && !is_referencing(other) && graph != nullptr) known.push_back(graph);
   if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
   again_.insert(number);
   return known[world_.rng().below(known.size())];
@@ -216,25 +216,25 @@ std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
 }
 
 // Now and then another job reads what this one keeps. Not from the stream of the others: see above.
-void ClientHost::lend(std::uint32_t number) {
-  if (!world_.options().lends || world_.options().workflow != nullptr) return;
+void ClientHost::reference(std::uint32_t number) {
+  if (!world_.options().references || world_.options().workflow != nullptr) return;
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number)};
-  if (specs_[number].keep != Keep::Sinks || number >= kBorrowers || !rng.chance(1, 3)) return;
-  const std::uint32_t borrower = number + kBorrowers;
-  if (specs_.contains(borrower)) return;  // The lender is submitted for the second time.
-  lenders_[borrower] = accepted_[number];
+  if (specs_[number].keep != Keep::Sinks || number >= kReferencing || !rng.chance(1, 3)) return;
+  const std::uint32_t referencing = number + kReferencing;
+  if (specs_.contains(referencing)) return;  // The producer job is submitted for the second time.
+  producer_jobs_[referencing] = accepted_[number];
   ++wanted_;
-  JobSpec& spec = specs_[borrower];
-  spec.name = "borrower-" + std::to_string(borrower);
+  JobSpec& spec = specs_[referencing];
+  spec.name = "borrower-" + std::to_string(referencing);
   spec.wait_for_resources = true;
   spec.owner = specs_[number].owner;  // Of nobody else may one borrow.
   spec.policy = specs_[number].policy;
   spec.policy.gang = spec.policy.slots_max = 0;
-  const Graph graph = borrowing_graph(rng, accepted_[number], identities_[number], *submitted_[number]);
+  const Graph graph = referencing_graph(rng, accepted_[number], identities_[number], *submitted_[number]);
   world_.queue().after(milliseconds{rng.between(0, 400)},
-                       [this, borrower, graph = std::make_shared<const Graph>(graph)] {
-                         submitted_[borrower] = graph;
-                         submit(borrower);
+                       [this, referencing, graph = std::make_shared<const Graph>(graph)] {
+                         submitted_[referencing] = graph;
+                         submit(referencing);
                        });
 }
 
@@ -255,38 +255,39 @@ void ClientHost::look_away(std::uint32_t number) {
   });
 }
 
-/// What its lender has not made, or nobody has any more, cannot be borrowed.
+/// An output that its producer job has not made, or that no worker has any more, cannot be an external input.
 bool ClientHost::gives_up(const SubmitReply& reply) {
   const bool is_lost = reply.refusal.code == ErrorCode::InputLost || reply.refusal.code == ErrorCode::NotFound;
-  if (!is_borrower(reply.submission) || !is_lost) return false;
+  if (!is_referencing(reply.submission) || !is_lost) return false;
   // A client that has died submits once more what may be on its way: both are answered.
   if (accepted_.contains(reply.submission) || submitted_.erase(reply.submission) == 0) return true;
   --wanted_;
-  release_lender(reply.submission);
+  release_producer_job(reply.submission);
   return true;
 }
 
 /// It was kept until it was known whether this one borrows from it.
-void ClientHost::release_lender(std::uint64_t borrower) {
-  const auto lender = lenders_.find(borrower);
-  if (lender == lenders_.end()) return;
-  const JobId job = lender->second;
-  lenders_.erase(lender);
+void ClientHost::release_producer_job(std::uint64_t referencing) {
+  const auto producer_job = producer_jobs_.find(referencing);
+  if (producer_job == producer_jobs_.end()) return;
+  const JobId job = producer_job->second;
+  producer_jobs_.erase(producer_job);
   if (ended_.contains(job)) release(job);
 }
 
 /// Unless it is kept for another job.
 void ClientHost::release(JobId job) {
-  if (is_to_be_lent(job)) return;
+  if (is_to_be_referenced(job)) return;
   for (const auto& [number, id] : accepted_)
     if (id == job) return send(ReleaseJob{job, identities_[number]});
 }
 
-bool ClientHost::is_to_be_lent(JobId job) const {
-  return std::any_of(lenders_.begin(), lenders_.end(), [&](const auto& entry) { return entry.second == job; });
+bool ClientHost::is_to_be_referenced(JobId job) const {
+  return std::any_of(producer_jobs_.begin(), producer_jobs_.end(),
+                     [&](const auto& entry) { return entry.second == job; });
 }
 
-/// What is lent is lost only with a worker.
+/// An external input is lost only with a worker.
 void ClientHost::check_failures(const JobProgress& progress) const {
   if (world_.options().faults.supervisor_restarts || world_.supervisor().core().counters().workers_lost > 0) return;
   for (const SubtaskFailure& failure : progress.failures)
@@ -356,8 +357,8 @@ void ClientHost::receive(const MessagePtr& message) {
     identities_[reply->submission] = reply->identity;
     jobs_.push_back(reply->job);
     look_away(static_cast<std::uint32_t>(reply->submission));
-    release_lender(reply->submission);
-    lend(static_cast<std::uint32_t>(reply->submission));
+    release_producer_job(reply->submission);
+    reference(static_cast<std::uint32_t>(reply->submission));
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {
     if (!attached->job.valid()) return is_gone(attached->request, attached->refusal);
     if (attached->identity != identities_[attached->request])

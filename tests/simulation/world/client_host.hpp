@@ -12,12 +12,12 @@
 namespace penstock::simulation {
 
 /// Submissions from this number on borrow from one of a number that is lower by as much.
-inline constexpr std::uint32_t kBorrowers = 1000;
+inline constexpr std::uint32_t kReferencing = 1000;
 /// Of the submissions of the second client, and so on.
 inline constexpr std::uint32_t kNumbersOfAClient = 10'000;
 
 /// Whether the submission of that number borrows.
-constexpr bool is_borrower(std::uint64_t number) { return number >= kBorrowers && number < 2 * kBorrowers; }
+constexpr bool is_referencing(std::uint64_t number) { return number >= kReferencing && number < 2 * kReferencing; }
 
 /// An engine. Of several in a world the first one is the operators', too.
 class ClientHost {
@@ -47,12 +47,12 @@ class ClientHost {
  private:
   void draw_graph(std::uint32_t number);
   void draw_labels(std::uint32_t number);
-  void lend(std::uint32_t number);
+  void reference(std::uint32_t number);
   void look_away(std::uint32_t number);
   bool gives_up(const SubmitReply& reply);
-  void release_lender(std::uint64_t borrower);
+  void release_producer_job(std::uint64_t referencing);
   void release(JobId job);
-  bool is_to_be_lent(JobId job) const;
+  bool is_to_be_referenced(JobId job) const;
   void check_failures(const JobProgress& progress) const;
   std::shared_ptr<const Graph> draw_known(std::uint32_t number);
   void submit(std::uint32_t number);
@@ -75,7 +75,7 @@ class ClientHost {
   std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;
   std::map<std::uint64_t, JobSpec> specs_;
   std::map<std::uint64_t, JobId> accepted_;
-  std::map<std::uint64_t, JobId> lenders_;  ///< Of submissions that borrow.
+  std::map<std::uint64_t, JobId> producer_jobs_;  ///< Of submissions that borrow.
   std::map<std::uint64_t, JobIdentity> identities_;
   std::set<JobId> ended_;
   std::set<JobId> had_ended_;  ///< Before the state was put back.

@@ -8,10 +8,11 @@
 namespace penstock::simulation {
 namespace {
 
-/// What so many runs on one band are given: half a slot is counted as a whole one, but where portions are smaller.
-std::uint64_t whole_slots(std::uint64_t runs, const supervisor::Portion& portion) {
-  const std::uint64_t step = std::clamp<std::uint64_t>(portion.milli, 1, 1000);
-  return (runs * portion.run_milli + step - 1) / step * step;
+/// What so many runs on one band are given: half a slot is counted as a whole one, but where allocation units are
+/// smaller.
+std::uint64_t whole_slots(std::uint64_t runs, const supervisor::AllocationUnit& allocation_unit) {
+  const std::uint64_t step = std::clamp<std::uint64_t>(allocation_unit.milli, 1, 1000);
+  return (runs * allocation_unit.run_milli + step - 1) / step * step;
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
             band.alive && band.kind == kind) {
           seen.given += given_to(*job, supervisor::BandSlot{i}, kind);
           if (!job->spec.policy.may_be_preempted() || share.all_stay)
-            seen.stays += whole_slots(job->shares->of(supervisor::BandSlot{i}).started, share.portion);
+            seen.stays += whole_slots(job->shares->of(supervisor::BandSlot{i}).started, share.allocation_unit);
         }
       // What consolidation moves has its next place already.
       for (const std::vector<supervisor::PromisedPlace>& places : share.promised)
@@ -100,11 +101,11 @@ std::map<JobId, std::vector<policy::Place>> promised_to_gangs(const policy::Snap
   std::map<std::string, JobId> names;
   for (const GangView& gang : gangs) names.emplace(to_string(gang.job), gang.job);
   std::map<JobId, std::vector<policy::Place>> promised;
-  for (const policy::Claim& claim : snapshot.claims) {
-    const auto gang = names.find(snapshot.workloads[snapshot.members[claim.member].workload].name);
+  for (const policy::CarriedReservation& reservation : snapshot.carried) {
+    const auto gang = names.find(snapshot.workloads[snapshot.members[reservation.member].workload].name);
     if (gang == names.end()) continue;
     std::vector<policy::Place>& places = promised[gang->second];
-    places.insert(places.end(), claim.places.begin(), claim.places.end());
+    places.insert(places.end(), reservation.places.begin(), reservation.places.end());
   }
   return promised;
 }

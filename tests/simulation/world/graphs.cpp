@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "common/protocol/loan.hpp"
+#include "common/protocol/external_input.hpp"
 
 namespace penstock::simulation {
 namespace {
@@ -124,16 +124,16 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
   return graph;
 }
 
-Graph borrowing_graph(Rng& rng, JobId lender, const JobIdentity& identity, const Graph& lent) {
-  std::vector<bool> read(lent.size());
-  for (const std::uint32_t predecessor : lent.predecessors) read[predecessor] = true;
+Graph referencing_graph(Rng& rng, JobId producer_job, const JobIdentity& identity, const Graph& produced) {
+  std::vector<bool> read(produced.size());
+  for (const std::uint32_t predecessor : produced.predecessors) read[predecessor] = true;
   std::vector<std::uint32_t> sinks;
-  for (std::uint32_t i = 0; i < lent.size(); ++i)
+  for (std::uint32_t i = 0; i < produced.size(); ++i)
     if (!read[i]) sinks.push_back(i);
   Graph graph;
   graph.templates = {draw_template(rng, 0, false, false), {}};
   graph.templates[0].output_count = 1;
-  graph.templates[1].program = kBorrowOperator;
+  graph.templates[1].program = kAliasOperator;
   if (rng.chance(1, 2)) graph.templates[1].on_failure = OnFailure::Continue;
   graph.payload_offsets.push_back(0);
   const auto add = [&](std::uint32_t template_index, const std::vector<std::uint32_t>& inputs,
@@ -148,10 +148,12 @@ Graph borrowing_graph(Rng& rng, JobId lender, const JobIdentity& identity, const
   std::vector<std::uint32_t> readers;
   for (std::uint64_t left = 1 + rng.below(4); left > 0; --left) {
     const std::uint32_t producer = sinks[rng.below(sinks.size())];
-    const std::uint16_t outputs = std::max<std::uint16_t>(lent.templates[lent.template_of[producer]].output_count, 1);
-    const LentDatum datum{{lender, SubtaskIndex{producer}}, static_cast<std::uint16_t>(rng.below(outputs)), identity};
-    const std::uint32_t loan = add(1, {}, loan_payload(datum));
-    for (std::uint64_t count = rng.below(3); count > 0; --count) readers.push_back(add(0, {loan}, {}));
+    const std::uint16_t outputs =
+        std::max<std::uint16_t>(produced.templates[produced.template_of[producer]].output_count, 1);
+    const ExternalDatum datum{
+        {producer_job, SubtaskIndex{producer}}, static_cast<std::uint16_t>(rng.below(outputs)), identity};
+    const std::uint32_t external = add(1, {}, external_datum_payload(datum));
+    for (std::uint64_t count = rng.below(3); count > 0; --count) readers.push_back(add(0, {external}, {}));
   }
   if (!readers.empty()) add(0, readers, {});
   return graph;

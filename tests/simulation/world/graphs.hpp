@@ -11,7 +11,7 @@ namespace penstock::simulation {
 Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail);
 
 /// A graph that borrows outputs that another job keeps for its client: those of its sinks. None if it has none.
-Graph borrowing_graph(Rng& rng, JobId lender, const JobIdentity& identity, const Graph& lent);
+Graph referencing_graph(Rng& rng, JobId producer_job, const JobIdentity& identity, const Graph& produced);
 
 /// Some of its templates take a part of a device, or all of one.
 void request_devices(Rng& rng, Graph& graph);

@@ -14,8 +14,9 @@ bool is_idle(const BandEntry& band) {
 
 /// Whether any CPU band that is large enough may have whatever is ready of the job.
 bool is_free(const Job& job) {
-  return job.state == JobState::Running && !job.cancelling && !job.held && !job.waiting_for_disk &&
-         job.shares == nullptr && job.label_limits.empty() && job.shape->loans().empty() && job.histories->size() == 0;
+  return job.state == JobState::Running && !job.cancelling && !job.recovering && !job.waiting_for_disk &&
+         job.shares == nullptr && job.label_limits.empty() && job.shape->external_inputs().empty() &&
+         job.histories->size() == 0;
 }
 
 bool fits(const Template& wanted, const BandEntry& band) {

@@ -74,9 +74,9 @@ std::string LimitWitness::plan_applied(const std::vector<LimitedJob>& jobs) cons
 std::uint64_t given_to(const supervisor::Job& job, supervisor::BandSlot band, BandKind kind) {
   const supervisor::BandShare share = job.shares->of(band);
   if (!share.limited()) return share.planned;
-  const supervisor::Portion& portion = job.shares->kinds[static_cast<std::size_t>(kind)].portion;
-  return static_cast<std::uint64_t>(share.entitled.value()) * portion.milli /
-         std::max<std::uint64_t>(portion.entitles, 1);
+  const supervisor::AllocationUnit& allocation_unit = job.shares->kinds[static_cast<std::size_t>(kind)].allocation_unit;
+  return static_cast<std::uint64_t>(share.entitled.value()) * allocation_unit.milli /
+         std::max<std::uint64_t>(allocation_unit.entitles, 1);
 }
 
 std::vector<LimitedJob> limited_jobs(const supervisor::SupervisorCore& core, const std::vector<JobId>& jobs) {

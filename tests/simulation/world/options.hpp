@@ -90,7 +90,7 @@ struct WorldOptions {
   std::uint32_t workers_max = 5;
   std::shared_ptr<const Workflow> workflow;  ///< Null: graphs are drawn.
   bool policy = false;  ///< A random policy divides the cluster; operators change it.
-  bool lends = true;    ///< Now and then a job borrows from another one; not where a workflow is replayed.
+  bool references = true;  ///< Now and then a job borrows from another one; not where a workflow is replayed.
   Defect defect = Defect::None;
   bool keep_trace = false;        ///< Record a line for each event.
   std::ostream* trace_to = nullptr;  ///< Write the line of each event at once: a failed check of a core ends the process.

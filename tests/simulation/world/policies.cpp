@@ -215,10 +215,11 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
 
 /// What policy gives a job and what it has, on each band.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers) {
-  std::string text = "; in pool '" + job.shares->pool_name + "', number " + std::to_string(job.shares->turn.index()) +
-                     " of " + std::to_string(job.shares->turn.pools().size()) + ", " +
-                     std::to_string(job.homeless.size()) + " homeless";
-  for (const supervisor::TriedPool& tried : job.shares->tried) text += ", tried: " + tried.held_by;
+  std::string text = "; in pool '" + job.shares->pool_name + "', number " +
+                     std::to_string(job.shares->fallback.index()) + " of " +
+                     std::to_string(job.shares->fallback.pools().size()) + ", " +
+                     std::to_string(job.unschedulable.size()) + " unschedulable";
+  for (const supervisor::TriedPool& tried : job.shares->tried) text += ", tried: " + tried.blocked_by;
   for (std::size_t at = 0; at < supervisor::kBandKinds; ++at)
     if (const supervisor::KindShare& kind = job.shares->kinds[at]; kind.unit_milli > 0)
       text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +

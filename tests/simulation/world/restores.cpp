@@ -53,7 +53,7 @@ void ClientHost::is_gone(std::uint64_t number, const Error& why) {
   world_.note("client: job % is gone", {job.value()});
   accepted_.erase(accepted);
   std::erase(jobs_, job);
-  if (had_ended_.erase(job) == 0 && !is_borrower(number)) return submit(static_cast<std::uint32_t>(number));
+  if (had_ended_.erase(job) == 0 && !is_referencing(number)) return submit(static_cast<std::uint32_t>(number));
   submitted_.erase(number);
   --wanted_;
 }

@@ -152,8 +152,9 @@ bool SupervisorHost::gave_up_but_runs(const supervisor::Job& job, BandKind kind,
 void SupervisorHost::witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.bound) return;
-  const std::uint64_t all = job.spec.policy.gang * 1000ULL / share.portion.milli * share.portion.milli;
-  std::uint64_t milli = static_cast<std::uint64_t>(asked.value()) * share.portion.milli / share.portion.entitles;
+  const std::uint64_t all = job.spec.policy.gang * 1000ULL / share.allocation_unit.milli * share.allocation_unit.milli;
+  std::uint64_t milli =
+      static_cast<std::uint64_t>(asked.value()) * share.allocation_unit.milli / share.allocation_unit.entitles;
   const supervisor::WorkerTable& workers = core_->workers();
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
     if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)
@@ -198,7 +199,7 @@ void SupervisorHost::witness_place(WorkerId id, JobId number) const {
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which has none of its labels");
   if (job->shares == nullptr || !config_.policy.in_force()) return;
   const auto pool = static_cast<std::uint32_t>(pool_of_worker(config_.policy, worker.name));
-  const std::vector<std::uint32_t>& pools = job->shares->turn.pools();
+  const std::vector<std::uint32_t>& pools = job->shares->fallback.pools();
   if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
 }
@@ -234,7 +235,7 @@ void SupervisorHost::check_one_pool() const {
         static_cast<std::uint32_t>(pool_of_worker(config_.policy, table.worker_of(BandSlot{i}).description.name));
     for (const AssignedRef& ref : table[BandSlot{i}].assigned) {
       const Job* job = core_->find_job(ref.job);
-      if (job == nullptr || job->shares == nullptr || job->shares->turn.pools().size() == 1) continue;
+      if (job == nullptr || job->shares == nullptr || job->shares->fallback.pools().size() == 1) continue;
       const SubtaskHot& hot = job->hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
       if (!job->shape->template_of(ref.subtask).retryable) continue;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/protocol/loan.hpp"
+#include "common/protocol/external_input.hpp"
 #include "tests/simulation/world/graphs.hpp"
 
 namespace penstock::simulation {
@@ -424,8 +424,8 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
     }
   }
   // Whoever is told that it is not here believes it.
-  const std::optional<Content> borrowed = succeeded && borrows(*run.program) ? borrow(run.id) : std::nullopt;
-  if (succeeded && borrows(*run.program) && !borrowed.has_value()) {
+  const std::optional<Content> external = succeeded && is_alias(*run.program) ? read_external(run.id) : std::nullopt;
+  if (succeeded && is_alias(*run.program) && !external.has_value()) {
     succeeded = false;
     end.failure.failure = FailureClass::InputLost;
   }
@@ -440,7 +440,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
   const std::uint16_t count = std::max<std::uint16_t>(run.program->output_count, 1);
   for (std::uint16_t output = 0; succeeded && output < count; ++output) {
     const DataKey key{run.id, output};
-    const Content made = borrowed.value_or(Content{Bytes{output_bytes(key)}, mix_bits(run.read ^ hash_of(key))});
+    const Content made = external.value_or(Content{Bytes{output_bytes(key)}, mix_bits(run.read ^ hash_of(key))});
     if (made.bytes.is_zero()) continue;
     end.outputs.push_back(OutputReport{output, made.bytes.value()});
     store_[key] = made;

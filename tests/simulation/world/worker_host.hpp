@@ -182,7 +182,7 @@ class WorkerHost {
   bool is_pinned(const DataKey& key) const;
   Duration draw_duration(const worker::worker_action::StartSubtask& action);
   std::int64_t output_bytes(const DataKey& key) const;
-  std::optional<Content> borrow(SubtaskId subtask) const;
+  std::optional<Content> read_external(SubtaskId subtask) const;
   std::uint64_t read_inputs(const worker::worker_action::StartSubtask& action) const;
   void check_inputs(const worker::worker_action::StartSubtask& action) const;
   const Content* read_input(const worker::worker_action::StartSubtask& action, const DataKey& key,

@@ -1,5 +1,5 @@
 // WorkerHost: what runs read, compared with what was made, and how large their outputs are.
-#include "common/protocol/loan.hpp"
+#include "common/protocol/external_input.hpp"
 #include "tests/simulation/world/worker_host.hpp"
 
 namespace penstock::simulation {
@@ -71,14 +71,14 @@ std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
   return draw % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + draw % 100'000);
 }
 
-/// What the subtask borrows, which is what its lender has made; none: it is not here.
-std::optional<Content> WorkerHost::borrow(SubtaskId subtask) const {
+/// What the subtask borrows, which is what its producer job has made; none: it is not here.
+std::optional<Content> WorkerHost::read_external(SubtaskId subtask) const {
   if (of_another_branch()) return std::nullopt;
   const Graph& graph = *world_.oracle().graph_of(subtask.job);
   const std::uint32_t first = graph.payload_offsets[subtask.index.value()];
-  const std::optional<LentDatum> lent = read_loan(
+  const std::optional<ExternalDatum> datum = read_external_datum(
       std::string_view{graph.payloads}.substr(first, graph.payload_offsets[subtask.index.value() + 1] - first));
-  const DataKey key{lent->producer, lent->output};
+  const DataKey key{datum->producer, datum->output};
   const auto found = store_.find(key);
   world_.note(found == store_.end() ? "life % cannot lend %:%" : "life % lends %:%",
               {life_, key.producer.job.value(), key.producer.index.value()});

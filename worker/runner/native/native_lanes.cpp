@@ -12,7 +12,7 @@
 
 #include "common/base/attempt_id.hpp"
 #include "common/base/cpu_relax.hpp"
-#include "common/protocol/loan.hpp"
+#include "common/protocol/external_input.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
 #include "worker/runner/native/bound_arena.hpp"
@@ -350,9 +350,9 @@ void NativeLanes::end_overdue(SlotIndex index, std::uint64_t ticket) {
              "lane=" + std::to_string(index.value()));
 }
 
-void NativeLanes::answer_yield(SlotIndex index, std::uint64_t ticket, bool lent) {
+void NativeLanes::answer_yield(SlotIndex index, std::uint64_t ticket, bool datum) {
   const std::lock_guard lock{state_->mutex};
-  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].loan.answer(ticket, lent);
+  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].loan.answer(ticket, datum);
 }
 
 void NativeLanes::resume(SlotIndex index, std::uint64_t ticket) {
@@ -559,11 +559,11 @@ void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
 
 void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
   BlobPtr blob;
-  const std::optional<LentDatum> lent =
-      read_loan({static_cast<const char*>(call.payload.data), static_cast<std::size_t>(call.payload.bytes)});
+  const std::optional<ExternalDatum> datum =
+      read_external_datum({static_cast<const char*>(call.payload.data), static_cast<std::size_t>(call.payload.bytes)});
   // The number may belong to another job by now, and its bytes are not the ones asked for.
-  if (lent && !store.is_another(lent->producer.job, lent->identity))
-    blob = store.load_now(DataKey{lent->producer, lent->output});
+  if (datum && !store.is_another(datum->producer.job, datum->identity))
+    blob = store.load_now(DataKey{datum->producer, datum->output});
   if (blob != nullptr) {
     call.made.emplace_back(0, std::const_pointer_cast<Blob>(blob));  // Sealed long ago: `put` does not touch it.
     return;

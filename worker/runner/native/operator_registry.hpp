@@ -35,8 +35,8 @@ class OperatorRegistry {
   std::unique_ptr<State> state_;
 };
 
-/// Borrows an output: the payload names a datum of another job on this worker (common/protocol/loan.hpp); the same
-/// bytes become the subtask's own output, without a copy.
+/// Borrows an output: the payload names a datum of another job on this worker (common/protocol/external_input.hpp); the
+/// same bytes become the subtask's own output, without a copy.
 int alias_operator(penstock_call* call);
 
 /// The table of all built-in operators.

@@ -125,8 +125,8 @@ class LabelledPool {
     builder_.carry_out(plan_);
     for (const auto& [member, places] : leaving)
       snapshot.members[member].state = MemberState::Leaving, snapshot.members[member].places = places;
-    snapshot.claims.clear();
-    for (const Reservation& each : plan_.reservations) snapshot.claims.push_back({each.member, each.places});
+    snapshot.carried.clear();
+    for (const Reservation& each : plan_.reservations) snapshot.carried.push_back({each.member, each.places});
   }
   Bands any_list() { return lists_[rng_.below(lists_.size())]; }
 

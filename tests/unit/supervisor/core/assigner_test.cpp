@@ -10,8 +10,8 @@ namespace {
 
 using GB = GraphBuilder;
 
-/// Homes are chosen as early as all predecessors are assigned, long before sizes are known. A test about sizes holds
-/// one predecessor back: the gate needs a worker that joins last.
+/// Tentative bands are chosen as early as all predecessors are assigned, long before sizes are known. A test about
+/// sizes holds one predecessor back: the gate needs a worker that joins last.
 constexpr std::uint32_t kGateTemplate = 7;
 GraphBuilder with_gate(const std::string& worker) {
   GraphBuilder graph;

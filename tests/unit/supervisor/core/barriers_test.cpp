@@ -115,7 +115,7 @@ TEST_F(BarriersOfTwo, AnAnswerToWhatWasAskedBeforeDoesNotCountWhenTheSameIsAsked
         return supervisor.handle(moved(orders.front(), slots));
     FAIL() << "no pass was ordered";
   };
-  PENSTOCK_EXPECT_COVERAGE_MARK("what a gang asks for at its barrier changes", pass({2, 0, 2}));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang asks for other slots at its barrier", pass({2, 0, 2}));
   EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w2 has 0", "w3 holds 2 at 2"}));
   pass({2, 2, 0});
   EXPECT_EQ(told(), (Lines{"w1 holds 2 at 3", "w2 holds 2 at 3", "w3 has 0"}));

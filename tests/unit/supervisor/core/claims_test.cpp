@@ -191,7 +191,7 @@ TEST_F(ClaimsTest, AttemptsOfALaterTermAreLargerThanAllBefore) {
   begin(GraphBuilder{}.sources(1).build());
   die();
   cluster->come_back(1, {.jobs = {of_job_1({held(0, ClaimedStage::Running, 1)})}});
-  PENSTOCK_EXPECT_COVERAGE_MARK("an attempt of an earlier life is fenced",
+  PENSTOCK_EXPECT_COVERAGE_MARK("an attempt from before a restart is fenced",
                                 cluster->come_back(2, {.jobs = {of_job_1({held(0, ClaimedStage::Running, 5)})}}));
   cluster->take<CancelBatch>();
   cluster->lose(1);
@@ -286,7 +286,7 @@ TEST_F(ClaimsTest, ASuccessWinsOverWhatStillRunsElsewhere) {
   begin(GraphBuilder{}.chain(2).build());
   die();
   cluster->come_back(1, {.jobs = {of_job_1({held(0)})}});
-  PENSTOCK_EXPECT_COVERAGE_MARK("a success was claimed of what runs elsewhere",
+  PENSTOCK_EXPECT_COVERAGE_MARK("a success was claimed of a subtask that runs elsewhere",
                                 cluster->come_back(2, {.reports = {ended(0)}}));
   EXPECT_EQ(cluster->phase(0), SubtaskPhase::Succeeded);
   EXPECT_EQ(cluster->cancels(), Lines{"0 at w1"});
@@ -490,7 +490,7 @@ TEST_F(ClaimsTest, AWorkerThatNobodyExpectsBeginsAnew) {
   cluster->lose(2);
   cluster.write_all();
   die();
-  PENSTOCK_EXPECT_COVERAGE_MARK("a worker that nobody expects wants its work back",
+  PENSTOCK_EXPECT_COVERAGE_MARK("an unexpected worker claims its work",
                                 cluster->come_back(2, {.jobs = {of_job_1({held(0)})}}));
   EXPECT_EQ(cluster->core().workers().alive_workers(), 0U);
   cluster->come_back(1, {});

@@ -97,7 +97,7 @@ TEST_F(CrashesTest, ALossThatWasChargedToAllIsPutRight) {
   cluster.join({.slots = 1});
   cluster.lose(1);
   EXPECT_EQ(history_of(cluster, 1).lost_workers, 1U);
-  PENSTOCK_EXPECT_COVERAGE_MARK("a crash was told after its worker was lost", cluster.join(after(crash_of(1, 0))));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a crash was reported after its worker was lost", cluster.join(after(crash_of(1, 0))));
   expect_only_the_first_is_charged();
   cluster.join(after(crash_of(1, 0)));
   EXPECT_EQ(history_of(cluster, 0).charged, 1U) << "said twice";
@@ -127,7 +127,7 @@ TEST_F(CrashesTest, AStaleAttemptIsNotCharged) {
 
 TEST_F(CrashesTest, ALifeThatNobodyRemembersBlamesNobody) {
   begin();
-  PENSTOCK_EXPECT_COVERAGE_MARK("a crash of a life that nobody remembers", cluster.join(after(crash_of(9, 0))));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a crash of an unknown incarnation", cluster.join(after(crash_of(9, 0))));
   EXPECT_EQ(history_of(cluster, 0).charged, 0U);
   EXPECT_EQ(cluster.core().workers().alive_workers(), 2U);
   cluster.ignore();

@@ -293,7 +293,7 @@ TEST(Stealing, QueuedWorkIsAskedBackFromItsLowEndAndRunsOnce) {
   cluster.ignore();
 }
 
-// By the costs alone it would go to whichever hungry band a hash names, and often back to where it came from.
+// By the costs alone it would go to whichever idle band a hash names, and often back to where it came from.
 TEST(Stealing, WhatComesBackGoesToTheBandItWasAskedFor) {
   SupervisorHarness cluster{{.steal_after = Duration{0}}};
   cluster.join();
@@ -328,7 +328,7 @@ TEST(Stealing, WhatComesBackDoesNotReturnToThePreferredBandItCameFrom) {
   }
 }
 
-TEST(Stealing, ABandThatHoldsSuccessorsAsksOnlyWhenItStaysHungry) {
+TEST(Stealing, ABandThatHoldsSuccessorsAsksOnlyWhenItStaysIdle) {
   SupervisorHarness cluster{{.lookahead = std::chrono::seconds{100}, .steal_after = milliseconds{10}}};
   cluster.join();
   GraphBuilder filler;
@@ -370,9 +370,9 @@ TEST(Stealing, NobodyAsksAgainWhileTheAnswerMayBeOnItsWay) {
   EXPECT_EQ(cluster.steals(), (Lines{"16 at w1", "15 at w1", "14 at w1"}));
 }
 
-// What is looked at for hungry bands in one event is limited; the others have their turn within milliseconds, and then
+// What is looked at for idle bands in one event is limited; the others have their turn within milliseconds, and then
 // nobody asks again before something changes.
-TEST(Stealing, ManyHungryBandsAreLookedAfterInTurnAndThenLeftAlone) {
+TEST(Stealing, ManyIdleBandsAreLookedAfterByRotationAndThenLeftAlone) {
   SupervisorHarness cluster{{.steal_after = Duration{0}}};
   constexpr int kBands = 50;
   for (int i = 0; i < kBands; ++i) cluster.join();

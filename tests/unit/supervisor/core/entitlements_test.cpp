@@ -318,7 +318,7 @@ TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
                    "preempt 1:0: a job of higher priority needs the place: job-2, which has 10 before 0",
                    "hold job-1: no room: it needs 1, and the roomiest place has 0",
                    "start job-2: it gets 2 of the 2 slots that it wants in pool 'all'",
-                   "start job-1: it gets 2 of the 2 slots that it wants in pool 'all', where nobody else waits"}));
+                   "start job-1: it gets 2 of the 2 slots that it wants in pool 'all', where no other job waits"}));
   supervisor.ignore();
 }
 
@@ -380,17 +380,17 @@ TEST(Entitlements, AGangGivesItsPromisedPlacesBackWhenOthersDoNotLeaveThem) {
   supervisor.tick_after(1s);
   std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
   ASSERT_EQ(passes.size(), 1U);
-  EXPECT_EQ(passes[0].snapshot.claims.size(), 1U) << "it has its promise";
+  EXPECT_EQ(passes[0].snapshot.carried.size(), 1U) << "it has its promise";
   supervisor.handle(PolicedSupervisor::run(passes[0]));
   supervisor.tick_after(999ms);
   passes = supervisor.take_passes();
   ASSERT_EQ(passes.size(), 1U);
-  EXPECT_EQ(passes[0].snapshot.claims.size(), 1U);
+  EXPECT_EQ(passes[0].snapshot.carried.size(), 1U);
   supervisor.handle(PolicedSupervisor::run(passes[0]));
   PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives its promised places back", supervisor.tick_after(1s));
   passes = supervisor.take_passes();
   ASSERT_EQ(passes.size(), 1U);
-  EXPECT_EQ(passes[0].snapshot.claims.size(), 0U) << "and then none";
+  EXPECT_EQ(passes[0].snapshot.carried.size(), 0U) << "and then none";
   supervisor.handle(PolicedSupervisor::run(passes[0]));
   EXPECT_EQ((*supervisor.ask("explain", {"high"}))["held_by"],
             Value{"its place is promised, and job-1 is leaving it; its gang gave its promised places back after "
@@ -554,7 +554,7 @@ TEST(Entitlements, WhoMustWaitIsToldOfOnceAndWhenTheWaitIsOver) {
   supervisor.settle(5);
   const Lines after = decisions(supervisor);
   ASSERT_EQ(after.size(), 2U);
-  EXPECT_EQ(after[1], "start job-2: it gets 1 of the 1 slots that it wants in pool 'all', where nobody else waits");
+  EXPECT_EQ(after[1], "start job-2: it gets 1 of the 1 slots that it wants in pool 'all', where no other job waits");
   supervisor.ignore();
 }
 

@@ -630,7 +630,7 @@ TEST(Lineage, ASubtaskThatSucceededAndFailsWhenItRunsAgainStaysTold) {
   cluster.succeed(1, 0, {{0, kSome}});
   cluster.lose(1);
   cluster.join();
-  PENSTOCK_EXPECT_COVERAGE_MARK("what had succeeded failed when it ran again",
+  PENSTOCK_EXPECT_COVERAGE_MARK("a repeated subtask failed after an earlier success",
                                 cluster.fail(2, 0, FailureClass::UserError));
   cluster.say(2, 1, Outcome::Cancelled);
   EXPECT_EQ(cluster.state(), JobState::Failed);

@@ -222,7 +222,7 @@ TEST_F(NeverPreempted, WhomAReloadLeavesWithoutAGuaranteeIsHeldAndExplained) {
   ASSERT_EQ(submitted({.preemptible = Preemptible::No}), "accepted");
   reload(quotas().policy);
   supervisor.settle(3);
-  EXPECT_NE(held("mine-1").find("guarantee of jobs without a project: what is never preempted must fit it"),
+  EXPECT_NE(held("mine-1").find("guarantee of jobs without a project: a job that is never preempted must fit it"),
             std::string::npos)
       << held("mine-1");
 }

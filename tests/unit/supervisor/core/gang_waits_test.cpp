@@ -21,10 +21,10 @@ KindShare gang_of_four() {
 
 TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait - Duration{1}, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait - Duration{1}, kWait));
   EXPECT_EQ(share.gave_back, "");
-  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_TRUE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
   EXPECT_EQ(share.gave_back,
             "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: a part of them was lost with a "
             "worker");
@@ -33,26 +33,26 @@ TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
 TEST(GangWaits, WhatRunsThatMayNotLeaveHaveTakenIsSaidToBeTheirs) {
   KindShare share = gang_of_four();
   share.lost_to_others = true;
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
-  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_TRUE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
   EXPECT_EQ(share.gave_back,
             "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: others run on a part of them and "
             "may not leave");
-  EXPECT_FALSE(gives_up_rest(share, kFour, {{BandSlot{0}, 4000}}, kNow + kWait, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {{BandSlot{0}, 4000}}, kNow + kWait, kWait));
   EXPECT_FALSE(share.lost_to_others);
 }
 
 TEST(GangWaits, WhoGetsItsLostPartInTimeBeginsAnewWithTheNext) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
-  EXPECT_FALSE(gives_up_rest(share, kFour, {{BandSlot{0}, 4000}}, kNow + 1s, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {{BandSlot{0}, 4000}}, kNow + 1s, kWait));
   EXPECT_EQ(share.incomplete_since, kNever);
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow, Duration{0}));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {}, kNow, Duration{0}));
   EXPECT_EQ(share.incomplete_since, kNever);
 }
 
@@ -60,21 +60,21 @@ TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
 // given up, kept its part for longer than it may.
 TEST(GangWaits, APassInWhichItWantsNothingDoesNotBeginItsWaitAnew) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
   share.demand = 0;
-  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {}, kNow + 1s, kWait));
   share.demand = 4000;
-  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_TRUE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 TEST(GangWaits, WhatItLosesAfterItGaveAllBackHasItsOwnWait) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
   share.demand = 0;
-  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {}, kNow + 1s, kWait));
   share.demand = 4000;
-  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow + 1s, kWait)) << "the pass before has taken all of it";
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {}, kNow + 1s, kWait)) << "the pass before has taken all of it";
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
@@ -95,8 +95,8 @@ TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
 TEST(GangWaits, ThatALimitLeavesItNoMoreThanThePartMakesThatNoWhole) {
   KindShare share = gang_of_four();
   share.demand = 2000;
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
-  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_TRUE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 // Found by a review: with a wait shorter than the grace every promise was given back before others could leave.
@@ -113,9 +113,9 @@ TEST(GangWaits, OthersHaveTheirGraceForLeavingWhatIsPromised) {
 TEST(GangWaits, WhatItGaveBackIsSaidUntilItHasAll) {
   KindShare share = gang_of_four();
   share.gave_back = "something";
-  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
   EXPECT_EQ(share.gave_back, "something");
-  EXPECT_FALSE(gives_up_rest(share, kFour, {{BandSlot{1}, 4000}}, kNow, kWait));
+  EXPECT_FALSE(aborts_reservation(share, kFour, {{BandSlot{1}, 4000}}, kNow, kWait));
   EXPECT_EQ(share.gave_back, "");
 }
 

@@ -106,7 +106,7 @@ TEST(GraphIntake, AbsurdTemplatesAreRefused) {
       {"negative memory of later attempts", [](Template& t) { t.memory_max = Bytes{-1}; }},
       {"less memory later", [](Template& t) { t.request.memory = Bytes{2}, t.memory_max = Bytes{1}; }},
       {"more memory for what borrows",
-       [](Template& t) { t.program = kBorrowOperator, t.request.memory = Bytes{1}, t.memory_max = Bytes{2}; }},
+       [](Template& t) { t.program = kAliasOperator, t.request.memory = Bytes{1}, t.memory_max = Bytes{2}; }},
       {"a native operator that must be killed", [](Template& t) { t.overlap = Overlap::Never; }},
       {"more memory than none", [](Template& t) { t.memory_max = Bytes{1}; }},
       {"no replica", [](Template& t) { t.replicas = 0; }},
@@ -114,7 +114,10 @@ TEST(GraphIntake, AbsurdTemplatesAreRefused) {
       {"replicas of several outputs", [](Template& t) { t.output_count = 2, t.replicas = 2; }},
       {"a checkpoint of several outputs", [](Template& t) { t.output_count = 2, t.checkpoint = true; }},
       {"outputs beyond their numbers", [](Template& t) { t.output_count = EdgeKind::kOrderOnly; }},
-      {"a variable without a value", [](Template& t) { t.environment = {"A=1", "NOEQUALS"}; }},
+      {"a variable without a value",
+       [](Template& t) {
+         t.environment = {"A=1", "NOEQUALS"};
+       }},
       {"a variable without a name", [](Template& t) { t.environment = {"=1"}; }},
       {"no program", [](Template& t) { t.program.clear(); }},
       {"a name that climbs", [](Template& t) { t.name = "a/../b"; }},

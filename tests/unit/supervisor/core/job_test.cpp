@@ -42,7 +42,7 @@ TEST(Job, AChangedPriorityBeatsTheRankOnceKeysCarryIt) {
   EXPECT_GT(job.order_key(2), job.order_key(1));
 }
 
-TEST(Job, HasALocalSetForEachBandThatWasEverAHome) {
+TEST(Job, HasALocalSetForEachBandWithATentativePlacement) {
   OwnedJob job = job_of(GraphBuilder{}.add().build());
   EXPECT_EQ(job.find_local(BandSlot{3}), nullptr);
   job.local(BandSlot{3}).push_ready(1);

@@ -49,7 +49,8 @@ TEST(Jobs, OneThatHasEndedTakesNoMemoryForEachOfItsSubtasks) {
   EXPECT_LT(bytes_in_use(), before + kSubtasks);
 }
 
-// Large arguments are lent by a job that may be released before it has ended: they were kept for as long as its client.
+// Large arguments are outputs of a job that may be released before it has ended: they were kept for as long as its
+// client.
 TEST(Jobs, OneThatIsReleasedWhileItRunsIsReleasedAtItsEnd) {
   SupervisorHarness cluster;
   cluster.join();
@@ -75,7 +76,7 @@ TEST(Jobs, OneThatIsReleasedWhileItRunsIsKeptForOthersThatFollowItOrCanNameIt) {
     cluster.client_says(ReleaseJob{JobId{job}});
     cluster.succeed(1, 0, {{0, 30}}, job);
     EXPECT_EQ(cluster.job(job).outputs.size(), 1U);
-    EXPECT_FALSE(cluster.job(job).release_when_returned);
+    EXPECT_FALSE(cluster.job(job).release_when_unreferenced);
   }
   EXPECT_TRUE(cluster.take<ForgetJob>().empty());
   cluster.client_says(ReleaseJob{JobId{2}});

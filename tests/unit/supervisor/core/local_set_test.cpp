@@ -105,16 +105,16 @@ TEST(LocalSet, ForeseesWhatWillBeTaken) {
   for (const std::uint64_t key : {10U, 11U, 12U}) set.push_ready(key);
   set.push_ahead(20);
   std::array<std::uint64_t, 8> keys{};
-  ASSERT_EQ(set.foresee(keys), 4U);
+  ASSERT_EQ(set.next_keys(keys), 4U);
   EXPECT_TRUE(std::equal(keys.begin(), keys.begin() + 4, std::array<std::uint64_t, 4>{10, 11, 12, 20}.begin()));
-  EXPECT_EQ(set.foresee(std::span{keys}.first(2)), 2U) << "no more than there is room for";
-  EXPECT_EQ(LocalSet{}.foresee(keys), 0U);
+  EXPECT_EQ(set.next_keys(std::span{keys}.first(2)), 2U) << "no more than there is room for";
+  EXPECT_EQ(LocalSet{}.next_keys(keys), 0U);
 
   set.push_ready(50);
-  EXPECT_EQ(set.foresee(keys), 4U) << "ranges behind the first would be another trip";
+  EXPECT_EQ(set.next_keys(keys), 4U) << "ranges behind the first would be another trip";
 
   for (const std::uint64_t key : {5U, 4U, 3U, 2U}) set.push_ready(key);
-  EXPECT_EQ(set.foresee(keys), 7U);
+  EXPECT_EQ(set.next_keys(keys), 7U);
   EXPECT_EQ(keys[0], 2U) << "the best of those that came later, and two that may be the next";
 }
 

@@ -100,8 +100,8 @@ TEST(PolicyAudit, WhoIsMovedAheadHasNoHigherPriority) {
   supervisor.settle(2);
   ASSERT_TRUE(supervisor.ask("move", {"b", "ahead-of", "a"}).has_value());
   supervisor.settle(3);
-  EXPECT_EQ(told(supervisor, "preempt 1:",
-                 ": a job of the same priority that stands before it in the queue needs the place: job-2"),
+  EXPECT_EQ(told(supervisor,
+                 "preempt 1:", ": a job of the same priority that is before it in the queue needs the place: job-2"),
             2)
       << testing::PrintToString(history(supervisor));
   supervisor.ignore();

@@ -1,7 +1,7 @@
 // SupervisorCore: all that holds a job at present.
 #include <gtest/gtest.h>
 
-#include "tests/support/relief_harness.hpp"
+#include "tests/support/remedy_harness.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -10,7 +10,7 @@ TEST(PolicyHolds, WhatComesAfterTheFirstIsToldAsWell) {
   SupervisorConfig config = policed("quota", {{.name = "d", .is_department = true, .slots_max = 5},
                                               {.name = "a", .department = "d", .slots_max = 3}});
   config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1, .slots_max = 5}}};
-  ReliefHarness it{config};
+  RemedyHarness it{config};
   it.cluster.join({.slots = 4});
   it.submit({.project = "a"}, 3, 1, 0, "ann");
   const JobId waits = it.submit({.project = "a", .slots_max = 3}, 3, 1, 0, "ann");
@@ -27,7 +27,7 @@ TEST(PolicyHolds, WhatComesAfterTheFirstIsToldAsWell) {
 }
 
 TEST(PolicyHolds, AGuaranteeAtEachLevelIsOne) {
-  ReliefHarness it{policed("quota", {{.name = "d", .is_department = true, .guaranteed_slots = 2},
+  RemedyHarness it{policed("quota", {{.name = "d", .is_department = true, .guaranteed_slots = 2},
                                      {.name = "a", .department = "d", .guaranteed_slots = 1}})};
   it.cluster.join({.slots = 8});
   const JobId waits = it.submit({.project = "a", .kind = JobKind::Interactive}, 4, 1);
@@ -35,7 +35,7 @@ TEST(PolicyHolds, AGuaranteeAtEachLevelIsOne) {
 }
 
 TEST(PolicyHolds, WhoIsOnHoldIsToldWhatWouldHoldItThen) {
-  ReliefHarness it{policed("fair_share")};
+  RemedyHarness it{policed("fair_share")};
   it.cluster.join({.slots = 4});
   it.submit({}, 1, 40);
   const JobId gang = it.submit({.gang = 3}, 1, 3);
@@ -44,7 +44,7 @@ TEST(PolicyHolds, WhoIsOnHoldIsToldWhatWouldHoldItThen) {
 }
 
 TEST(PolicyHolds, AtItsOwnCapAndWithoutRoom) {
-  ReliefHarness it{policed("multifactor")};
+  RemedyHarness it{policed("multifactor")};
   it.cluster.join({.slots = 4});
   const JobId capped = it.submit({.slots_max = 2}, 1, 40);
   it.submit({}, 1, 2);
@@ -53,7 +53,7 @@ TEST(PolicyHolds, AtItsOwnCapAndWithoutRoom) {
 
 // Found by an acceptance test: nothing was told of half a job that waited.
 TEST(PolicyHolds, SlotsOnADrainedWorkerHoldWhatWaits) {
-  ReliefHarness it{policed("fair_share")};
+  RemedyHarness it{policed("fair_share")};
   it.cluster.join({.slots = 4});
   it.cluster.join({.slots = 4});
   const JobId job = it.submit({}, 1, 40);
@@ -67,7 +67,7 @@ TEST(PolicyHolds, SlotsOnADrainedWorkerHoldWhatWaits) {
 }
 
 TEST(PolicyHolds, AGangIsNamedWhereQuotasCountAndADrainedPlaceIsNoRoom) {
-  ReliefHarness it{policed("quota", {{.name = "a", .guaranteed_slots = 8}})};
+  RemedyHarness it{policed("quota", {{.name = "a", .guaranteed_slots = 8}})};
   it.cluster.join({.slots = 4});
   it.cluster.join({.slots = 4});
   ASSERT_TRUE(it.cluster.ask("drain", {"worker-2"}).has_value());
@@ -81,7 +81,7 @@ TEST(PolicyHolds, AGangIsNamedWhereQuotasCountAndADrainedPlaceIsNoRoom) {
 }
 
 TEST(PolicyHolds, WhoGetsAllThatItWantsIsHeldByNothing) {
-  ReliefHarness it{policed("multifactor")};
+  RemedyHarness it{policed("multifactor")};
   it.cluster.join({.slots = 4});
   const JobId runs = it.submit({}, 1, 2);
   EXPECT_TRUE(it.explain(runs)["holds"].is_null());

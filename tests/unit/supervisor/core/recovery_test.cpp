@@ -317,7 +317,7 @@ TEST(Recovery, ASubtaskThatAnOperatorCancelsBehindAnEndThatIsNotWrittenStaysCanc
   cluster->fail(1, 0, FailureClass::UserError);
   cluster->say(1, 1, Outcome::Cancelled);
   EXPECT_EQ(cluster->job().hot[1].phase, SubtaskPhase::Cancelled);
-  PENSTOCK_EXPECT_COVERAGE_MARK("what had ended without success was cancelled",
+  PENSTOCK_EXPECT_COVERAGE_MARK("a subtask that had ended without success was cancelled",
                                 cluster->client_says(AdminRequest{1, "cancel", {"one", "1"}}));
   for (const auto& [worker, question] : cluster->take<ExplainQuestion>())
     cluster->worker_says(worker.value(), ExplainAnswer{question.question, false, {}, {}});

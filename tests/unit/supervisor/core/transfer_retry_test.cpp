@@ -124,7 +124,7 @@ TEST(TransferRetry, WhatStaysUnreachableIsMadeAgainOnAnotherWorkerThanItsHolder)
   TwoWorkers two{config, true};
   const Instant begin = two.cluster.now();
   const std::uint32_t other = 3 - two.maker;
-  PENSTOCK_EXPECT_COVERAGE_MARK("what could not be reached for long was made again elsewhere", {
+  PENSTOCK_EXPECT_COVERAGE_MARK("an unreachable input was made again elsewhere", {
     while (two.cluster.phase(0) == SubtaskPhase::Succeeded && two.cluster.now() - begin < seconds{60})
       two.fail_and_wait();
   });

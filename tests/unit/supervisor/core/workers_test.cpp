@@ -32,7 +32,7 @@ TEST(WorkerLost, WithoutAnotherOneTheWorkWaits) {
   cluster.lose(1);
   EXPECT_EQ(cluster.assigned(), Lines{});
   cluster.alerts();
-  PENSTOCK_EXPECT_COVERAGE_MARK("a homeless subtask found a home", cluster.join());
+  PENSTOCK_EXPECT_COVERAGE_MARK("an unschedulable subtask found a band", cluster.join());
   EXPECT_EQ(cluster.assigned(), (Lines{"0#2 to w2", "1#2 to w2, cached", "2#2 to w2, cached"}));
 }
 

@@ -49,7 +49,7 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
        }},
       {"a promise on one",
        [](Snapshot& it) {
-         it.claims = {{0, {{7, 1}}}};
+         it.carried = {{0, {{7, 1}}}};
        }},
       {"more than any amount", [](Snapshot& it) { it.members[0].slots = (std::int64_t{1} << 48) + 1; }},
       {"a capacity beyond any", [](Snapshot& it) { it.bands[0].capacity.memory = (std::int64_t{1} << 48) + 1; }},

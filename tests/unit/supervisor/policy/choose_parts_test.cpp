@@ -89,7 +89,7 @@ TEST(ChooseParts, PartsThatDoNotGoTogetherAreRefusedWithWhatDoes) {
       std::string::npos);
   EXPECT_NE(refused({.preset = "fair_share", .backfill = "easy"}).find("backfill 'easy': does not go with sharing"),
             std::string::npos);
-  EXPECT_NE(refused({.preset = "multifactor", .backfill = "none"}).find("nothing says who may pass its head"),
+  EXPECT_NE(refused({.preset = "multifactor", .backfill = "none"}).find("no setting says which jobs may pass its head"),
             std::string::npos);
   EXPECT_NE(refused({.preset = "priority", .backfill = "easy", .preemption = true}).find("say preemption = false"),
             std::string::npos);

@@ -77,13 +77,13 @@ TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForAfterAnEqualStartedInTheSamePass)
   EXPECT_EQ(plan.explanations.back().hold, Hold::HigherPriority);
 }
 
-// Nor does a place that is kept for a claim.
+// Nor does a place that is kept for a carried reservation.
 TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForWhilePlacesAreKept) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.band(8);
   builder.workload("claims", 1);
   builder.waiting(4);
-  builder.snapshot.claims.push_back({0, {{band, 4}}});
+  builder.snapshot.carried.push_back({0, {{band, 4}}});
   pass_with_a_gang_behind(builder);
 }
 

@@ -16,42 +16,42 @@ TEST(PoolChoice, TheJobThenItsProjectThenTheDefault) {
 }
 
 TEST(PoolChoice, ATurnGoesOnWhereItHasGotTo) {
-  EXPECT_EQ((PoolTurn{{4, 7, 5}, 7}).pool(), 7U);
-  EXPECT_EQ((PoolTurn{{4, 7, 5}, 6}).pool(), 4U) << "that one is not listed any more";
+  EXPECT_EQ((PoolFallback{{4, 7, 5}, 7}).pool(), 7U);
+  EXPECT_EQ((PoolFallback{{4, 7, 5}, 6}).pool(), 4U) << "that one is not listed any more";
 }
 
 // Spec: policy-runai 10; a start that backfill reserves says when, not where.
 TEST(PoolChoice, AStartAtSomeTimeToComeIsNoPlace) {
-  const std::vector<MemberTurn> members{{0, MemberState::Pending}, {1, MemberState::Pending}};
+  const std::vector<MemberOutcome> members{{0, MemberState::Pending}, {1, MemberState::Pending}};
   Plan plan;
   plan.reservations.push_back({.member = 0, .places = {}, .device_groups = {}, .starts_by = Instant{}});
   plan.reservations.push_back({.member = 1, .places = {{0, 1}}, .device_groups = {}, .starts_by = kNever});
   EXPECT_EQ(pool_outcomes(members, {false, false}, plan),
-            (std::vector<PoolTurn::Outcome>{PoolTurn::Outcome::Waits, PoolTurn::Outcome::Placed}));
-  EXPECT_EQ(pool_outcomes(members, {true, false}, plan)[0], PoolTurn::Outcome::Skipped);
+            (std::vector<PoolFallback::Outcome>{PoolFallback::Outcome::Waits, PoolFallback::Outcome::Placed}));
+  EXPECT_EQ(pool_outcomes(members, {true, false}, plan)[0], PoolFallback::Outcome::Skipped);
 }
 
 TEST(PoolChoice, GoesRoundTheListAndBackToTheFirst) {
-  PoolTurn turn{{4, 7}};
-  EXPECT_EQ(turn.pool(), 4U);
-  turn.after_pass(PoolTurn::Outcome::Skipped);
-  EXPECT_EQ(turn.pool(), 4U);
-  turn.after_pass(PoolTurn::Outcome::Waits);
-  EXPECT_EQ(turn.pool(), 7U);
-  turn.after_pass(PoolTurn::Outcome::Placed);
-  EXPECT_EQ(turn.pool(), 7U);
-  turn.after_pass(PoolTurn::Outcome::Sent);
-  EXPECT_EQ(turn.pool(), 4U);
-  turn.after_pass(PoolTurn::Outcome::Waits);
-  turn.after_pass(PoolTurn::Outcome::Waits);
-  EXPECT_EQ(turn.pool(), 4U);
+  PoolFallback fallback{{4, 7}};
+  EXPECT_EQ(fallback.pool(), 4U);
+  fallback.after_pass(PoolFallback::Outcome::Skipped);
+  EXPECT_EQ(fallback.pool(), 4U);
+  fallback.after_pass(PoolFallback::Outcome::Waits);
+  EXPECT_EQ(fallback.pool(), 7U);
+  fallback.after_pass(PoolFallback::Outcome::Placed);
+  EXPECT_EQ(fallback.pool(), 7U);
+  fallback.after_pass(PoolFallback::Outcome::Sent);
+  EXPECT_EQ(fallback.pool(), 4U);
+  fallback.after_pass(PoolFallback::Outcome::Waits);
+  fallback.after_pass(PoolFallback::Outcome::Waits);
+  EXPECT_EQ(fallback.pool(), 4U);
 }
 
 /// Passes over two pools of one band each, with the turns kept between them.
 class TwoPools {
  public:
   PolicyBuilder builder;
-  std::vector<PoolTurn> turns;
+  std::vector<PoolFallback> fallbacks;
 
   TwoPools(std::int64_t first, std::int64_t second) {
     builder.device_band(first);
@@ -61,13 +61,13 @@ class TwoPools {
   void job(const std::string& name, std::int64_t devices, int members, Pools pools) {
     builder.job(name, 0).sets[0].min = members;
     builder.wants(devices, members);
-    turns.emplace_back(std::move(pools));
+    fallbacks.emplace_back(std::move(pools));
   }
   void pass() {
-    for (std::size_t i = 0; i < turns.size(); ++i) builder.snapshot.workloads[i].pool = turns[i].pool();
+    for (std::size_t i = 0; i < fallbacks.size(); ++i) builder.snapshot.workloads[i].pool = fallbacks[i].pool();
     const Plan plan = PolicyEngine{{parts_named("quota"), parts_named("quota")}}.pass(builder.snapshot);
-    const std::vector<PoolTurn::Outcome> outcomes = pool_outcomes(builder.snapshot, plan);
-    for (std::size_t i = 0; i < turns.size(); ++i) turns[i].after_pass(outcomes[i]);
+    const std::vector<PoolFallback::Outcome> outcomes = pool_outcomes(builder.snapshot, plan);
+    for (std::size_t i = 0; i < fallbacks.size(); ++i) fallbacks[i].after_pass(outcomes[i]);
     builder.carry_out(plan);
   }
 };
@@ -79,7 +79,7 @@ TEST(PoolChoice, WhatDoesNotFitTheFirstPoolStartsInTheNext) {
   pools.pass();
   EXPECT_EQ(pools.builder.running_of("small"), 1);
   EXPECT_EQ(pools.builder.running_of("large"), 0);
-  EXPECT_EQ(pools.turns[1].pool(), 1U);
+  EXPECT_EQ(pools.fallbacks[1].pool(), 1U);
   pools.pass();
   EXPECT_EQ(pools.builder.running_of("large"), 2);
   for (const Member& member : pools.builder.snapshot.members)
@@ -107,7 +107,7 @@ TEST(PoolChoice, JobsOfASearchMayEndInDifferentPools) {
   pools.pass();
   EXPECT_EQ(pools.builder.running_of("try0"), 1);
   EXPECT_EQ(pools.builder.running_of("try1"), 1);
-  EXPECT_NE(pools.turns[0].pool(), pools.turns[1].pool());
+  EXPECT_NE(pools.fallbacks[0].pool(), pools.fallbacks[1].pool());
 }
 
 }  // namespace

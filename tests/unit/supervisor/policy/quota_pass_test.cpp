@@ -72,8 +72,8 @@ TEST(QuotaPass, WhoBeginsOnAPromiseIsNotTakenFromInTheSamePass) {
   const PolicyEngine engine{{parts_named("quota")}};
   Plan plan;
   for (int pass = 0; pass < 4 && plan.starts.empty(); ++pass) {
-    builder.snapshot.claims.clear();
-    for (const Reservation& each : plan.reservations) builder.snapshot.claims.push_back({each.member, each.places});
+    builder.snapshot.carried.clear();
+    for (const Reservation& each : plan.reservations) builder.snapshot.carried.push_back({each.member, each.places});
     plan = engine.pass(builder.snapshot);
   }
   EXPECT_EQ(plan.starts.size(), 1U);
@@ -99,7 +99,7 @@ class Consolidated : public testing::Test {
     moved_ = plan.preemptions[0].member;
     builder_.snapshot.members[moved_].state = MemberState::Leaving;
     for (const Reservation& each : plan.reservations)
-      if (each.member == 3) builder_.snapshot.claims.push_back({each.member, each.places});
+      if (each.member == 3) builder_.snapshot.carried.push_back({each.member, each.places});
     builder_.snapshot.workloads[2].held = false;
   }
   Plan pass() const { return PolicyEngine{{parts_named("quota")}}.pass(builder_.snapshot); }
@@ -130,7 +130,7 @@ TEST_F(Consolidated, WhoCouldBeginElsewhereAtOnceDoes) {
 }
 
 TEST_F(Consolidated, APromiseOnABandThatIsGoneIsNone) {
-  builder_.snapshot.bands[builder_.snapshot.claims[0].places[0].band].state = BandState::Disabled;
+  builder_.snapshot.bands[builder_.snapshot.carried[0].places[0].band].state = BandState::Disabled;
   EXPECT_TRUE(pass().reservations.empty());
 }
 
@@ -149,7 +149,7 @@ TEST(QuotaPass, TheRestOfAGangThatIsMovedIsWholeAtOnceWhereThereIsRoom) {
   builder.job("gang", project).sets[0].min = 2;
   builder.holds(1, own);
   builder.wants(1);
-  builder.snapshot.claims = {{4, {{left, 1}}}};
+  builder.snapshot.carried = {{4, {{left, 1}}}};
   const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
   ASSERT_EQ(plan.starts.size(), 1U);
   EXPECT_EQ(plan.starts[0].member, 4U);
@@ -172,7 +172,7 @@ TEST(QuotaPass, TheRestOfAGangTakesNothingThatOthersWerePromised) {
   builder.wants(1);
   builder.job("other", project).sets[0].min = 2;
   builder.wants(1, 2);
-  builder.snapshot.claims = {{2, {{left, 1}}}, {3, {{left, 1}}}, {4, {{idle, 1}}}};
+  builder.snapshot.carried = {{2, {{left, 1}}}, {3, {{left, 1}}}, {4, {{idle, 1}}}};
   const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
   EXPECT_TRUE(plan.starts.empty());
   EXPECT_EQ(plan.reservations.size(), 3U);
@@ -193,7 +193,7 @@ PolicyBuilder half_promised(std::int64_t min) {
   builder.wants(1);
   builder.job("elastic", project).sets[0].min = min;
   builder.wants(1, 2);
-  builder.snapshot.claims = {{2, {{0, 1}}}, {3, {{1, 1}}}};
+  builder.snapshot.carried = {{2, {{0, 1}}}, {3, {{1, 1}}}};
   return builder;
 }
 

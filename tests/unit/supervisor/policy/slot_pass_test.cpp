@@ -34,7 +34,7 @@ TEST(SlotPass, HeldWorkloadsDoNotCompete) {
 
 // Beside seed 500030820 of the simulator with a policy: the pass of each other pool promised a gang its place once
 // more.
-TEST(SlotPass, ClaimsAreSettledInTheirOwnPoolOnly) {
+TEST(SlotPass, CarriedReservationsAreSettledInTheirOwnPoolOnly) {
   PolicyBuilder builder;
   builder.band(2);
   const std::uint32_t other = builder.band(2);
@@ -44,11 +44,11 @@ TEST(SlotPass, ClaimsAreSettledInTheirOwnPoolOnly) {
   builder.snapshot.members[0].state = MemberState::Leaving;
   builder.workload("gang").pool = 1;
   builder.waiting(2);
-  builder.snapshot.claims = {{1, {{other, 2}}}};
+  builder.snapshot.carried = {{1, {{other, 2}}}};
   const Parts parts = parts_named("priority");
   const auto reservations_of = [&](std::uint32_t pool) {
     Plan plan;
-    SlotPass{builder.snapshot, pool, parts, plan}.settle_claims();
+    SlotPass{builder.snapshot, pool, parts, plan}.settle_carried();
     return plan.reservations.size();
   };
   EXPECT_EQ(reservations_of(0), 0U);

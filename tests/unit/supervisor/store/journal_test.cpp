@@ -202,7 +202,7 @@ TEST_F(JournalTest, WhatIsKeptOfPolicyIsTheLastOfIt) {
   EXPECT_EQ(recover(storage, Damage::Refuse).error().code, ErrorCode::StorageDamaged);
   const Recovered salvaged = must_recover(Damage::Salvage);
   EXPECT_FALSE(salvaged.state.policy.has_value());
-  EXPECT_EQ(losses(salvaged), (std::vector<std::string>{"lost: what accounts have used, and quotas that were set"}));
+  EXPECT_EQ(losses(salvaged), (std::vector<std::string>{"lost: use of accounts, and quotas that were set"}));
 }
 
 TEST_F(JournalTest, ADamagedChangeOfASubtaskCostsNoJob) {

@@ -34,7 +34,7 @@ Graph two_workers() {
   return graph.add().add({0}, 1).add({1}, 1).build();
 }
 
-/// So far that 0 is spare.
+/// Runs until the outputs of subtask 0 are retained.
 void run_two(SupervisorHarness& cluster) {
   cluster.join(with_store());
   cluster.join(with_store());
@@ -54,9 +54,9 @@ void run_pairs(SupervisorHarness& cluster, std::uint32_t count) {
   cluster.ignore();
 }
 
-TEST(SpareData, ALostReaderRunsAgainWithoutWhatItHadRead) {
+TEST(RetainedOutputs, ALostReaderRunsAgainWithoutWhatItHadRead) {
   SupervisorHarness cluster;
-  PENSTOCK_EXPECT_COVERAGE_MARK("data were spare", run_two(cluster));
+  PENSTOCK_EXPECT_COVERAGE_MARK("outputs were retained", run_two(cluster));
   EXPECT_EQ(cluster.drops(), Lines{});
   cluster.lose(2);
   EXPECT_EQ(cluster.core().counters().recomputed, 1U);
@@ -66,7 +66,7 @@ TEST(SpareData, ALostReaderRunsAgainWithoutWhatItHadRead) {
 }
 
 // Only the holder's memory is looked after.
-TEST(SpareData, CopiesOfReadersAreDropped) {
+TEST(RetainedOutputs, CopiesOfReadersAreDropped) {
   SupervisorHarness cluster;
   cluster.join(with_store());
   cluster.join(with_store());
@@ -81,7 +81,7 @@ TEST(SpareData, CopiesOfReadersAreDropped) {
   cluster.ignore();
 }
 
-TEST(SpareData, WithoutRoomALostReaderTakesWhatItHadReadWithIt) {
+TEST(RetainedOutputs, WithoutRoomALostReaderTakesWhatItHadReadWithIt) {
   for (const SupervisorConfig& config : {SupervisorConfig{.spare_data_percent = 0}, SupervisorConfig{.spare_data_max = 0}}) {
     SupervisorHarness cluster{config};
     run_two(cluster);
@@ -92,22 +92,22 @@ TEST(SpareData, WithoutRoomALostReaderTakesWhatItHadReadWithIt) {
   }
 }
 
-TEST(SpareData, WhatIsSpareWhenItIsLostIsNotMadeAgain) {
+TEST(RetainedOutputs, WhatIsRetainedWhenItIsLostIsNotMadeAgain) {
   SupervisorHarness cluster;
   run_two(cluster);
-  PENSTOCK_EXPECT_COVERAGE_MARK("spare data were lost", cluster.lose(1));
+  PENSTOCK_EXPECT_COVERAGE_MARK("retained outputs were lost", cluster.lose(1));
   EXPECT_EQ(cluster.core().counters().recomputed, 0U);
   EXPECT_TRUE(cluster.job().data.gone(0));
   cluster.ignore();
 }
 
-TEST(SpareData, AStoreThatFillsUpIsGivenTheOlderHalf) {
+TEST(RetainedOutputs, AStoreThatFillsUpIsGivenTheOlderHalf) {
   SupervisorHarness cluster{{.spare_data_percent = 40}};
   run_pairs(cluster, 5);
   for (const std::uint32_t reader : {5U, 6U, 7U}) cluster.succeed(1, reader);
   report_used(cluster, 399);
   EXPECT_EQ(cluster.drops(), Lines{});
-  PENSTOCK_EXPECT_COVERAGE_MARK("spare data made room", report_used(cluster, 400));
+  PENSTOCK_EXPECT_COVERAGE_MARK("retained outputs made room", report_used(cluster, 400));
   EXPECT_EQ(cluster.drops(), (Lines{"0 at w1", "1 at w1"}));
   cluster.succeed(1, 8);
   EXPECT_EQ(cluster.drops(), Lines{"3 at w1"}) << "there is no room for what is read now, either";
@@ -116,7 +116,7 @@ TEST(SpareData, AStoreThatFillsUpIsGivenTheOlderHalf) {
   cluster.ignore();
 }
 
-TEST(SpareData, BeyondTheirNumberTheOlderHalfGoes) {
+TEST(RetainedOutputs, BeyondTheirNumberTheOlderHalfGoes) {
   SupervisorHarness cluster{{.spare_data_max = 2}};
   run_pairs(cluster, 4);
   for (const std::uint32_t reader : {4U, 5U}) cluster.succeed(1, reader);
@@ -126,7 +126,7 @@ TEST(SpareData, BeyondTheirNumberTheOlderHalfGoes) {
   cluster.ignore();
 }
 
-TEST(SpareData, WhatIsNeededOnceMoreIsSpareNoLonger) {
+TEST(RetainedOutputs, WhatIsNeededOnceMoreIsRetainedNoLonger) {
   SupervisorHarness cluster{{.spare_data_max = 1}};
   cluster.join(with_store());
   cluster.join(with_store());
@@ -145,7 +145,7 @@ TEST(SpareData, WhatIsNeededOnceMoreIsSpareNoLonger) {
   cluster.ignore();
 }
 
-TEST(SpareData, AWorkerThatDrainsKeepsNone) {
+TEST(RetainedOutputs, AWorkerThatDrainsKeepsNone) {
   SupervisorHarness cluster;
   run_pairs(cluster, 2);
   cluster.succeed(1, 2);
@@ -156,7 +156,7 @@ TEST(SpareData, AWorkerThatDrainsKeepsNone) {
   cluster.ignore();
 }
 
-TEST(SpareData, AJobThatHasEndedLeavesWhatItsClientWantsAlone) {
+TEST(RetainedOutputs, AJobThatHasEndedLeavesWhatItsClientWantsAlone) {
   SupervisorHarness cluster;
   cluster.join(with_store());
   cluster.submit(GraphBuilder{}.chain(2).wanted({1}).build(), {.keep = Keep::Wanted});

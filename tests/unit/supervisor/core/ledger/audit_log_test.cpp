@@ -128,9 +128,9 @@ TEST(Audit, TellsOfLostWorkersAndOfADiskInTroubleAlsoInTheNextLife) {
   Lines found = list(cluster.life());
   ASSERT_EQ(found.size(), 4U);
   EXPECT_TRUE(found[0].starts_with("ada@desk: drain nobody")) << "none of these push orders out";
-  EXPECT_TRUE(found[1].starts_with("supervisor: promise nothing: disk: is in trouble")) << found[1];
+  EXPECT_TRUE(found[1].starts_with("supervisor: hold back replies: disk: is in trouble")) << found[1];
   EXPECT_TRUE(found[2].starts_with("ada@desk: drain anybody")) << found[2];
-  EXPECT_EQ(found[3], "supervisor: promise again: what had waited is written");
+  EXPECT_EQ(found[3], "supervisor: release replies: all deferred records are written");
   cluster.restart();
   EXPECT_EQ(list(cluster.life()), found);
   cluster->ignore();

@@ -59,17 +59,17 @@ TEST_F(GangRoomOf, WhatIsThereCountsWithWhatIsLeft) {
 TEST_F(GangRoomOf, WhenAllHaveGoneWhoCanTheSameIsAsked) {
   const Trial trial{builder.snapshot, 0, parts};
   const GangRoom room_for{trial, gang};
-  RoomOutlook outlook{trial};
-  EXPECT_FALSE(room_for.might_fit(outlook));
-  outlook.may_go(0, true, false);
-  EXPECT_TRUE(room_for.might_fit(outlook));
+  BestCaseRoom best_case{trial};
+  EXPECT_FALSE(room_for.might_fit(best_case));
+  best_case.may_go(0, true, false);
+  EXPECT_TRUE(room_for.might_fit(best_case));
 }
 
 TEST_F(GangRoomOf, OfMembersThatDifferNothingIsKnown) {
   builder.snapshot.members[3].request.gpu = 1000;
   const Trial trial{builder.snapshot, 0, parts};
   const GangRoom room_for{trial, gang};
-  EXPECT_TRUE(room_for.might_fit(RoomOutlook{trial}));
+  EXPECT_TRUE(room_for.might_fit(BestCaseRoom{trial}));
   EXPECT_TRUE(room_for.might_fit({{first, room(1)}}));
 }
 

@@ -18,10 +18,10 @@ std::map<std::vector<std::uint32_t>, std::int64_t> limits_of(const PolicyBuilder
   std::vector<Contender> present(builder.snapshot.workloads.size());
   for (std::uint32_t i = 0; i < present.size(); ++i) present[i].workload = i;
   for (const std::uint32_t member : pass.waiting()) {
-    const auto is_its = [member](const Claim& claim) { return claim.member == member; };
-    const std::vector<Claim>& claims = builder.snapshot.claims;
+    const auto is_its = [member](const CarriedReservation& reservation) { return reservation.member == member; };
+    const std::vector<CarriedReservation>& carried = builder.snapshot.carried;
     Contender& its = present[builder.snapshot.members[member].workload];
-    (std::any_of(claims.begin(), claims.end(), is_its) ? its.promised : its.pending).push_back(member);
+    (std::any_of(carried.begin(), carried.end(), is_its) ? its.promised : its.pending).push_back(member);
   }
   for (const std::uint32_t member : pass.running())
     present[builder.snapshot.members[member].workload].running.push_back(member);
@@ -92,7 +92,7 @@ TEST(ShareLimits, WhoWaitsForAPromisedPlaceOnlyIsWithinOnce) {
   builder.running(1, 2, 2);
   builder.waiting(1);
   builder.only_on({2});
-  builder.snapshot.claims.push_back({2, {{2, 1}}});
+  builder.snapshot.carried.push_back({2, {{2, 1}}});
   add(builder, {2});
   EXPECT_EQ(limits_of(builder), (Limits{{{0, 1}, 4}}));
 }

@@ -78,7 +78,7 @@ TEST(StartByPriority, UselessVictimsStay) {
 }
 
 // Spec: policy-determined 5.7 R3: what leaves for a gang is not snatched by others of its priority.
-TEST(StartByPriority, AClaimKeepsWhatHasBeenLeftAlready) {
+TEST(StartByPriority, ACarriedReservationKeepsWhatHasBeenLeftAlready) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.band(8);
   builder.workload("low", 9);
@@ -90,7 +90,7 @@ TEST(StartByPriority, AClaimKeepsWhatHasBeenLeftAlready) {
   const Parts parts = with_preemption();
   const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
   EXPECT_EQ(plan.preemptions.size(), 5U);
-  for (const Reservation& each : plan.reservations) builder.snapshot.claims.push_back({each.member, each.places});
+  for (const Reservation& each : plan.reservations) builder.snapshot.carried.push_back({each.member, each.places});
   for (const Preemption& each : plan.preemptions) builder.snapshot.members[each.member].state = MemberState::Leaving;
   builder.snapshot.members[plan.preemptions[0].member].state = MemberState::Succeeded;
   builder.snapshot.members[plan.preemptions[0].member].places.clear();

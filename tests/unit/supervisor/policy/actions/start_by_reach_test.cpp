@@ -24,13 +24,13 @@ void add_waiting(PolicyBuilder& builder, const std::string& name, int count, con
   }
 }
 
-/// Passes until nothing changes, with live claims: what waits for who leaves is kept for it.
+/// Passes until nothing changes, with live carried reservations: what waits for who leaves is kept for it.
 void settle(PolicyBuilder& builder, const PolicyEngine& engine) {
   for (int pass = 0; pass < 20; ++pass) {
     const Plan plan = engine.pass(builder.snapshot);
     builder.carry_out(plan);
-    builder.snapshot.claims.clear();
-    for (const Reservation& each : plan.reservations) builder.snapshot.claims.push_back({each.member, each.places});
+    builder.snapshot.carried.clear();
+    for (const Reservation& each : plan.reservations) builder.snapshot.carried.push_back({each.member, each.places});
     if (plan.starts.empty() && plan.preemptions.empty() && plan.reservations.empty()) return;
   }
   FAIL() << "the passes do not come to rest";
@@ -144,7 +144,7 @@ TEST(StartByReach, APromisedPlaceIsKeptWhileOthersLeaveIt) {
   const std::size_t told = plan.preemptions.size();
   ASSERT_GT(told, 0U);
   for (const Preemption& each : plan.preemptions) builder.snapshot.members[each.member].state = MemberState::Leaving;
-  for (const Reservation& each : plan.reservations) builder.snapshot.claims.push_back({each.member, each.places});
+  for (const Reservation& each : plan.reservations) builder.snapshot.carried.push_back({each.member, each.places});
   const Plan next = engine.pass(builder.snapshot);
   EXPECT_TRUE(next.preemptions.empty()) << "they are on their way";
   EXPECT_EQ(next.reservations, plan.reservations);

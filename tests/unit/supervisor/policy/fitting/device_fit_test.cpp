@@ -40,7 +40,7 @@ TEST(DeviceFit, WhatIsBeingLeftIsFreeLater) {
 }
 
 /// Small enough to look at all of it: two shared devices in every state, every part, both ways of packing.
-TEST(DeviceFit, TheOutlookIsThatOfTheFit) {
+TEST(DeviceFit, ThePreviewIsThatOfTheFit) {
   for (std::int64_t code = 0; code < 4 * 4 * 3 * 3 * 4; ++code) {
     BandRoom room = shared({20 * (code % 4), 25 * (code / 4 % 4)});
     room.groups[0].leaving = static_cast<std::int32_t>(code / 16 % 3);
@@ -57,11 +57,11 @@ TEST(DeviceFit, TheOutlookIsThatOfTheFit) {
         for (std::int64_t devices = 1; devices <= 3; ++devices) {
           const DeviceRequest request{devices, mib, fitting};
           const std::optional<DeviceFit> fit = fit_devices(room, request);
-          const std::optional<DeviceOutlook> outlook = look_at_devices(room, request);
-          ASSERT_EQ(fit.has_value(), outlook.has_value()) << code << " " << mib;
+          const std::optional<DevicePreview> best_case = look_at_devices(room, request);
+          ASSERT_EQ(fit.has_value(), best_case.has_value()) << code << " " << mib;
           if (!fit) continue;
-          EXPECT_EQ(fit->now, outlook->now) << code << " " << mib;
-          EXPECT_EQ(fit->opened, outlook->opened) << code << " " << mib;
+          EXPECT_EQ(fit->now, best_case->now) << code << " " << mib;
+          EXPECT_EQ(fit->opened, best_case->opened) << code << " " << mib;
         }
     }
     EXPECT_EQ(most_shared_memory(room), most) << code;

@@ -102,8 +102,7 @@ TEST(ReadTrace, FieldsInQuotesAreAsRfc4180HasThem) {
     return read ? std::string{"accepted"} : read.error().subject + ": " + read.error().message;
   };
   EXPECT_EQ(refused("a,\"p\n\nq\",0,1\nb,\"p,0,1\nc,p,0,1\n"), "line 5: a quote is opened and not closed");
-  EXPECT_EQ(refused("a,p,0,1\n\"b\"c,p,0,1\n"),
-            "line 3: something stands between a closing quote and the comma after it");
+  EXPECT_EQ(refused("a,p,0,1\n\"b\"c,p,0,1\n"), "line 3: text follows between a closing quote and the comma after it");
 }
 
 TEST(ReadTrace, TooManyLinesAreToldWithTheirLimit) {
@@ -137,8 +136,7 @@ TEST(ReadTrace, NamesAColumnThatIsMisspeltMissingOrThereTwice) {
             "no column `device` is known; did you mean 'devices'?");
   EXPECT_EQ(refused("name,project,arrives_s,runs_s,prio\nj,a,0,1,1\n"), "no column `prio` is known" + docs);
   EXPECT_EQ(refused("name,arrives_s,runs_s\nj,0,1\n"), "the column `project` is missing" + docs);
-  EXPECT_EQ(refused("name,project,runs_s,arrives_s,runs_s\nj,a,0,1,1\n"),
-            "the column `runs_s` stands there twice" + docs);
+  EXPECT_EQ(refused("name,project,runs_s,arrives_s,runs_s\nj,a,0,1,1\n"), "the column `runs_s` occurs twice" + docs);
   EXPECT_EQ(refused("name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time\nj,1,1,1,1,1\n"),
             "the column `deletion_time` is missing" + docs);
 }
