@@ -411,6 +411,49 @@ class TreeRules(RuleTest):
         self.assertEqual(self.found(tidy.rule_coverage_marks, files), [f"{path}:1", f"{path}:2", "worker/core/b.cpp:2"])
 
 
+class Classes(RuleTest):
+    def counted(self, text):
+        return [(name, methods, members) for name, _, methods, members in tidy.classes_of(tidy.Source("a.hpp", text))]
+
+    def test_counts_methods_and_data_members(self):
+        text = """namespace a {
+class A final : public B<int> {
+ public:
+  explicit A(int x) : x_(x), y_{x} {}
+  A(const A&) = delete;
+  int x() const { if (x_ > 0) { return 1; } return x_; }
+  template <class T>
+  void g(T t = {});
+  bool operator==(const A& other) const { return true; }
+  friend bool operator<(A, A) { return true; }
+  using Pair = std::pair<int, int>;
+  enum class Kind { One, Two };
+  struct Inner {
+    int z = 0;
+    std::vector<int> all{1, 2};
+  };
+  static constexpr int kMax = 3;
+
+ private:
+  const int x_;
+  std::map<int, int> y_{{1, 2}};
+  std::function<void(int)> call_;
+  int z_ = f(3);
+};
+}
+"""
+        self.assertEqual(self.counted(text), [("Inner", 0, 2), ("A", 4, 4)])
+
+    def test_finds_no_class_in_functions_and_declarations(self):
+        self.assertEqual(self.counted("class A; void f() { struct B { int x; }; } enum class C { D };"), [])
+
+    def test_a_record_may_have_many_members_and_a_class_may_not(self):
+        members = "".join(f"  int x{i};\n" for i in range(16))
+        self.write({"common/base/a.hpp": f"struct A {{\n{members}}};\nclass B {{\n  void f();\n{members}}};\n"})
+        found = tidy.measure(tidy.Tree(self.root))
+        self.assertEqual(list(found["members"]), ["common/base/a.hpp::B"])
+
+
 class Functions(unittest.TestCase):
     def names(self, text):
         return [name for name, _, _ in tidy.functions_of(tidy.Source("a.cpp", text))]
