@@ -199,7 +199,7 @@ TEST_F(Yields, AnEntitlementThatWasLoweredHoldsUpWhoWantsItsSlotBack) {
   worker.ignore();
 }
 
-// Found by the simulator, seeds 5204 and 18909 with yields.
+// The run counted as running, and nothing starts while outputs wait for room and anything runs.
 TEST(YieldsOf, OutputsThatWaitForRoomDoNotKeepARunFromItsSlotIfNothingElseRuns) {
   WorkerConfig config;
   config.store_bytes_max = Bytes{1000};
