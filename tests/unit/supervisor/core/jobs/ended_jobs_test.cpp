@@ -66,8 +66,8 @@ TEST_F(EndedJobsTest, TheLastJobStaysHoweverLargeItIs) {
   EXPECT_TRUE(forgotten(at(2)).empty()) << "the bytes of job 1 count no more";
 }
 
-TEST_F(EndedJobsTest, AJobFromWhichOthersBorrowStays) {
-  end(1, at(1)).borrowers = 1;
+TEST_F(EndedJobsTest, AJobWithReferencesStays) {
+  end(1, at(1)).references = 1;
   end(2, at(2));
   EXPECT_EQ(ended.next_due(), at(102));
   EXPECT_EQ(forgotten(at(500)), Numbers{2});
