@@ -76,7 +76,7 @@ TEST(PolicySnapshot, WhatIsBoundToABandHasAClaimToThePlaceThatItWasPromised) {
     orders = supervisor.take_passes();
   }
   ASSERT_EQ(orders.size(), 1U);
-  EXPECT_EQ(orders[0].snapshot.claims.size(), count);
+  EXPECT_EQ(orders[0].snapshot.carried.size(), count);
   supervisor.ignore();
 }
 
@@ -328,7 +328,7 @@ TEST(PolicySnapshot, AGangGivesItsPromisedPlacesBackAlsoWhereQuotasCount) {
     EXPECT_EQ(passes.size(), 1U);
     if (passes.empty()) return std::size_t{99};
     supervisor.handle(PolicedSupervisor::run(passes[0]));
-    return passes[0].snapshot.claims.size();
+    return passes[0].snapshot.carried.size();
   };
   EXPECT_EQ(promises_after(std::chrono::seconds{1}), 2U) << "each member has its promise";
   EXPECT_EQ(promises_after(std::chrono::milliseconds{999}), 2U);
