@@ -121,12 +121,13 @@ TEST_F(YieldTest, ARunWhoseSlotIsLentIsCancelled) {
 // Somebody has its slot, and does not think of leaving it.
 TEST_F(YieldTest, ARunThatWaitsForItsSlotIsCancelled) {
   for (const bool native : {true, false}) {
-    const std::string path = scratch.at(native ? "native" : "process");
+    const std::string name = native ? "native" : "process";
+    const std::string path = scratch.at(name);
     GraphBuilder graph;
     const auto wants = native ? add(graph, "want", path, 9) : add_runner(graph, "yield " + path + " want", 9);
     const auto holds = add(graph, "hold", path);
     Job job = submit(std::move(graph));
-    ASSERT_TRUE(await(path + ".wants"));
+    ASSERT_TRUE(await(name + ".wants"));
     ASSERT_TRUE(job.cancel(wants));
     EXPECT_EQ(job.wait(wants).value(), JobState::Cancelled) << path;
     EXPECT_EQ(job.wait(holds, std::chrono::milliseconds{0}).value(), JobState::Running) << path;

@@ -195,7 +195,7 @@ TEST_F(NeverPreempted, WithoutAProjectIsRefusedWhereQuotasCountWithTheWayOut) {
   EXPECT_EQ(
       submitted({.preemptible = Preemptible::No}),
       "job 'mine-1': is never preempted (preemptible = false) and has no project: in pool 'all' such jobs get only "
-      "what their project is guaranteed, so it would wait for ever (give it a project (`penstock projects` lists "
+      "the guarantee of their project, so it would wait for ever (give it a project (`penstock projects` lists "
       "them), or say preemptible = true)")
       << "also before there is a worker";
   supervisor.join({.slots = 4});
