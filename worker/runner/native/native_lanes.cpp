@@ -350,9 +350,9 @@ void NativeLanes::end_overdue(SlotIndex index, std::uint64_t ticket) {
              "lane=" + std::to_string(index.value()));
 }
 
-void NativeLanes::answer_yield(SlotIndex index, std::uint64_t ticket, bool datum) {
+void NativeLanes::answer_yield(SlotIndex index, std::uint64_t ticket, bool lent) {
   const std::lock_guard lock{state_->mutex};
-  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].loan.answer(ticket, datum);
+  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].loan.answer(ticket, lent);
 }
 
 void NativeLanes::resume(SlotIndex index, std::uint64_t ticket) {

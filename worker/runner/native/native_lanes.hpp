@@ -103,7 +103,7 @@ class NativeLanes {
   /// the process, which blames that run alone. Does nothing if the process would not continue after it.
   void end_overdue(SlotIndex lane, std::uint64_t ticket);
   /// Whether the run of a lane that wanted to lend its slot has done so; ignored if it is another run by now.
-  void answer_yield(SlotIndex lane, std::uint64_t ticket, bool datum);
+  void answer_yield(SlotIndex lane, std::uint64_t ticket, bool lent);
   /// The run of a lane has its slot again; the same.
   void resume(SlotIndex lane, std::uint64_t ticket);
 
