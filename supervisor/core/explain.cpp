@@ -163,7 +163,8 @@ void SupervisorCore::watch() {
   if (!watchdog_.looks(event_.now)) return;
   bool runs = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    runs = runs || (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].load.running > 0);
+    runs = runs || (workers_[BandSlot{i}].alive &&
+                    (workers_[BandSlot{i}].load.running > 0 || workers_[BandSlot{i}].load.yielded > 0));
   if (runs || !watchdog_.alarms(event_.now)) return;
   PENSTOCK_COVERAGE_MARK("the watchdog gave alarm");
   ++counters_.watchdog_alerts;
