@@ -355,8 +355,8 @@ SUPERVISOR = {
           "")]),
     "flags-of-an-earlier-attempt": Defect(
         "an attempt begins as one that has started, as the one before it had",
-        [("supervisor/core/jobs/subtask_machine.cpp",
-          "  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);\n",
+        [("supervisor/core/jobs/subtask_machine.hpp",
+          "    hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);\n",
           "")],
         POLICY),
     "drain-not-written": Defect(
@@ -427,8 +427,8 @@ SUPERVISOR = {
           "  job.overlap_until = Instant{};\n  // A job that is found")]),
     "runnable-not-counted-down": Defect(
         "what has left a band counts there as able to run",
-        [("supervisor/core/jobs/subtask_machine.cpp",
-          "  if (runnable) bands_.change_runnable(hot.band, -1);\n",
+        [("supervisor/core/jobs/subtask_machine.hpp",
+          "    if (hot.missing == 0) bands_.change_runnable(hot.band, -1);\n",
           "")]),
     "gone-input-not-made-again": Defect(
         "a subtask waits for an input that is lost, and nobody makes it again",

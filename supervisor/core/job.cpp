@@ -49,26 +49,15 @@ Bytes Job::memory_of(std::uint32_t subtask) const {
   return index < graphs.size() ? graphs[index].request.memory : (*larger_templates)[index - graphs.size()].memory;
 }
 
-LocalSet& Job::local(BandSlot band) {
+LocalSet& Job::make_local(BandSlot band) {
   if (local_of.empty()) first_local = band.value();
   if (band.value() < first_local) {
     local_of.insert(local_of.begin(), first_local - band.value(), ~0U);
     first_local = band.value();
   }
   if (local_of.size() <= band.value() - first_local) local_of.resize(band.value() - first_local + 1, ~0U);
-  std::uint32_t& position = local_of[band.value() - first_local];
-  if (position == ~0U) {
-    position = static_cast<std::uint32_t>(locals.size());
-    locals.emplace_back();
-  }
-  return locals[position];
-}
-
-LocalSet* Job::find_local(BandSlot band) { return const_cast<LocalSet*>(std::as_const(*this).find_local(band)); }
-
-const LocalSet* Job::find_local(BandSlot band) const {
-  const std::uint32_t at = band.value() - first_local;  // A large number, if it is below.
-  return at < local_of.size() && local_of[at] != ~0U ? &locals[local_of[at]] : nullptr;
+  local_of[band.value() - first_local] = static_cast<std::uint32_t>(locals.size());
+  return locals.emplace_back();
 }
 
 }  // namespace penstock::supervisor

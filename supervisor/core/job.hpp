@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol/labels.hpp"
@@ -59,29 +60,29 @@ struct Job {
   Instant bands_awaited_until = kNever;      ///< Unschedulable subtasks fail then if their required band is not there.
 
   JobOutbox outbox;
-  std::uint64_t ended_bytes = 0;        ///< What it takes once it has ended.
+  std::uint64_t ended_bytes = 0;        ///< Its cost once it has ended.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   Seldom<KeptKeys> keys;                ///< Of those, once it was recovered as one that had ended: it has no graph.
   bool outputs_sorted = false;  ///< By producer and output: the job has ended, and others have external inputs from it.
   bool release_when_unreferenced = false;  ///< Released when no job refers to its outputs any more.
   std::uint32_t references = 0;            ///< Running jobs with external inputs from this one.
 
-  std::vector<LabelLimit> label_limits;  ///< It runs on workers that all of these allow.
+  std::vector<LabelLimit> label_limits;  ///< The job runs on workers that all of these allow.
   std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
 
   JobData data;
   Seldom<LookupMap<SubtaskIndex, SubtaskHistory>> histories;
-  Seldom<LookupMap<SubtaskIndex, BandSlot>> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
+  Seldom<LookupMap<SubtaskIndex, BandSlot>> thieves;  ///< The band for which a subtask was asked back.
   Seldom<LookupMap<SubtaskIndex, std::uint64_t>> outrun;  ///< The last attempt, where one of an earlier term took its place.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
-  /// Set by an operator, or by who waits for lost data: replaces the user's priority.
+  /// Set by an operator, or by waiters for lost data: replaces the user's priority.
   Seldom<LookupMap<SubtaskIndex, std::int32_t>> priority_changes;
   Seldom<LookupMap<SubtaskIndex, bool>> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.
   static constexpr std::uint32_t kTemplatesInWord = 63;
   static constexpr std::uint64_t kHeardOf = std::uint64_t{1} << 63U;
   std::vector<std::uint64_t> known_of;  ///< By worker slot: a bit for each of the first templates, and `kHeardOf`.
   Seldom<LookupMap<WorkerId, std::vector<bool>>> templates_known;  ///< The same for all templates after those.
-  std::vector<WorkerId> known_workers;  ///< Those that have heard of the job.
+  std::vector<WorkerId> known_workers;  ///< Workers that have heard of the job.
 
   std::uint32_t total() const { return static_cast<std::uint32_t>(hot.size()); }
   /// The key by which subtasks are ordered at the supervisor; smaller is better.
@@ -92,13 +93,23 @@ struct Job {
   /// The template by which it is run: the graph's, or the same with more memory.
   std::uint32_t template_index_of(std::uint32_t subtask) const;
   Template template_at(std::uint32_t index) const;
-  /// What the next attempt requests.
+  /// The request of the next attempt.
   Bytes memory_of(std::uint32_t subtask) const;
   /// All tentative bands are below this slot.
   std::uint32_t locals_end() const { return first_local + static_cast<std::uint32_t>(local_of.size()); }
-  LocalSet& local(BandSlot band);
-  LocalSet* find_local(BandSlot band);
-  const LocalSet* find_local(BandSlot band) const;
+  /// The job's subtasks that are kept for the band; an empty set is made if there is none yet.
+  LocalSet& local(BandSlot band) {
+    LocalSet* set = find_local(band);
+    return set != nullptr ? *set : make_local(band);
+  }
+  LocalSet* find_local(BandSlot band) { return const_cast<LocalSet*>(std::as_const(*this).find_local(band)); }
+  const LocalSet* find_local(BandSlot band) const {
+    const std::uint32_t at = band.value() - first_local;  // A large number, if it is below.
+    return at < local_of.size() && local_of[at] != ~0U ? &locals[local_of[at]] : nullptr;
+  }
+
+ private:
+  LocalSet& make_local(BandSlot band);
 };
 
 }  // namespace penstock::supervisor

@@ -61,9 +61,11 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     }
     const std::uint32_t subtask = report.subtask.value();
     note_use(job, report);
-    if (report.outcome != Outcome::Started) note_stopped(job, subtask);
-    const bool asked_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
-                                !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
+    bool asked_to_leave = false;
+    if (job.shares != nullptr && report.outcome != Outcome::Started) [[unlikely]] {
+      note_stopped(job, subtask);
+      asked_to_leave = !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
+    }
     if (asked_to_leave) policy_changed();
     watchdog_.note_progress(event_.now);
     switch (report.outcome) {
@@ -122,7 +124,7 @@ void SupervisorCore::note_stopped(Job& job, std::uint32_t subtask) {
   subtract(accrue(job).started_rate, rate_of(job, subtask));
 }
 
-/// What a stale attempt has made. A worker that claims may be the holder of what an earlier attempt of the same
+/// The outputs of a stale attempt. A worker that claims may be the holder of what an earlier attempt of the same
 /// subtask is known to have made; its claim tells.
 void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
                                 std::span<const OutputReport> outputs) {

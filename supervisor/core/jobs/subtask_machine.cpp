@@ -3,27 +3,9 @@
 #include <string>
 
 namespace penstock::supervisor {
-namespace {
-
-constexpr std::uint8_t bit(SubtaskPhase phase) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(phase)); }
-
-using P = SubtaskPhase;
-// Every phase that is not final may end: by a cancel, by a failure of what it needs, or by a success that is recovered.
-constexpr std::uint8_t kEnds = bit(P::Succeeded) | bit(P::Failed) | bit(P::Cancelled);
-// The one table of moves: a bit for each phase that may follow.
-constexpr std::uint8_t kMoves[] = {
-    /* Waiting */ bit(P::Placeable) | bit(P::Backoff) | bit(P::Assigned) | kEnds,  // Assigned: adopted after a restart.
-    /* Placeable */ bit(P::Waiting) | bit(P::Placeable) | bit(P::Backoff) | bit(P::Assigned) | kEnds,
-    /* Assigned */ bit(P::Waiting) | bit(P::Assigned) | kEnds,  // Assigned: a success is claimed from another band.
-    /* Backoff */ bit(P::Waiting) | bit(P::Placeable) | bit(P::Backoff) | bit(P::Assigned) | kEnds,
-    /* Succeeded */ bit(P::Waiting),  // Its outputs are lost and needed.
-    /* Failed */ 0,
-    /* Cancelled */ 0,
-};
-
-}  // namespace
 
 std::string_view to_string(SubtaskPhase phase) {
+  using P = SubtaskPhase;
   switch (phase) {
     case P::Waiting: return "waiting";
     case P::Placeable: return "kept at the supervisor";
@@ -36,13 +18,10 @@ std::string_view to_string(SubtaskPhase phase) {
   return "unknown";
 }
 
-bool is_legal_move(SubtaskPhase from, SubtaskPhase to) {
-  return (kMoves[static_cast<std::size_t>(from)] & bit(to)) != 0;
-}
-
-std::string SubtaskMachine::illegal_text(const Job& job, std::uint32_t subtask, SubtaskPhase to) {
-  return to_string(SubtaskId{job.id, SubtaskIndex{subtask}}) + ": " +
-         std::string{to_string(job.hot[subtask].phase)} + " to " + std::string{to_string(to)};
+void SubtaskMachine::refuse_move(const Job& job, std::uint32_t subtask, SubtaskPhase to) {
+  check_failed("is_legal_move", __FILE__, __LINE__,
+               to_string(SubtaskId{job.id, SubtaskIndex{subtask}}) + ": " +
+                   std::string{to_string(job.hot[subtask].phase)} + " to " + std::string{to_string(to)});
 }
 
 void SubtaskMachine::open(Job& job) {
@@ -51,49 +30,11 @@ void SubtaskMachine::open(Job& job) {
     job.hot[i].missing = job.hot[i].unplaced = static_cast<std::uint32_t>(job.shape->predecessors(i).size());
 }
 
-void SubtaskMachine::assign(Job& job, std::uint32_t subtask, BandSlot to, std::uint64_t attempt) {
-  check_move(job, subtask, SubtaskPhase::Assigned);
-  SubtaskHot& hot = job.hot[subtask];
-  if (hot.phase == SubtaskPhase::Assigned) leave_band(job, hot);
-  hot.phase = SubtaskPhase::Assigned;
-  hot.band = to;
-  hot.attempt = attempt;
-  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
-  BandEntry& band = workers_[to];
-  if (band.in_flight++ == 0) band.progress_at = event_.now;
-  ++job.in_flight;
-  const bool runnable = hot.missing == 0;
-  if (runnable) bands_.change_runnable(to, 1);
-  if (job.shares == nullptr) [[likely]]
-    return;
-  job.shares->change(to, band.kind, [&](BandShare& share) {
-    ++share.in_flight;
-    share.runnable += runnable;
+void SubtaskMachine::change_share(Job& job, const SubtaskHot& hot, std::int32_t in_flight, std::int32_t runnable) {
+  job.shares->change(hot.band, workers_[hot.band].kind, [=](BandShare& share) {
+    share.in_flight += static_cast<std::uint32_t>(in_flight);
+    share.runnable += static_cast<std::uint32_t>(runnable);
   });
-}
-
-// The attempt has ended or was given back: the band has room again.
-void SubtaskMachine::leave_band(Job& job, const SubtaskHot& hot) {
-  BandEntry& band = workers_[hot.band];
-  --band.in_flight;
-  band.progress_at = event_.now;
-  --job.in_flight;
-  const bool runnable = hot.missing == 0;
-  if (runnable) bands_.change_runnable(hot.band, -1);
-  if (job.shares != nullptr) [[unlikely]]
-    job.shares->change(hot.band, band.kind, [&](BandShare& share) {
-      --share.in_flight;
-      share.runnable -= runnable;
-    });
-  bands_.mark_dirty(hot.band);
-}
-
-void SubtaskMachine::change_runnable(Job& job, const SubtaskHot& hot, std::int32_t change) {
-  bands_.change_runnable(hot.band, change);
-  if (job.shares == nullptr) [[likely]]
-    return;
-  job.shares->change(hot.band, workers_[hot.band].kind,
-                     [change](BandShare& share) { share.runnable += static_cast<std::uint32_t>(change); });
 }
 
 void SubtaskMachine::unplace_successors(Job& job, std::uint32_t subtask) {

@@ -15,9 +15,25 @@ namespace penstock::supervisor {
 /// As `explain` names the phase.
 std::string_view to_string(SubtaskPhase phase);
 /// By the one table of moves.
-bool is_legal_move(SubtaskPhase from, SubtaskPhase to);
+constexpr bool is_legal_move(SubtaskPhase from, SubtaskPhase to) {
+  using P = SubtaskPhase;
+  constexpr auto bit = [](P phase) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(phase)); };
+  // Every phase that is not final may end: by a cancel, a failure of what it needs, or a success that is recovered.
+  constexpr std::uint8_t kEnds = bit(P::Succeeded) | bit(P::Failed) | bit(P::Cancelled);
+  // A bit for each phase that may follow.
+  constexpr std::uint8_t kMoves[] = {
+      /* Waiting */ bit(P::Placeable) | bit(P::Backoff) | bit(P::Assigned) | kEnds,  // Adopted after a restart.
+      /* Placeable */ bit(P::Waiting) | bit(P::Placeable) | bit(P::Backoff) | bit(P::Assigned) | kEnds,
+      /* Assigned */ bit(P::Waiting) | bit(P::Assigned) | kEnds,  // Assigned: a success is claimed from another band.
+      /* Backoff */ bit(P::Waiting) | bit(P::Placeable) | bit(P::Backoff) | bit(P::Assigned) | kEnds,
+      /* Succeeded */ bit(P::Waiting),  // Its outputs are lost and needed.
+      /* Failed */ 0,
+      /* Cancelled */ 0,
+  };
+  return (kMoves[static_cast<std::size_t>(from)] & bit(to)) != 0;
+}
 
-/// Moves subtasks from phase to phase. Nobody else writes `SubtaskHot::{phase, missing, unplaced}`, `Job::{open,
+/// Moves subtasks from phase to phase. No other part writes `SubtaskHot::{phase, missing, unplaced}`, `Job::{open,
 /// in_flight}`, `BandEntry::{in_flight, runnable}` and the same counts of a `BandShare`.
 /// Invariants (`SupervisorCore::validate` counts them anew): `missing` and `unplaced` are the predecessors that have not
 /// succeeded, and those that are not assigned either; `open` and `in_flight` are the subtasks that are not final, and
@@ -48,7 +64,17 @@ class SubtaskMachine {
       reopen(job, subtask);
   }
   /// To `Assigned`, as that attempt; also from one band to another. REQUIRES: a legal move.
-  void assign(Job& job, std::uint32_t subtask, BandSlot band, std::uint64_t attempt);
+  void assign(Job& job, std::uint32_t subtask, BandSlot to, std::uint64_t attempt) {
+    SubtaskHot& hot = job.hot[subtask];
+    check_move(job, subtask, SubtaskPhase::Assigned);
+    if (hot.phase == SubtaskPhase::Assigned) [[unlikely]]
+      leave_band(job, hot);
+    hot.phase = SubtaskPhase::Assigned;
+    hot.band = to;
+    hot.attempt = attempt;
+    hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
+    enter_band(job, hot);
+  }
   /// The subtask has come to be assigned: each successor that waited for nothing else can be placed, and is passed to
   /// `placeable(successor)`. Apart from `assign`, so that the assignment is written while successors come near.
   template <class Placeable>
@@ -75,11 +101,35 @@ class SubtaskMachine {
 
  private:
   static void check_move(const Job& job, std::uint32_t subtask, SubtaskPhase to) {
-    PENSTOCK_CHECK_MSG(is_legal_move(job.hot[subtask].phase, to), illegal_text(job, subtask, to));
+    if (!is_legal_move(job.hot[subtask].phase, to)) [[unlikely]]
+      refuse_move(job, subtask, to);
   }
-  static std::string illegal_text(const Job& job, std::uint32_t subtask, SubtaskPhase to);
-  void leave_band(Job& job, const SubtaskHot& hot);
-  void change_runnable(Job& job, const SubtaskHot& hot, std::int32_t change);
+  [[noreturn]] static void refuse_move(const Job& job, std::uint32_t subtask, SubtaskPhase to);
+  void enter_band(Job& job, const SubtaskHot& hot) {
+    BandEntry& band = workers_[hot.band];
+    if (band.in_flight++ == 0) band.progress_at = event_.now;
+    ++job.in_flight;
+    if (hot.missing == 0) bands_.change_runnable(hot.band, 1);
+    if (job.shares != nullptr) [[unlikely]]
+      change_share(job, hot, 1, hot.missing == 0 ? 1 : 0);
+  }
+  // The attempt has ended or was given back: the band has room again.
+  void leave_band(Job& job, const SubtaskHot& hot) {
+    BandEntry& band = workers_[hot.band];
+    --band.in_flight;
+    band.progress_at = event_.now;
+    --job.in_flight;
+    if (hot.missing == 0) bands_.change_runnable(hot.band, -1);
+    bands_.mark_dirty(hot.band);
+    if (job.shares != nullptr) [[unlikely]]
+      change_share(job, hot, -1, hot.missing == 0 ? -1 : 0);
+  }
+  void change_runnable(Job& job, const SubtaskHot& hot, std::int32_t change) {
+    bands_.change_runnable(hot.band, change);
+    if (job.shares != nullptr) [[unlikely]]
+      change_share(job, hot, 0, change);
+  }
+  void change_share(Job& job, const SubtaskHot& hot, std::int32_t in_flight, std::int32_t runnable);
   static void unplace_successors(Job& job, std::uint32_t subtask);
   void reopen(Job& job, std::uint32_t subtask);
 
