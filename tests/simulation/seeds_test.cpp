@@ -56,8 +56,6 @@ const std::map<std::string, std::string>& seldom_reached() {
        "a supervisor has to end while a job with several pools runs in another than the first"},
       {"a prepared subtask gave its inputs back",
        "policy has to close a job whose inputs fill the store while outputs of another one wait"},
-      {"a run could not lend its slot because too many have",
-       "the simulator draws no yields, and far fewer than `worker.yields_max` would be lent at once"},
       {"a run was killed because its worker was cut off",
        "a program that never overlaps has to run while its worker is cut off for its whole silence"},
       {"a supervisor has left a gang at its barrier", "it has to stay away for longer than its silence is borne"},

@@ -17,7 +17,7 @@ Faults Faults::of_level(std::uint32_t level) {
   faults.supervisor_restarts = faults.disk_failures = level >= 3;
   faults.supervisor_stalls = faults.one_way_partitions = faults.late_workers = level >= 3;
   faults.restores = faults.client_deaths = level >= 3;
-  faults.yields = false;  // At no level yet: few seeds have run with them.
+  faults.yields = level >= 3;
   return faults;
 }
 

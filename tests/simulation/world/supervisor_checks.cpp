@@ -61,8 +61,10 @@ void SupervisorHost::witness_progress(bool progress) {
   const bool succeeded = std::exchange(succeeded_, core_->counters().succeeded) != core_->counters().succeeded;
   const WorkerTable& table = core_->workers();
   bool runs = false;
-  for (std::uint32_t i = 0; i < table.band_slots(); ++i)
-    runs |= table[BandSlot{i}].alive && table[BandSlot{i}].load.running > 0;
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i) {
+    const BandLoad& load = table[BandSlot{i}].load;
+    runs |= table[BandSlot{i}].alive && load.running + load.yielded > 0;
+  }
   watchdog_.note_load(runs, world_.now());
   if (progress || changed || running == 0 || core_->reclaiming())
     watchdog_.progress(world_.now(), succeeded);

@@ -194,6 +194,19 @@ TEST(Watchdog, LongRunsAreNoAlarm) {
   EXPECT_EQ(cluster.alerts().size(), 0U);
 }
 
+TEST(Watchdog, RunsThatHaveLentTheirSlotAreNoAlarm) {
+  SupervisorHarness cluster{{.watchdog_after = seconds{5}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  BandLoad load;
+  load.band = BandIndex{0};
+  load.yielded = 1;
+  cluster.report_load(1, load);
+  for (int i = 0; i < 10; ++i) cluster.tick_after(seconds{6});
+  EXPECT_EQ(cluster.alerts().size(), 0U);
+}
+
 // A worker says how full it is whatever becomes of its work.
 TEST(Watchdog, WordsOfLoadAreNoProgress) {
   SupervisorHarness cluster{{.watchdog_after = seconds{5}}};
