@@ -66,7 +66,7 @@ Result<bool> salvage_storage(const RocksdbOptions& options, std::vector<JournalL
   return true;
 }
 
-/// Other records of a job that goes on may be missing as well.
+/// Further records of a job that goes on may be missing as well.
 void list_doubtful(const Recovered& recovered, std::vector<JournalLoss>& losses) {
   for (const RecoveredJob& job : recovered.state.jobs)
     if (!job.is_over)

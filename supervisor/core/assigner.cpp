@@ -65,7 +65,7 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
     enter_waiting(job, hot.band, local);
   }
   bands_.mark_dirty(hot.band);
-  // It may be sent in this very event.
+  // The subtask may be sent in this very event.
   if (job.shape->has_edges()) job.shape->prefetch_edges(subtask);
 }
 

@@ -163,7 +163,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   worker.claiming = false;
   worker.reclaimed = true;
   data_.workers_changed();
-  // What was ordered counts, whether the order has reached it or not.
+  // The order counts, whether it has reached the worker or not.
   if (worker.drain_order.has_value() && *worker.drain_order != draining) {
     PENSTOCK_COVERAGE_MARK("a drain that was ordered had not reached its worker");
     draining = *worker.drain_order;

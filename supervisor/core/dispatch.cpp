@@ -297,7 +297,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const BandSlot other = current ? left_for(job, slot, workers_, take_ready, may_run) : BandSlot::none();
     if (other.valid()) {
       const bool asks = job.shares->leave_for(slot, other, take_ready, search_.fill_round);
-      if (asks) bands_.mark_dirty(other);  // It pulls what it can run, however costly it is to move.
+      if (asks) bands_.mark_dirty(other);  // The band pulls what it can run, however costly it is to move.
       break;
     }
     if (take_ready) {
@@ -311,7 +311,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     assign(job, subtask, slot);
     if (job.shares == nullptr || job.shares->left_for_others.empty()) continue;
     if (!job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)].empty()) continue;
-    // Nobody is short any more: what was left may be sent ahead.
+    // No band is short any more: what was left may be sent ahead.
     for (const LeftForAnother& left : std::exchange(job.shares->left_for_others, {})) bands_.mark_dirty(left.band);
   }
   return used;

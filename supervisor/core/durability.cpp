@@ -10,7 +10,7 @@
 namespace penstock::supervisor {
 
 void SupervisorCore::record_change(const Job& job) {
-  policy_.agenda.look_at(job.id);  // Whoever has changed it wants to see what follows.
+  policy_.agenda.look_at(job.id);  // The author of the change wants to see what follows.
   if (!gate_.durable()) return;
   gate_.write(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
@@ -71,7 +71,7 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
     Job& job = jobs_[id];
     job.waiting_for_disk = false;
     policy_changed();
-    // It may have been cancelled in the meantime.
+    // The job may have been cancelled in the meantime.
     if (job.state == JobState::Running && !job.cancelling) place_sources(job);
   }
   accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
@@ -92,7 +92,7 @@ void SupervisorCore::on(supervisor_event::StorageFailed& event) {
   for (const Acceptance& acceptance : std::exchange(accepting_, {})) withdraw(acceptance.job);
 }
 
-/// A job whose acceptance could not be written, and was told to nobody, never was.
+/// A job whose acceptance could not be written, and was never told, never was.
 void SupervisorCore::withdraw(JobId id) {
   if (!jobs_.knows(id)) return;
   Job& job = jobs_[id];

@@ -25,7 +25,7 @@ inline Value::Record remedy_row(std::string what, std::string of, std::string ho
   return {{"what", std::move(what)}, {"of", std::move(of)}, {"how", std::move(how)}};
 }
 
-/// Reads all jobs and bands, as they are now: only for people who ask. Changes nothing, and is outlived by both.
+/// Reads all jobs and bands, as they are now: only when people ask. Changes nothing, and is outlived by both.
 class SupervisorCore::Explainer {
  public:
   /// REQUIRES: the job has shares.

@@ -177,7 +177,7 @@ void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase p
 void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration delay) {
   requeue(job, subtask);
   const SubtaskHot& hot = job.hot[subtask];
-  if (hot.phase != SubtaskPhase::Placeable) return;  // It waits for an input anyway, or was cancelled.
+  if (hot.phase != SubtaskPhase::Placeable) return;  // The subtask waits for an input anyway, or was cancelled.
   machine_.transition(job, subtask, SubtaskPhase::Backoff);
   timers_.add(RetryTimer{later(event_.now, delay), job.id, subtask, hot.attempt});
 }
@@ -195,7 +195,7 @@ void SupervisorCore::run_timers() {
   }
 }
 
-// Runs a subtask again whose outputs are needed and gone, after those whose outputs it needs itself. No recursion: a
+// Runs a subtask again that must remake its outputs, after those that make what it needs itself. No recursion: a
 // lineage may be as long as the graph.
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
   // An earlier one of several losses may have ended the job; subtasks opened now would never be cancelled. While

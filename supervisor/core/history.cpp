@@ -71,7 +71,7 @@ void SupervisorCore::forget_old_jobs() {
   }
 }
 
-// What every answer about a job begins with.
+// The head of every answer about a job.
 Value::Record SupervisorCore::first_fields(const Job& job) const {
   return {{"id", to_string(job.id)},
           {"name", job.spec.name},

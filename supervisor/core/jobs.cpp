@@ -60,7 +60,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
 }
 
 // Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins are
-// local. What else could be placed, after a restart, goes where its inputs are.
+// local. Everything else that could be placed, after a restart, goes where its inputs are.
 void SupervisorCore::place_sources(Job& job) {
   // Room for all at once: of what is not used no page is ever touched, and growing would touch everything twice.
   LargeArray<std::uint32_t> sources;
@@ -276,7 +276,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.known_of);
   give_back(job.templates_known);
   const bool had_outputs = !job.outputs.empty();
-  job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
+  job.outputs.clear();  // A client that attaches from now on must not be sent to data that is gone.
   job.keys = {};
   job.release_when_unreferenced = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);

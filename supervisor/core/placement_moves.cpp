@@ -180,7 +180,7 @@ bool SupervisorCore::pull_placements(Job& job, BandSlot slot) {
     const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
     if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
     job.shares->pull_cursor = from.value();
-    bands_.mark_dirty(from);  // It has left what this band could begin at once.
+    bands_.mark_dirty(from);  // The thief has left what this band could begin at once.
     return true;
   }
   return false;

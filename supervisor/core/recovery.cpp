@@ -69,7 +69,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.release_when_unreferenced = recovered.unneeded;
   if (job.outputs.empty() && !recovered.unneeded) return;
   job.keep_until = later(event_.now, config_.results_keep);
-  if (job.outputs.empty()) return;  // They were released.
+  if (job.outputs.empty()) return;  // The outputs were released.
   for (const CheckpointPlace& place : recovered.checkpoints)
     data_.note_checkpoint(job, place.producer.value(), place.writer);
   indices_.kept.insert(job.id, job.keep_until);

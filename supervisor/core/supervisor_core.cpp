@@ -46,7 +46,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   event_.now = now;
   event_.out = &actions;
   search_.search_budget = kBudgetForEvent;
-  // These change nothing for those who found nothing before; whatever else happens may.
+  // Such events change nothing for bands that found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
                  !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() && losses_.empty() &&
                    !reclaim_end_.ticket);
@@ -58,7 +58,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
     for (std::size_t i = 0; i < maybe_done_.size(); ++i)
       if (jobs_.knows(maybe_done_[i])) finish_if_done(jobs_[maybe_done_[i]]);
     maybe_done_.clear();
-  } while (awaited_.any_changed());  // Other jobs waited for outputs of a job that has ended.
+  } while (awaited_.any_changed());  // Further jobs waited for outputs of a job that has ended.
   run_policy();
   progress_.send_due();
   data_.remove_old_files();

@@ -154,7 +154,7 @@ class SupervisorCore {
   void let_go(Job& job);
   void notify_of_finished_producers(WorkerSlot slot);
 
-  // What is asked for and nobody has: feasibility.cpp.
+  // Requests that no worker can fit: feasibility.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   std::vector<Reach> reaches_of(const JobPolicy& wishes) const;
   Result<void> check_feasible_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
@@ -213,7 +213,7 @@ class SupervisorCore {
   static Bytes memory_limit_of(const BandEntry& band);
   bool knows_larger(const BandEntry& band) const;
 
-  // What is sent now: dispatch.cpp.
+  // The subtasks that are sent now: dispatch.cpp.
   void fill_dirty_bands();
   void fill(BandSlot band);
   void fill_shares(BandSlot band);
@@ -300,7 +300,7 @@ class SupervisorCore {
   Value describe_row(const Job& job, bool with_end) const;
   Result<Value> list_jobs(const AdminRequest& request) const;
 
-  // Which policy is in force, and where a job stands in it: policy_setup.cpp.
+  // The policy in force, and where a job stands in it: policy_setup.cpp.
   bool policed() const { return policy_.config.in_force(); }
   Duration grace_of(const Job& job) const;
   Duration longest_grace_in(std::uint32_t pool) const;
@@ -337,7 +337,7 @@ class SupervisorCore {
   std::vector<std::uint32_t> bands_allowed(const Job& job, BandKind kind) const;
   Value::List describe_fallback(const Job& job) const;
 
-  // What levels of service, queues and limits make of a job: policy_rules.cpp.
+  // The effects of levels of service, queues and limits on a job: policy_rules.cpp.
   Result<void> check_rules_of(const JobSpec& spec) const;
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
@@ -432,7 +432,7 @@ class SupervisorCore {
   std::string barrier_text(const Job& job, BandKind kind) const;
   std::string barrier_hold(const Job& job, BandKind kind) const;
 
-  // What the audit history says of it: policy_audit.cpp.
+  // The audit history: policy_audit.cpp.
   AdmissionState admission_state_of(const Job& job, BandKind kind) const;
   void note_admission_state(Job& job);
   bool may_report_again(const ReportedShare& reported);
@@ -470,7 +470,7 @@ class SupervisorCore {
   bool is_inside(const Job& job, std::uint32_t project) const;
   class Explainer;  ///< Of `explain`: explainer.hpp.
 
-  // What holds it: limit_remedies.cpp.
+  // The limits that hold it: limit_remedies.cpp.
   std::string hold_of(const Job& job, BandKind kind) const;
   bool is_at_cap(const Job& job, BandKind kind) const;
   Result<void> check_positions_count(const Job& job) const;
@@ -484,7 +484,7 @@ class SupervisorCore {
   void erase_job(const Job& job);
   void send_to_client(ClientId client, ToClient message);
 
-  // What is written down, and what waits for it: durability.cpp.
+  // Records, and the replies that wait for them: durability.cpp.
   void record_change(const Job& job);
   void record_change(const Job& job, std::uint32_t subtask);
   void record_end(const Job& job);

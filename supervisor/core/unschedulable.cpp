@@ -45,7 +45,7 @@ void SupervisorCore::place_unschedulable(Job& job) {
   if (job.bands_awaited_until != kNever) await_bands(job, std::min(until, job.bands_awaited_until));
 }
 
-// Spec: worker 10, a subtask whose required band is gone fails with `NoAvailableBand`. The band gets a while to come
+// Spec: worker 10, a subtask fails with `NoAvailableBand` when its required band is gone. The band gets a while to come
 // back, because workers are restarted. Without any worker no band is known, and everything waits.
 void SupervisorCore::give_up_missing_bands() {
   for (const JobId id : indices_.bands_awaited.due_at(event_.now)) {

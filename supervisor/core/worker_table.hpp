@@ -77,7 +77,7 @@ struct alignas(64) WorkerEntry {
   bool lost = false;                ///< For good, and that is being written down.
   bool has_new_peers = false;
   bool claiming = false;            ///< The worker reports its earlier work; nothing is sent before.
-  bool reclaimed = false;           ///< That is done: it may know addresses of other workers.
+  bool reclaimed = false;           ///< Introduced: the worker may know addresses of other workers.
   bool owed_applied = false;        ///< `ReportsApplied` waits until the records are on the disk.
   std::uint32_t outbox = kNoOutbox;  ///< The outbox of its messages of this event.
   std::uint64_t reports_received = 0;

@@ -38,7 +38,7 @@ struct RoomClass {
   friend auto operator<=>(const RoomClass&, const RoomClass&) = default;
 };
 
-/// What-if over the bands of one pool. A member without slots takes one light place instead; the two kinds of place are
+/// A trial over the bands of one pool. A member without slots takes one light place instead; the two kinds of place are
 /// independent. Owned by one pass. Cost: O(log bands) for a change; a search looks at every class of bands once: of all
 /// bands, or of those in the member's list where that is long and asked for often; a short list is scanned.
 class SlotTrial {

@@ -1,4 +1,4 @@
-// DataDirectory: checkpoints on shared storage. They outlive their writers, and are removed when nobody needs them.
+// DataDirectory: checkpoints on shared storage. Files outlive their writers, and go when nobody needs them.
 #include <utility>
 
 #include "common/base/coverage_mark.hpp"

@@ -55,7 +55,7 @@ void DataDirectory::replicate(Job& job, std::uint32_t subtask) {
   }
 }
 
-/// A replica takes the place of the primary copy. It may hold only some of several outputs; then the subtask's data
+/// A replica takes the place of the primary copy. A worker may hold a part of the outputs; then the subtask's data
 /// count as lost.
 bool DataDirectory::promote_replica(Job& job, std::uint32_t subtask) {
   const std::vector<WorkerId>* replicas = job.data.replicas(subtask);

@@ -1,4 +1,4 @@
-// Who holds which output: copies, checkpoints and what is retained.
+// The holders of each output: copies, checkpoints and what is retained.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace penstock::supervisor {
 /// output has come to be elsewhere.
 /// Invariants: the worker of each output that is not gone, and of each replica, has noted it, so that the loss of a
 /// worker finds all that was there; checkpoints are counted by the incarnation that has written them.
-/// What is needed and lost is returned to the core, which makes it again. Cost: constant for an output and each reader.
+/// Needed outputs that are lost return to the core, which remakes them. Cost: constant for an output and each reader.
 class DataDirectory {
  public:
   DataDirectory(const SupervisorConfig& config, WorkerTable& workers, WorkerMail& mail, CommitGate& gate,
@@ -43,7 +43,7 @@ class DataDirectory {
   static std::uint16_t outputs_of(const Job& job, std::uint32_t subtask);
   /// A subtask or the client has still to read its outputs. REQUIRES: the job's data are in use.
   static bool is_needed(const Job& job, std::uint32_t subtask);
-  /// It has succeeded and made bytes that are nowhere any more.
+  /// The subtask has succeeded and made bytes that are nowhere any more.
   static bool is_gone(const Job& job, std::uint32_t subtask);
   /// An order to drop a copy that does not count calls it lost while a subtask or the client has still to read the
   /// datum: a successor that waits there with the copy counted down must find it lost.

@@ -14,7 +14,7 @@ bool DataDirectory::is_retained(const Job& job, std::uint32_t subtask) {
 
 /// Only lineage could need its data again. One copy is enough for that, and only its worker is looked after.
 void DataDirectory::retain(Job& job, std::uint32_t subtask) {
-  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop(job, subtask);  // It may be nowhere.
+  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop(job, subtask);  // The output may be nowhere.
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   WorkerEntry& holder = workers_[slot];
   if (!has_room_to_retain(holder)) return drop(job, subtask);
@@ -40,7 +40,7 @@ void DataDirectory::make_room(WorkerSlot slot) {
   drop_retained(slot, (count + 1) / 2);
 }
 
-/// The oldest ones. Some may be needed again, have been dropped, or be elsewhere.
+/// The oldest ones. Single outputs may be needed again, have been dropped, or be elsewhere.
 void DataDirectory::drop_retained(WorkerSlot slot, std::size_t count) {
   std::vector<HeldOutput>& retained = workers_[slot].retained;
   const auto end = retained.begin() + static_cast<std::ptrdiff_t>(std::min(count, retained.size()));

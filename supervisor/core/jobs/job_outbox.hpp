@@ -12,7 +12,7 @@
 
 namespace penstock::supervisor {
 
-/// A job's part of `ProgressOutbox`. Everybody may read it; only `ProgressOutbox` writes it.
+/// A job's part of `ProgressOutbox`. All parts may read it; only `ProgressOutbox` writes it.
 class JobOutbox {
  public:
   const std::vector<ClientId>& followers() const { return followers_; }

@@ -31,7 +31,7 @@ void ProgressOutbox::follow(Job& job, ClientId client) {
   // The client may follow the job already, when it repeats a question whose answer was lost.
   std::erase(outbox.followers_, client);
   follows_.emplace(client, job.id);
-  // Progress that others have not been told is part of everything. They get it first, so that nobody gets it twice.
+  // Progress that others have not been told is a part of everything. All get it first, so that nobody gets it twice.
   if (outbox.unsent_count_ > 0) send(job);
   tell(client, everything_so_far(job));
   outbox.followers_.push_back(client);

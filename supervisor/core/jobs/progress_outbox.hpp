@@ -40,14 +40,14 @@ class ProgressOutbox {
   void cancelled(Job& job, std::uint32_t subtask);
   /// A subtask has failed for good. Clients are told unless its success was visible.
   void failed(Job& job, SubtaskFailure failure);
-  /// A wanted output is at that place. It leaves with the next change that is counted.
+  /// A wanted output is at that place. The entry leaves with the next change that is counted.
   void add_output(Job& job, const OutputLocation& output) { job.outbox.unsent_.edit().outputs.push_back(output); }
   /// A trace of an attempt leaves with the next change that is counted.
   void add_trace(Job& job, SubtaskTrace trace) { job.outbox.unsent_.edit().traces.push_back(std::move(trace)); }
-  /// What was added is a change that followers must be told.
+  /// The addition is a change that followers must be told.
   void count(Job& job);
 
-  /// For the journal: an output has been made. It is written with the next progress.
+  /// For the journal: an output has been made. The record is written with the next progress.
   void write_output(Job& job, const MadeOutput& output);
   /// For the journal: an output has a checkpoint. Counts as a change, so that it is written soon.
   void write_checkpoint(Job& job, const CheckpointPlace& place);

@@ -1,4 +1,4 @@
-// What the supervisor keeps of one subtask.
+// The supervisor's knowledge of one subtask.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 namespace penstock::supervisor {
 
 enum class SubtaskPhase : std::uint8_t {
-  Waiting,    ///< Some predecessor is neither finished nor assigned.
+  Waiting,    ///< A predecessor is neither finished nor assigned.
   Placeable,  ///< Kept here for a tentative band; ready if nothing is missing, else a lookahead candidate.
   Assigned,   ///< Sent to a worker: runnable there, or cached as a successor.
   Backoff,    ///< Failed and waits before the next attempt.
@@ -41,18 +41,18 @@ struct SubtaskFlag {
   static constexpr std::uint8_t kWanted = 2;        ///< Its outputs are kept for the client.
   static constexpr std::uint8_t kStarted = 4;       ///< This attempt has been running for a while.
   static constexpr std::uint8_t kStealAsked = 8;    ///< The worker was asked to give this attempt back.
-  static constexpr std::uint8_t kTroubled = 16;     ///< It has an entry in `Job::histories`.
+  static constexpr std::uint8_t kTroubled = 16;     ///< The subtask is in `Job::histories`.
   static constexpr std::uint8_t kCancelAsked = 32;  ///< Its worker was asked to cancel it: it never runs again.
-  static constexpr std::uint8_t kOutrun = 64;       ///< It has an entry in `Job::outrun`.
+  static constexpr std::uint8_t kOutrun = 64;       ///< The subtask is in `Job::outrun`.
   static constexpr std::uint8_t kAdopted = 128;     ///< This attempt was given out by an earlier life.
   static constexpr std::uint8_t kForAttempt = kStarted | kStealAsked | kAdopted;
 };
 
-/// What went wrong with a subtask so far.
+/// The troubles of a subtask so far.
 struct SubtaskHistory {
   std::uint16_t charged = 0;            ///< Failures that it is to blame for.
   std::uint16_t lost_workers = 0;       ///< Workers that died while holding it.
-  std::uint16_t failures = 0;           ///< All failed attempts, whoever was to blame.
+  std::uint16_t failures = 0;           ///< All failed attempts, whatever the cause.
   std::uint64_t last_attempt = 0;       ///< The highest number of those: none up to it is under way any more.
   std::vector<BandSlot> tried;          ///< Bands not to be tried again.
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
