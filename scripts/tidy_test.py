@@ -355,6 +355,22 @@ class Processor(RuleTest):
         self.taken("// tidy: allow processor: a test of this rule\n_mm_pause();")
 
 
+class Definitions(RuleTest):
+    def found(self, other):
+        self.write({"cli/a.cpp": "namespace p::q {\nstruct A {};\n}\n", "cli/b.cpp": other})
+        return [(found.path, found.line, found.message) for found in tidy.rule_definitions(tidy.Tree(self.root))]
+
+    def test_a_name_means_one_type(self):
+        self.assertEqual(self.found("namespace p {\nnamespace q {\nenum class A : int { B };\n}\n}\n"),
+                         [("cli/b.cpp", 3, "p::q::A is defined in cli/a.cpp, too (use another name)")])
+
+    def test_other_scopes_have_names_of_their_own(self):
+        for other in ("namespace p::q {\nnamespace {\nstruct A {};\n}\n}\n", "namespace p {\nstruct A {};\n}\n",
+                      "namespace p::q {\nstruct A;\nvoid f() {\n  struct A {};\n}\n}\n",
+                      "namespace p::q {\nstruct B {\n  struct A {};\n};\n}\n"):
+            self.assertEqual(self.found(other), [], other)
+
+
 class Notes(RuleTest):
     def test_a_todo_names_its_issue(self):
         self.expect(tidy.rule_stray_notes, "worker/core/a.cpp", "\n// TODO: later\n", 2)
@@ -531,6 +547,11 @@ class Ratchet(RuleTest):
         self.assertEqual(self.findings({"cli/a.cpp": "// It is.\n"}), [])
         self.assertEqual(self.findings({"cli/a.cpp": "// The gateway is.\n"}), [])
         self.assertRegex(self.findings({"cli/b.cpp": "// It is. It was. They are.\n"})[0], "it was 2")
+
+    def test_lines_have_120_columns_but_for_rows_of_settings(self):
+        self.assertEqual(self.findings({"cli/a.cpp": "int a;" + " " * 113 + "//\n"})[0].count("over 120"), 1)
+        self.assertEqual(self.findings({"cli/a.cpp": "int a;" + " " * 112 + "//\n"}), [])
+        self.assertEqual(self.findings({"cli/a.cpp": "  visit({" + " " * 112 + "});\n"}), [])
 
     def test_lowering_accepts_nothing_new(self):
         self.write({"cli/a.cpp": self.giant(90), tidy.RATCHET: "{}"})

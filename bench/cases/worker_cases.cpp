@@ -107,7 +107,8 @@ std::uint64_t successor_cycle(std::uint64_t count, Meter& meter) {
                                         SubtaskIndex{above + 1}};
       table.add(RecordIndex{i}, job, producers);
     }
-    for (std::uint32_t i = 0; i <= kRow; ++i) table.finished_here(job, {SubtaskIndex{first - kRow + i}, Attempt{1}}, complete);
+    for (std::uint32_t i = 0; i <= kRow; ++i)
+      table.finished_here(job, {SubtaskIndex{first - kRow + i}, Attempt{1}}, complete);
     if (first == kRow) table.finished_here(job, {SubtaskIndex{0}, Attempt{1}}, complete);
     for (std::uint32_t i = first > kRow ? first - kRow - 1 : 0; i < first - 1; ++i)
       table.applied(job, {SubtaskIndex{i}, Attempt{1}});

@@ -140,10 +140,10 @@ void measure_jobs(const Setting& setting, const RigOptions& options) {
 }
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: bench_scale supervisor|cluster|jobs|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
-      "[--slots N] [--reports N] [--together N] [--jobs N] [--policed 0|1] [--run-ns N] [--repeat N]\n");
+  std::fprintf(stderr,
+               "usage: bench_scale supervisor|cluster|jobs|membership|memory [--shape NAME] [--subtasks N] [--width N] "
+               "[--workers N] "
+               "[--slots N] [--reports N] [--together N] [--jobs N] [--policed 0|1] [--run-ns N] [--repeat N]\n");
   return 2;
 }
 

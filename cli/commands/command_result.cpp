@@ -48,7 +48,8 @@ std::vector<Row> read_rows(const Value& answer) {
   const std::string* said = answer["identity"].text();
   const JobIdentity identity = said == nullptr ? JobIdentity{} : parse_identity(*said);
   for (const Value& each : *list)
-    if (std::optional<Row> row = read_row(selector.id, identity, each); row.has_value()) rows.push_back(std::move(*row));
+    if (std::optional<Row> row = read_row(selector.id, identity, each); row.has_value())
+      rows.push_back(std::move(*row));
   return rows;
 }
 

@@ -39,7 +39,8 @@ Result<int> wait_and_print(Invocation& invocation, client::Session& session, con
 Duration elapsed_of(client::Session& session, JobId job) {
   const Result<Value> answer = session.ask("job", {to_string(job)}, std::chrono::seconds{1});
   const double* elapsed = answer ? (*answer)["elapsed_s"].number() : nullptr;
-  return elapsed == nullptr ? Duration{0} : std::chrono::duration_cast<Duration>(std::chrono::duration<double>{*elapsed});
+  return elapsed == nullptr ? Duration{0}
+                            : std::chrono::duration_cast<Duration>(std::chrono::duration<double>{*elapsed});
 }
 
 Result<int> submit(Invocation& invocation, const SubmitCommand& command) {

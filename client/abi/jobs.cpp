@@ -101,7 +101,8 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   penstock::JobPolicy policy;
   if (wanted.project != nullptr) policy.project = wanted.project;
   if (wanted.account != nullptr) policy.account = wanted.account;
-  if (wanted.pool != nullptr && wanted.pool_count > 0) return refused("pools", "are there beside a pool: say one of them");
+  if (wanted.pool != nullptr && wanted.pool_count > 0)
+    return refused("pools", "are there beside a pool: say one of them");
   if (wanted.pool != nullptr && *wanted.pool != '\0') policy.pools = {wanted.pool};
   Result<std::vector<std::string>> pools = texts_of(wanted.pools, wanted.pool_count, "pools");
   if (!pools) return std::move(pools).error();
@@ -109,13 +110,15 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   Result<std::vector<std::string>> labels = texts_of(wanted.labels, wanted.label_count, "labels");
   if (!labels) return std::move(labels).error();
   policy.labels = std::move(labels).value();
-  if (wanted.weight_thousandths > penstock::kPolicyAmountMax) return refused("weight_thousandths", "is above 1000000000");
+  if (wanted.weight_thousandths > penstock::kPolicyAmountMax)
+    return refused("weight_thousandths", "is above 1000000000");
   if (wanted.slots_max > penstock::kPolicyAmountMax) return refused("slots_max", "is above 1000000000");
   if (wanted.gang > penstock::kPolicyAmountMax) return refused("gang", "is above 1000000000");
   policy.weight = wanted.weight_thousandths;
   policy.slots_max = wanted.slots_max;
   policy.gang = wanted.gang;
-  if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference)) return refused("kind", "is not 0, 1 or 2");
+  if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference))
+    return refused("kind", "is not 0, 1 or 2");
   policy.kind = static_cast<penstock::JobKind>(wanted.kind);
   if (wanted.preemptible > static_cast<std::uint32_t>(penstock::Preemptible::No))
     return refused("preemptible", "is not 0, 1 or 2");

@@ -91,7 +91,8 @@ class RemoteTransport final : public Transport {
 
   /// A large graph waits in its own memory, not a second time as frames (fault F20).
   void give_room() {
-    if (!ended_ && uplink_ != nullptr && uplink_->unacknowledged_bytes() > options_.wire.send_buffer_bytes_max / 4) return;
+    if (!ended_ && uplink_ != nullptr && uplink_->unacknowledged_bytes() > options_.wire.send_buffer_bytes_max / 4)
+      return;
     for (const auto& waiting : waiting_for_room_) waiting->set_value();
     waiting_for_room_.clear();
   }

@@ -37,7 +37,8 @@ Result<void> check_names(const char* kind, const std::vector<Entry>& entries) {
       return mistake(kind, name.substr(0, 32) + (name.empty() ? "" : "..."), "needs a name of 1 to 255 bytes");
     if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
       return mistake(kind, "number " + std::to_string(i + 1), "has a name with a control character");
-    if (find(entries, name) != static_cast<std::int64_t>(i)) return mistake(kind, name, "is there twice", "give each a name of its own");
+    if (find(entries, name) != static_cast<std::int64_t>(i))
+      return mistake(kind, name, "is there twice", "give each a name of its own");
   }
   return {};
 }

@@ -33,7 +33,8 @@ class NoClock final : public caf::actor_clock {
 /// A CAF scheduler with a `Loop` as its one worker. (tidy: foreign-file scheduler)
 class LoopScheduler final : public caf::scheduler::abstract_coordinator {
  public:
-  LoopScheduler(caf::actor_system& system, Loop& loop) : abstract_coordinator(system), loop_(loop), unit_(system, *this) {}
+  LoopScheduler(caf::actor_system& system, Loop& loop)
+      : abstract_coordinator(system), loop_(loop), unit_(system, *this) {}
 
   void start() override {
     // Replaces the base's, which would spawn a printer actor on a thread of its own.

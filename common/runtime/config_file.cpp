@@ -89,7 +89,8 @@ class Reader {
                        name == "worker" || name == "host" || name == "policy";
     if (!known) {
       NearestName nearest{name};
-      for (const char* part : {"link", "wire", "graph", "supervisor", "policy", "worker", "host", "band"}) nearest.offer(part);
+      for (const char* part : {"link", "wire", "graph", "supervisor", "policy", "worker", "host", "band"})
+        nearest.offer(part);
       return at(key.source().begin, ErrorCode::InvalidArgument, "there is no table '" + std::string{name} + "'",
                 nearest.best().empty() ? "tables are link, wire, graph, supervisor, policy, worker, host and band"
                                        : nearest.remedy());

@@ -24,7 +24,8 @@ using boost::system::error_code;
 
 Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host) {
   const auto wrong = [&](const char* why) {
-    return Error{ErrorCode::InvalidArgument, text, std::string{"is no address: "} + why, "write host:port, e.g. 127.0.0.1:7465"};
+    return Error{ErrorCode::InvalidArgument, text, std::string{"is no address: "} + why,
+                 "write host:port, e.g. 127.0.0.1:7465"};
   };
   if (text.find("://") != std::string::npos) return wrong("it has a scheme");
   HostPort address{default_host, 0};
@@ -157,7 +158,10 @@ void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr pa
   state.queued_bytes += kFrameHeaderBytes + payload->bytes().size();
   state.outgoing.push_back({write_header(kind, link, *payload), std::move(payload)});
   if (state.queued_bytes > state.config.send_buffer_bytes_max) {
-    state.fail({ErrorCode::LimitExceeded, state.address, "does not read what it is sent: " + std::to_string(state.queued_bytes) + " bytes wait", {}});
+    state.fail({ErrorCode::LimitExceeded,
+                state.address,
+                "does not read what it is sent: " + std::to_string(state.queued_bytes) + " bytes wait",
+                {}});
     return;
   }
   if (state.writing == 0) state.write();
@@ -355,7 +359,9 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const WireConfig& c
   const std::string text = to_string(address);
   error_code error;
   const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
-  if (error) return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on", "use e.g. 127.0.0.1 or 0.0.0.0"};
+  if (error)
+    return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
+                 "use e.g. 127.0.0.1 or 0.0.0.0"};
   auto state = std::make_shared<State>(loop, config, std::move(on_connection));
   const tcp::endpoint endpoint{ip, address.port};
   state->acceptor.open(endpoint.protocol(), error);
@@ -363,7 +369,8 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const WireConfig& c
   if (!error) state->acceptor.bind(endpoint, error);
   if (!error) state->acceptor.listen(4096, error);
   if (error == asio::error::address_in_use)
-    return Error{ErrorCode::AddressInUse, text, "another process listens there already", "choose another port, or stop that process (ss -ltnp shows it)"};
+    return Error{ErrorCode::AddressInUse, text, "another process listens there already",
+                 "choose another port, or stop that process (ss -ltnp shows it)"};
   if (error) return Error{ErrorCode::InvalidArgument, text, "cannot be listened on: " + error.message(), {}};
   state->accept();
   return std::unique_ptr<Listener>{new Listener{std::move(state)}};
@@ -428,17 +435,18 @@ void Connector::State::start(Duration timeout) {
   timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
     if (!cancelled) self->finish(asio::error::timed_out, "connect");
   });
-  resolver.async_resolve(address.host, std::to_string(address.port),
-                         [self = shared_from_this()](const error_code& error, const tcp::resolver::results_type& results) {
-                           if (!self->on_done) return;
-                           if (error) {
-                             self->finish(error, "look up the host");
-                             return;
-                           }
-                           asio::async_connect(self->socket, results, [self](const error_code& failed, const tcp::endpoint&) {
-                             self->finish(failed, "connect");
-                           });
-                         });
+  resolver.async_resolve(
+      address.host, std::to_string(address.port),
+      [self = shared_from_this()](const error_code& error, const tcp::resolver::results_type& results) {
+        if (!self->on_done) return;
+        if (error) {
+          self->finish(error, "look up the host");
+          return;
+        }
+        asio::async_connect(self->socket, results, [self](const error_code& failed, const tcp::endpoint&) {
+          self->finish(failed, "connect");
+        });
+      });
 }
 
 void Connector::State::finish(const error_code& error, const char* step) {
@@ -452,7 +460,8 @@ void Connector::State::finish(const error_code& error, const char* step) {
                "check that a supervisor runs there: `penstock supervisor --listen " + to_string(address) + "`"});
     return;
   }
-  done(std::unique_ptr<Connection>{new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
+  done(std::unique_ptr<Connection>{
+      new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
 }
 
 }  // namespace penstock

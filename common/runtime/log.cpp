@@ -89,8 +89,8 @@ void log_error(LogLevel level, std::string_view event, const Error& error) {
 }
 
 void check_failed(const char* condition, const char* file, int line, std::string_view detail) {
-  std::fprintf(stderr, "%s:%d: check failed: %s %.*s\nThis is a defect of Penstock; please report it with this line.\n", file,
-               line, condition, static_cast<int>(detail.size()), detail.data());
+  std::fprintf(stderr, "%s:%d: check failed: %s %.*s\nThis is a defect of Penstock; please report it with this line.\n",
+               file, line, condition, static_cast<int>(detail.size()), detail.data());
   std::abort();
 }
 

@@ -75,7 +75,9 @@ void Loop::stop() {
 void Loop::post(std::function<void()> work) { asio::post(state_->io, std::move(work)); }
 void Loop::next_turn(std::function<void()> work) { state_->for_next_turn.push_back(std::move(work)); }
 std::uint64_t Loop::turns() const { return state_->turns; }
-bool Loop::in_loop_thread() const { return state_->thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+bool Loop::in_loop_thread() const {
+  return state_->thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
+}
 void Loop::set_worker(std::function<bool()> worker) { state_->worker = std::move(worker); }
 asio::io_context& Loop::io() { return state_->io; }
 

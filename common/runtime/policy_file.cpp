@@ -297,8 +297,8 @@ Result<void> read_account(Fields fields, PolicyConfig& config) {
 }  // namespace
 
 bool is_policy_part(std::string_view key) {
-  return key == "usage" || key == "pool" || key == "department" || key == "project" || key == "account" || key == "qos" ||
-         key == "queue" || key == "user";
+  return key == "usage" || key == "pool" || key == "department" || key == "project" || key == "account" ||
+         key == "qos" || key == "queue" || key == "user";
 }
 
 Result<void> read_policy_part(const std::string& path, std::string_view key, const toml::node& node,

@@ -13,8 +13,13 @@ namespace penstock {
 
 struct Uplink::State : std::enable_shared_from_this<State> {
   State(Loop& event_loop, const UplinkOptions& uplink_options, UplinkHandlers uplink_handlers)
-      : loop(event_loop), options(uplink_options), handlers(std::move(uplink_handlers)), rng(options.incarnation.value()),
-        timer(event_loop), started(monotonic_now()), retry(options.retry_min) {}
+      : loop(event_loop),
+        options(uplink_options),
+        handlers(std::move(uplink_handlers)),
+        rng(options.incarnation.value()),
+        timer(event_loop),
+        started(monotonic_now()),
+        retry(options.retry_min) {}
 
   void connect();
   void connected(std::unique_ptr<Connection> fresh);
@@ -108,11 +113,12 @@ void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
   hello.incarnation = options.incarnation;
   hello.peer = supervisor;
   hello.received_through = link == nullptr ? 0 : link->core().received_through();
-  connection->start([this](const FrameHeader& header, std::span<const std::byte> payload) { introduced(header, payload); },
-                    [this](const Error& error) {
-                      connection.reset();
-                      try_again(error);
-                    });
+  connection->start(
+      [this](const FrameHeader& header, std::span<const std::byte> payload) { introduced(header, payload); },
+      [this](const Error& error) {
+        connection.reset();
+        try_again(error);
+      });
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{hello}));
   timer.arm(monotonic_now() + options.wire.handshake_timeout, [this] {
     connection.reset();
@@ -123,8 +129,9 @@ void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
 void Uplink::State::introduced(const FrameHeader& header, std::span<const std::byte> payload) {
   timer.cancel();
   const Result<Introduction> introduction =
-      header.kind == FrameKind::Introduction ? decode_introduction(payload)
-                                             : Error{ErrorCode::MalformedFrame, "", "the supervisor's first frame is no introduction", {}};
+      header.kind == FrameKind::Introduction
+          ? decode_introduction(payload)
+          : Error{ErrorCode::MalformedFrame, "", "the supervisor's first frame is no introduction", {}};
   // At once: messages after the welcome in the same read belong to the link.
   if (introduction)
     if (const auto* message = std::get_if<Welcome>(&*introduction)) return welcome(*message);
@@ -151,10 +158,11 @@ void Uplink::State::refused(const Error& why) {
 void Uplink::State::welcome(const Welcome& message) {
   if (message.major != kProtocolMajor)
     return end_later({ErrorCode::VersionMismatch, "supervisor",
-                "speaks protocol " + std::to_string(message.major) + "." + std::to_string(message.minor) + " (Penstock " +
-                    message.software_version + "), this process speaks " + std::to_string(kProtocolMajor) + "." +
-                    std::to_string(kProtocolMinor) + " (Penstock " + std::string{kSoftwareVersion} + ")",
-                "install the same version on both sides"});
+                      "speaks protocol " + std::to_string(message.major) + "." + std::to_string(message.minor) +
+                          " (Penstock " + message.software_version + "), this process speaks " +
+                          std::to_string(kProtocolMajor) + "." + std::to_string(kProtocolMinor) + " (Penstock " +
+                          std::string{kSoftwareVersion} + ")",
+                      "install the same version on both sides"});
   const bool first = link == nullptr;
   const bool renewed = !first && (!message.resumed || message.incarnation != supervisor);
   if (renewed && !goes_on(message))
@@ -208,7 +216,8 @@ void Uplink::State::try_again(const Error& why) {
   if (link == nullptr && monotonic_now() - started >= options.give_up_after) return end(why);
   if (handlers.on_trouble) handlers.on_trouble(why);
   // Fault F32: many workers that lost the same supervisor must come back spread out.
-  const Duration delay = retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(retry.count())))};
+  const Duration delay =
+      retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(retry.count())))};
   retry = std::min(retry * 2, options.retry_max);
   timer.arm(monotonic_now() + delay, [this] { connect(); });
 }

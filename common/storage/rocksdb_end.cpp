@@ -113,8 +113,8 @@ Result<std::unique_ptr<ProvenEnd>> ProvenEnd::open(rocksdb::DB& database, const 
   return opened;
 }
 
-rocksdb::Status ProvenEnd::write(rocksdb::DB& database, rocksdb::WriteBatch& changes, const StorageBatch& batch, Sync sync,
-                                 Result<void>& second) {
+rocksdb::Status ProvenEnd::write(rocksdb::DB& database, rocksdb::WriteBatch& changes, const StorageBatch& batch,
+                                 Sync sync, Result<void>& second) {
   const CommitNumber next{end_.number + 1, chain_of(end_.chain, changes)};
   if (const rocksdb::Status status = put_end(changes, next); !status.ok()) return status;
   rocksdb::WriteOptions writing;

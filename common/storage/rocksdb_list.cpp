@@ -49,8 +49,9 @@ Result<void> ListLength::check(const std::string& directory) {
   std::uintmax_t bytes = 0;
   if (!(file >> noted >> bytes) || noted != name) bytes = 0;
   if (intact.gaps == 0 && intact.end >= bytes) return {};
-  const std::string how = content.size() < bytes ? "has " + std::to_string(content.size()) + " bytes and had " + std::to_string(bytes)
-                                                 : "cannot be read behind byte " + std::to_string(intact.end);
+  const std::string how = content.size() < bytes
+                              ? "has " + std::to_string(content.size()) + " bytes and had " + std::to_string(bytes)
+                              : "cannot be read behind byte " + std::to_string(intact.end);
   return Error{ErrorCode::StorageDamaged, directory, "its list of files " + name + " " + how,
                "start once with `--salvage` to keep what is intact"};
 }

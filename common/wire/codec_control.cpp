@@ -238,13 +238,15 @@ AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
 InputNoticeBatch read_notices(schema::ToWorker::InputNotices::Reader in) {
   InputNoticeBatch batch{JobId{in.getJob()}, {}};
   for (const auto entry : in.getNotices())
-    batch.notices.push_back({SubtaskIndex{entry.getProducer()}, entry.getOutput(), WorkerId{entry.getLocation()}, entry.getBytes()});
+    batch.notices.push_back(
+        {SubtaskIndex{entry.getProducer()}, entry.getOutput(), WorkerId{entry.getLocation()}, entry.getBytes()});
   return batch;
 }
 
 PriorityBatch read_priorities(schema::ToWorker::Priority::Reader in) {
   PriorityBatch batch{JobId{in.getJob()}, in.getChangeJob(), in.getJobPriority(), {}};
-  for (const auto entry : in.getChanges()) batch.changes.push_back({SubtaskIndex{entry.getSubtask()}, entry.getPriority()});
+  for (const auto entry : in.getChanges())
+    batch.changes.push_back({SubtaskIndex{entry.getSubtask()}, entry.getPriority()});
   return batch;
 }
 
@@ -282,13 +284,16 @@ KeepBatch read_keep(schema::ToWorker::Keep::Reader in) {
 
 void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
   switch (in.which()) {
-    case schema::ToWorker::REGISTER_REPLY: messages.emplace_back(RegisterReply{WorkerId{in.getRegisterReply().getWorker()}}); return;
+    case schema::ToWorker::REGISTER_REPLY:
+      messages.emplace_back(RegisterReply{WorkerId{in.getRegisterReply().getWorker()}});
+      return;
     case schema::ToWorker::ASSIGN_BATCH: messages.emplace_back(read_assign_batch(in.getAssignBatch())); return;
     case schema::ToWorker::INPUT_NOTICES: messages.emplace_back(read_notices(in.getInputNotices())); return;
     case schema::ToWorker::CANCEL: {
       const auto cancel = in.getCancel();
-      messages.emplace_back(CancelBatch{JobId{cancel.getJob()}, cancel.getWholeJob(), read_attempts(cancel.getAttempts()),
-                                        Duration{cancel.getKillAfterNs()}, cancel.getAlone(), cancel.getPreempt()});
+      messages.emplace_back(CancelBatch{JobId{cancel.getJob()}, cancel.getWholeJob(),
+                                        read_attempts(cancel.getAttempts()), Duration{cancel.getKillAfterNs()},
+                                        cancel.getAlone(), cancel.getPreempt()});
       return;
     }
     case schema::ToWorker::PRIORITY: messages.emplace_back(read_priorities(in.getPriority())); return;
@@ -298,7 +303,9 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
       return;
     case schema::ToWorker::DROP: messages.emplace_back(read_drop(in.getDrop())); return;
     case schema::ToWorker::FORGET_JOB: messages.emplace_back(ForgetJob{JobId{in.getForgetJob().getJob()}}); return;
-    case schema::ToWorker::REPORTS_APPLIED: messages.emplace_back(ReportsApplied{in.getReportsApplied().getThrough()}); return;
+    case schema::ToWorker::REPORTS_APPLIED:
+      messages.emplace_back(ReportsApplied{in.getReportsApplied().getThrough()});
+      return;
     case schema::ToWorker::DRAIN: messages.emplace_back(Drain{in.getDrain().getEnabled()}); return;
     case schema::ToWorker::KEEP: messages.emplace_back(read_keep(in.getKeep())); return;
     case schema::ToWorker::REMOVE_CHECKPOINTS: {
@@ -313,7 +320,8 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
       return;
     case schema::ToWorker::EXPLAIN: {
       const auto explain = in.getExplain();
-      messages.emplace_back(ExplainQuestion{explain.getQuestion(), {JobId{explain.getJob()}, SubtaskIndex{explain.getSubtask()}}});
+      messages.emplace_back(
+          ExplainQuestion{explain.getQuestion(), {JobId{explain.getJob()}, SubtaskIndex{explain.getSubtask()}}});
       return;
     }
   }
@@ -344,7 +352,8 @@ Result<std::vector<ToWorker>> decode_to_worker(std::span<const std::byte> bytes)
 std::size_t wire_size(const ToWorker& message) {
   std::size_t bytes = 64;
   if (const auto* batch = std::get_if<AssignBatch>(&message)) {
-    bytes += 128 + batch->assignments.size() * 40 + batch->inputs.size() * 24 + batch->payloads.size() + batch->job_name.size();
+    bytes += 128 + batch->assignments.size() * 40 + batch->inputs.size() * 24 + batch->payloads.size() +
+             batch->job_name.size();
     for (const TemplateDefinition& definition : batch->templates) bytes += 16 + wire::size_of(definition.content);
   } else if (const auto* notices = std::get_if<InputNoticeBatch>(&message)) {
     bytes += notices->notices.size() * 24;

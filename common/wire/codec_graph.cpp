@@ -144,7 +144,8 @@ void write_graph(const Graph& graph, schema::Graph::Builder out) {
     write_column(graph.input_offsets, out.initInputOffsets(count + 1));
     write_column(graph.predecessors, out.initPredecessors(static_cast<unsigned>(graph.edge_count())));
   }
-  if (!graph.edge_outputs.empty()) write_column(graph.edge_outputs, out.initEdgeOutputs(static_cast<unsigned>(graph.edge_count())));
+  if (!graph.edge_outputs.empty())
+    write_column(graph.edge_outputs, out.initEdgeOutputs(static_cast<unsigned>(graph.edge_count())));
   if (!graph.priorities.empty()) write_column(graph.priorities, out.initPriorities(count));
   if (!graph.expected_ns.empty()) write_column(graph.expected_ns, out.initExpectedNs(count));
   if (!graph.payload_offsets.empty()) {
@@ -251,7 +252,8 @@ std::size_t size_of(const Template& content) {
 std::size_t size_of(const Graph& graph) {
   std::size_t bytes = 256 + graph.size() * 8 + graph.edge_count() * 4 + graph.edge_outputs.size() * 2 +
                       graph.priorities.size() * 4 + graph.expected_ns.size() * 8 + graph.payload_offsets.size() * 4 +
-                      graph.payloads.size() + graph.name_offsets.size() * 4 + graph.names.size() + graph.wanted.size() * 4;
+                      graph.payloads.size() + graph.name_offsets.size() * 4 + graph.names.size() +
+                      graph.wanted.size() * 4;
   for (const Template& entry : graph.templates) bytes += size_of(entry);
   return bytes;
 }
@@ -261,7 +263,8 @@ std::size_t size_of(const Graph& graph) {
 namespace penstock {
 
 std::vector<std::uint64_t> encode_graph(const Graph& graph) {
-  return wire::build_words<schema::Graph>(wire::size_of(graph), [&](schema::Graph::Builder root) { wire::write_graph(graph, root); });
+  return wire::build_words<schema::Graph>(wire::size_of(graph),
+                                          [&](schema::Graph::Builder root) { wire::write_graph(graph, root); });
 }
 
 Result<Graph> decode_graph(std::span<const std::byte> bytes) {

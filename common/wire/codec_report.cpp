@@ -364,7 +364,8 @@ ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
   batch.number = in.getNumber();
   for (const auto entry : in.getJobs()) batch.jobs.push_back(read_reports(entry));
   for (const auto entry : in.getReplicas())
-    batch.replicas.push_back({{JobId{entry.getJob()}, SubtaskIndex{entry.getProducer()}}, entry.getOutput(), entry.getCheckpoint()});
+    batch.replicas.push_back(
+        {{JobId{entry.getJob()}, SubtaskIndex{entry.getProducer()}}, entry.getOutput(), entry.getCheckpoint()});
   for (const auto from : in.getLoads()) {
     BandLoad load;
     load.band = BandIndex{from.getBand()};
@@ -402,7 +403,8 @@ void read_into(schema::FromWorker::Reader in, std::vector<FromWorker>& messages)
     }
     case schema::FromWorker::EXPLANATION: {
       const auto answer = in.getExplanation();
-      messages.emplace_back(ExplainAnswer{answer.getQuestion(), answer.getKnown(), text(answer.getState()), text(answer.getReason())});
+      messages.emplace_back(
+          ExplainAnswer{answer.getQuestion(), answer.getKnown(), text(answer.getState()), text(answer.getReason())});
       return;
     }
   }
@@ -436,7 +438,9 @@ void write(const Welcome& welcome, schema::Introduction::Builder root) {
   out.setBranch(welcome.branch);
 }
 
-void write(const Refusal& refusal, schema::Introduction::Builder root) { write_error(refusal.error, root.initRefusal()); }
+void write(const Refusal& refusal, schema::Introduction::Builder root) {
+  write_error(refusal.error, root.initRefusal());
+}
 
 Introduction read_introduction(schema::Introduction::Reader in) {
   if (in.isRefusal()) return Refusal{read_error(in.getRefusal())};
@@ -509,7 +513,8 @@ std::size_t wire_size(const FromWorker& message) {
     bytes += batch->replicas.size() * 16 + batch->loads.size() * 48 + (batch->counters.any() ? 192 : 0);
     for (const JobReports& job : batch->jobs) {
       bytes += 96 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 56;
-      for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size() + failure.detail.size();
+      for (const FailureDetail& failure : job.failures)
+        bytes += 80 + failure.message.size() + failure.output_tail.size() + failure.detail.size();
     }
   } else if (const auto* claim = std::get_if<WorkerClaim>(&message)) {
     for (const ClaimedJob& job : claim->jobs) bytes += 96 + job.attempts.size() * 17 + job.data.size() * 14;

@@ -27,7 +27,8 @@ Number get(const FrameHeaderBytes& bytes, std::size_t at) {
 }
 
 Error malformed(std::string message) {
-  return {ErrorCode::MalformedFrame, "frame", std::move(message), "the peer is no Penstock process, or the connection is damaged"};
+  return {ErrorCode::MalformedFrame, "frame", std::move(message),
+          "the peer is no Penstock process, or the connection is damaged"};
 }
 
 }  // namespace
@@ -45,7 +46,8 @@ FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const Fram
   put(bytes, 16, link.sender.value());
   put(bytes, 24, link.sequence);
   put(bytes, 32, link.acknowledged);
-  put(bytes, kCheckedBytes, static_cast<std::uint64_t>(XXH3_64bits_withSeed(bytes.data(), kCheckedBytes, payload.hash())));
+  put(bytes, kCheckedBytes,
+      static_cast<std::uint64_t>(XXH3_64bits_withSeed(bytes.data(), kCheckedBytes, payload.hash())));
   return bytes;
 }
 
@@ -59,14 +61,17 @@ Result<FrameHeader> read_header(const FrameHeaderBytes& bytes, const WireConfig&
   header.kind = static_cast<FrameKind>(kind);
   header.payload_bytes = get<std::uint32_t>(bytes, 8);
   if (header.payload_bytes > config.frame_bytes_max)
-    return Error{ErrorCode::LimitExceeded, "frame", "announces " + std::to_string(header.payload_bytes) + " bytes; at most " +
-                                                        std::to_string(config.frame_bytes_max) + " are allowed",
+    return Error{ErrorCode::LimitExceeded, "frame",
+                 "announces " + std::to_string(header.payload_bytes) + " bytes; at most " +
+                     std::to_string(config.frame_bytes_max) + " are allowed",
                  "raise `wire.frame_bytes_max` on this side if that is wanted"};
   if (header.payload_bytes % 8 != 0) return malformed("is no whole number of words");
-  if ((header.payload_bytes == 0) != (header.kind == FrameKind::Heartbeat)) return malformed("is empty, or a heartbeat that is not");
-  header.link = LinkHeader{Incarnation{get<std::uint64_t>(bytes, 16)}, get<std::uint64_t>(bytes, 24), get<std::uint64_t>(bytes, 32),
-                           get<std::uint32_t>(bytes, 12)};
-  if ((header.link.sequence == 0) != (header.kind != FrameKind::Messages)) return malformed("has a sequence number that does not fit its kind");
+  if ((header.payload_bytes == 0) != (header.kind == FrameKind::Heartbeat))
+    return malformed("is empty, or a heartbeat that is not");
+  header.link = LinkHeader{Incarnation{get<std::uint64_t>(bytes, 16)}, get<std::uint64_t>(bytes, 24),
+                           get<std::uint64_t>(bytes, 32), get<std::uint32_t>(bytes, 12)};
+  if ((header.link.sequence == 0) != (header.kind != FrameKind::Messages))
+    return malformed("has a sequence number that does not fit its kind");
   header.checksum = get<std::uint64_t>(bytes, kCheckedBytes);
   return header;
 }

@@ -224,7 +224,8 @@ void Gateway::State::refuse(std::uint64_t number, Error error) {
 // Everything in one event: between a decision about a link and its new connection no message may arrive on the old one.
 void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   auto guest = guests.find(hello.incarnation);
-  if (guest != guests.end() && hello.peer != options.incarnation && guest->second.link->core().received_through() == 0) {
+  if (guest != guests.end() && hello.peer != options.incarnation &&
+      guest->second.link->core().received_through() == 0) {
     // The peer has not received our first welcome, so nothing has come of that.
     forget(hello.incarnation);
     guest = guests.end();
@@ -279,13 +280,17 @@ void Gateway::State::make_guest(const Hello& hello) {
   guest.link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
                            [this, peer](const std::string& reason) { lose(peer, reason); },
-                           [name = hello.name](const Error& error) { log_line(LogLevel::Info, "connection broke", "peer=" + name + " text=\"" + to_string(error) + "\""); });
+                           [name = hello.name](const Error& error) {
+                             log_line(LogLevel::Info, "connection broke",
+                                      "peer=" + name + " text=\"" + to_string(error) + "\"");
+                           });
   if (hello.role == PeerRole::Worker)
     guest.link->set_on_suspicion([this, peer](bool suspected) {
       caf::send_as(self, supervisor, WorkerSuspectedMail{peer, suspected});
     });
-  log_line(LogLevel::Info, "peer connected", "name=" + hello.name + " host=" + hello.host + " pid=" + std::to_string(hello.process_id) +
-                                                 " role=" + (hello.role == PeerRole::Worker ? "worker" : "client"));
+  log_line(LogLevel::Info, "peer connected",
+           "name=" + hello.name + " host=" + hello.host + " pid=" + std::to_string(hello.process_id) +
+               " role=" + (hello.role == PeerRole::Worker ? "worker" : "client"));
 }
 
 void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payload) {
@@ -294,7 +299,8 @@ void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payloa
   if (guest->second.role == PeerRole::Worker) {
     Result<std::vector<FromWorker>> messages = decode_from_worker(payload);
     if (!messages) return lose(peer, to_string(messages.error()));
-    caf::send_as(self, supervisor, FromWorkerMail{peer, std::make_shared<const std::vector<FromWorker>>(std::move(messages).value())});
+    caf::send_as(self, supervisor,
+                 FromWorkerMail{peer, std::make_shared<const std::vector<FromWorker>>(std::move(messages).value())});
   } else {
     Result<std::vector<FromClient>> messages = decode_from_client(payload);
     if (!messages) return lose(peer, to_string(messages.error()));
@@ -302,7 +308,8 @@ void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payloa
     std::size_t bytes = 0;
     for (const FromClient& message : *messages) bytes += wire_size(message);
     if (bytes > payload.size()) guest->second.link->weigh(bytes - payload.size());
-    caf::send_as(self, supervisor, FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
+    caf::send_as(self, supervisor,
+                 FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
   }
 }
 
@@ -345,7 +352,8 @@ void Gateway::State::send(Incarnation peer, const std::vector<Message>& messages
   while (first < messages.size()) {
     std::size_t bytes = 0;
     std::size_t last = first;
-    while (last < messages.size() && (last == first || bytes < options.wire.frame_bytes_target)) bytes += wire_size(messages[last++]);
+    while (last < messages.size() && (last == first || bytes < options.wire.frame_bytes_target))
+      bytes += wire_size(messages[last++]);
     guest->second.link->send(encode(std::span{messages}.subspan(first, last - first)));
     first = last;
   }

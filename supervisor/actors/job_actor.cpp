@@ -30,7 +30,8 @@ class JobActor {
   void take(SubmitChunk& chunk) {
     if (finished_) return;  // Chunks that were under way when an earlier one was refused.
     if (chunk.first) spec_ = std::move(chunk.spec);
-    if (Result<void> added = intake_->add(std::move(chunk.graph)); !added) return finish(chunk.submission, nullptr, added.error());
+    if (Result<void> added = intake_->add(std::move(chunk.graph)); !added)
+      return finish(chunk.submission, nullptr, added.error());
     if (!chunk.last) return;
     Result<std::unique_ptr<GraphShape>> shape = intake_->finish();
     if (shape)
@@ -65,8 +66,8 @@ caf::behavior job_behavior(caf::stateful_actor<JobActor>* self, const GraphLimit
 
 }  // namespace
 
-caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
-                            Thread thread) {
+caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client,
+                            const caf::actor& supervisor, Thread thread) {
   if (thread == Thread::Own) return system.spawn<caf::detached>(job_behavior, limits, client, supervisor, thread);
   return system.spawn(job_behavior, limits, client, supervisor, thread);
 }

@@ -48,8 +48,9 @@ Result<StateSummary> read_through(const std::string& state) {
   summary.path = state;
   summary.commits = findings.last;
   summary.jobs = recovered->state.jobs.size();
-  summary.unfinished = static_cast<std::uint64_t>(std::count_if(recovered->state.jobs.begin(), recovered->state.jobs.end(),
-                                                                [](const RecoveredJob& job) { return !job.is_over; }));
+  summary.unfinished =
+      static_cast<std::uint64_t>(std::count_if(recovered->state.jobs.begin(), recovered->state.jobs.end(),
+                                               [](const RecoveredJob& job) { return !job.is_over; }));
   summary.next_job = recovered->state.next_job;
   summary.identity = recovered->identity;
   PENSTOCK_TRY((*storage)->close());

@@ -151,7 +151,8 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
     const bool is_of_use = credit.in_flight < config_.lookahead_subtasks_max ||
                            (wants_runnable && job->find_local(slot)->ready_count() > 0);
     if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kQuantum) > 0) continue;
-    if (waiting.size() == 1 || (passed_over_.size() >= kUnhelpfulJobsMax && workers_[slot].runnable >= workers_[slot].slots))
+    if (waiting.size() == 1 ||
+        (passed_over_.size() >= kUnhelpfulJobsMax && workers_[slot].runnable >= workers_[slot].slots))
       break;
     passed_over_.push_back(waiting[0]);
     waiting.erase(0);

@@ -32,7 +32,8 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
     job_text.resize(colon);
   }
   Job* job = jobs_.find(job_selector_of(job_text));
-  if (job == nullptr) return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
+  if (job == nullptr)
+    return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
   if (request.command == "logs") {
     std::string only;
     if (!key.empty()) {
@@ -60,7 +61,8 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
 }
 
 Value SupervisorCore::explain_job(Job& job, bool with_remedies) {
-  Value::Record fields{{"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
+  Value::Record fields{
+      {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
   if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
   if (job.state != JobState::Running || job.shape == nullptr) return fields;
   explain_policy(job, with_remedies, fields);
@@ -136,7 +138,8 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
              " runnable subtasks are kept for it";
     }
     case SubtaskPhase::Assigned:
-      return "assigned to " + band_name(hot.band) + (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
+      return "assigned to " + band_name(hot.band) +
+             (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
              ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "");
     case SubtaskPhase::Backoff: {
       const RetryTimer* timer = timers_.find(job.id, subtask, hot.attempt);

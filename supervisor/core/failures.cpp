@@ -16,7 +16,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
   // A process runner serves many subtasks, and may have been killed for its own growth rather than for this one's.
-  const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
+  const bool innocent = detail.failure == FailureClass::RunnerCrash &&
+                        history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
   const bool larger = detail.failure == FailureClass::OutOfMemory &&
                       ask_for_more_memory(job, subtask, Bytes{detail.peak_memory_bytes}, history);
@@ -33,8 +34,9 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   history.lines.push_back("attempt " + to_string(Attempt{hot.attempt}) + " on " + where + ": " +
                           std::string{to_string(detail.failure)} + ": " + detail.message);
   // A lost worker has no band left to rule out, and one that was cut off and is back did not fail the subtask.
-  const bool not_there = (policy.response == FailureResponse::Reschedule && detail.failure != FailureClass::WorkerLost) ||
-                         where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
+  const bool not_there =
+      (policy.response == FailureResponse::Reschedule && detail.failure != FailureClass::WorkerLost) ||
+      where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
   if (not_there && !larger) rule_out_bands(job, subtask, detail, history);
   const bool stays_unreachable =
       unreachable && note_unreachable_input(history, workers_, workers_[hot.band].worker, config_, event_.now);

@@ -27,8 +27,9 @@ bool aborts_reservation(KindShare& share, std::uint64_t all, const std::vector<P
   const bool to_others = incomplete && share.lost_to_others;
   share.lost_to_others = to_others;
   if (!incomplete || now < later(share.incomplete_since, wait)) return false;
-  share.gave_back = gave_back("the rest of its places", "gang_wait", wait,
-                              to_others ? "others run on a part of them and may not leave" : "a part of them was lost with a worker");
+  share.gave_back =
+      gave_back("the rest of its places", "gang_wait", wait,
+                to_others ? "others run on a part of them and may not leave" : "a part of them was lost with a worker");
   return true;
 }
 

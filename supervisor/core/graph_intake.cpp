@@ -10,7 +10,8 @@ namespace penstock::supervisor {
 namespace {
 
 Error malformed(std::string message) {
-  return {ErrorCode::InvalidArgument, "graph", std::move(message), "columns of a chunk must have one entry per subtask"};
+  return {ErrorCode::InvalidArgument, "graph", std::move(message),
+          "columns of a chunk must have one entry per subtask"};
 }
 
 Error over_limit(const char* setting, std::uint64_t value, std::uint64_t limit) {
@@ -61,7 +62,8 @@ Result<void> check_name(std::string_view name, std::string_view what, std::uint3
     return Error{ErrorCode::InvalidArgument, std::string{what} + " '" + shown + "'", std::move(message), {}};
   };
   if (name.size() > bytes_max)
-    return refuse("is " + std::to_string(name.size()) + " bytes long; at most " + std::to_string(bytes_max) + " are allowed");
+    return refuse("is " + std::to_string(name.size()) + " bytes long; at most " + std::to_string(bytes_max) +
+                  " are allowed");
   for (const char c : name)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return refuse("contains a control character");
   for (std::size_t at = name.find(".."); at != std::string_view::npos; at = name.find("..", at + 1)) {
@@ -324,7 +326,8 @@ Result<void> GraphIntake::check_names() const {
       const std::uint32_t other = table[at];
       if (names.substr(graph_.name_offsets[other], graph_.name_offsets[other + 1] - graph_.name_offsets[other]) == name)
         return Error{ErrorCode::DuplicateKey, std::string{name},
-                     "is the key of subtasks " + std::to_string(other) + " and " + std::to_string(i), "keys must be unique"};
+                     "is the key of subtasks " + std::to_string(other) + " and " + std::to_string(i),
+                     "keys must be unique"};
     }
     table[at] = i;
   }
@@ -407,8 +410,9 @@ Error GraphIntake::describe_cycle(const GraphShape& shape, const std::vector<std
   for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i) text += shape.name(cycle[i]) + " -> ";
   if (cycle.size() > kShown) text += "... " + std::to_string(cycle.size() - kShown) + " more ... -> ";
   text += shape.name(cycle.front());
-  return Error{ErrorCode::GraphCycle, shape.name(cycle.front()), "lies on a cycle of " + std::to_string(cycle.size()) +
-                                                                      " subtasks: " + text, "remove one of these dependencies"};
+  return Error{ErrorCode::GraphCycle, shape.name(cycle.front()),
+               "lies on a cycle of " + std::to_string(cycle.size()) + " subtasks: " + text,
+               "remove one of these dependencies"};
 }
 
 }  // namespace penstock::supervisor

@@ -46,8 +46,9 @@ SubtaskIndex GraphShape::find(std::string_view wanted) const {
     std::iota(by_name_.begin(), by_name_.end(), 0U);
     std::sort(by_name_.begin(), by_name_.end(), [this](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   }
-  const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
-                                      [this](std::uint32_t subtask, std::string_view text) { return key(subtask) < text; });
+  const auto found =
+      std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
+                       [this](std::uint32_t subtask, std::string_view text) { return key(subtask) < text; });
   return found != by_name_.end() && key(*found) == wanted ? SubtaskIndex{*found} : SubtaskIndex::none();
 }
 

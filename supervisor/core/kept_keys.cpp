@@ -13,15 +13,16 @@ KeptKeys::KeptKeys(std::vector<KeptKey> keys) : keys_(std::move(keys)), by_key_(
 }
 
 const std::string* KeptKeys::key_of(std::uint32_t subtask) const {
-  const auto found = std::lower_bound(keys_.begin(), keys_.end(), subtask, [](const KeptKey& known, std::uint32_t sought) {
-    return known.subtask.value() < sought;
-  });
+  const auto found =
+      std::lower_bound(keys_.begin(), keys_.end(), subtask,
+                       [](const KeptKey& known, std::uint32_t sought) { return known.subtask.value() < sought; });
   return found == keys_.end() || found->subtask.value() != subtask ? nullptr : &found->key;
 }
 
 std::optional<std::uint32_t> KeptKeys::find(std::string_view key) const {
-  const auto found = std::lower_bound(by_key_.begin(), by_key_.end(), key,
-                                      [this](std::uint32_t at, std::string_view sought) { return keys_[at].key < sought; });
+  const auto found =
+      std::lower_bound(by_key_.begin(), by_key_.end(), key,
+                       [this](std::uint32_t at, std::string_view sought) { return keys_[at].key < sought; });
   if (found == by_key_.end() || keys_[*found].key != key) return std::nullopt;
   return keys_[*found].subtask.value();
 }

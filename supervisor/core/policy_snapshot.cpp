@@ -256,7 +256,8 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.name = to_string(job.id);
   seen.pool = domain_of(job.shares->pool, kind);
   if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
-  if (const auto at = pass.charged.find(charged_for(job, policy_.config.accounts)); at != pass.charged.end()) seen.account = at->second;
+  if (const auto at = pass.charged.find(charged_for(job, policy_.config.accounts)); at != pass.charged.end())
+    seen.account = at->second;
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);

@@ -158,7 +158,8 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   }
   if (command == "job") {
     const Job* job = jobs_.find(job_selector_of(operand(request, 0)));
-    if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
+    if (job == nullptr)
+      return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return describe_job(*job);
   }
   if (command == "kept" || command == "results") {
@@ -279,7 +280,8 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
   Job* job = jobs_.find(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->state != JobState::Running)
-    return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+    return Error{
+        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
   Duration kill_after = kDefaultGrace;
   if (const std::string grace = option(request, "kill-after-ms"); !grace.empty()) {
     std::int64_t ms = 0;
@@ -292,7 +294,8 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
   }
   if (const std::string key = operand(request, 1); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
-    if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
+    if (!subtask.valid())
+      return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     const SubtaskHot& hot = job->hot[subtask.value()];
     const bool ended = is_final(hot.phase);
     // The end of a subtask that has failed, or was cancelled behind another, may not be written yet: after a restart
@@ -306,7 +309,8 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
     cancel_subtasks(*job, {subtask.value()}, kill_after);
     return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", !ended}}};
   }
-  cancel_job(*job, Error{ErrorCode::Cancelled, job->spec.name, "was cancelled by an operator or its client", {}}, kill_after);
+  cancel_job(*job, Error{ErrorCode::Cancelled, job->spec.name, "was cancelled by an operator or its client", {}},
+             kill_after);
   return Value{Value::Record{{"job", to_string(job->id)}, {"cancelled", true}}};
 }
 
@@ -314,7 +318,8 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
   Job* job = jobs_.find(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->state != JobState::Running)
-    return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+    return Error{
+        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
   std::int32_t priority = 0;
   if (!parse(operand(request, 1), priority))
     return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number from " +
@@ -322,7 +327,8 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
                                         std::to_string(std::numeric_limits<std::int32_t>::max()));
   if (const std::string key = option(request, "subtask"); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
-    if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
+    if (!subtask.valid())
+      return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     change_subtask_priority(*job, subtask.value(), priority);
   } else {
     PENSTOCK_TRY(check_priority_counts(policy_, *job));
@@ -337,7 +343,8 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
 
 Result<Value> SupervisorCore::drain_by_request(const AdminRequest& request) {
   const WorkerSlot slot = workers_.find(operand(request, 0));
-  if (!slot.valid()) return not_found("worker '" + operand(request, 0) + "'", "`workers` lists those that are connected");
+  if (!slot.valid())
+    return not_found("worker '" + operand(request, 0) + "'", "`workers` lists those that are connected");
   const bool drains = request.command == "drain";
   set_draining(slot, drains);
   Value::Record done{{"worker", workers_[slot].description.name}, {"draining", workers_[slot].draining}};

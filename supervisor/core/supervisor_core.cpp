@@ -48,8 +48,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   search_.search_budget = kBudgetForEvent;
   // Such events change nothing for bands that found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
-                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() && losses_.empty() &&
-                   !reclaim_end_.ticket);
+                        !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() &&
+                          losses_.empty() && !reclaim_end_.ticket);
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
     awaited_.settle([this](const SubtaskId& waiter) { resolve_external_input(waiter); });

@@ -134,8 +134,8 @@ void SupervisorCore::place_again(Job& job, BandSlot band) {
   for (const std::uint32_t subtask : placed) become_placeable(job, subtask);
 }
 
-// The work of a lost worker is given to others when its loss is on the disk. A supervisor that died before that would be
-// followed by one that takes the worker back, and its runs would go on beside those that others were given.
+// The work of a lost worker is given to others when its loss is on the disk. A supervisor that died before that would
+// be followed by one that takes the worker back, and its runs would go on beside those that others were given.
 void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   const WorkerSlot slot = workers_.find(event.worker);
   if (!slot.valid() || workers_[slot].lost) return;

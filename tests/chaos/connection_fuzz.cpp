@@ -422,7 +422,8 @@ class Fuzz {
     const Result<JobState> end = session->wait(submitted->job, seconds{20});
     const auto view = session->view(submitted->job);
     if (!end || *end != JobState::Succeeded || view.outputs.empty())
-      return "the first job does not succeed: " + to_string(view.error) + " outputs=" + std::to_string(view.outputs.size());
+      return "the first job does not succeed: " + to_string(view.error) +
+             " outputs=" + std::to_string(view.outputs.size());
     const Result<HostPort> address = parse_host_port(view.outputs[0].data_address, "127.0.0.1");
     if (!address) return to_string(address.error());
     all_.data_port = address->port;

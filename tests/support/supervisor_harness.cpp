@@ -270,7 +270,8 @@ std::vector<std::string> SupervisorHarness::assigned() {
   for (const auto& [worker, batch] : take<AssignBatch>())
     for (const Assignment& assignment : batch.assignments) {
       std::string line = name_in(batch.job, assignment.subtask);
-      if (const Attempt attempt = assignment.attempt; (attempt.value() & 0xffffffffU) > 1)  // Not the first of its term.
+      if (const Attempt attempt = assignment.attempt;
+          (attempt.value() & 0xffffffffU) > 1)  // Not the first of its term.
         line += "#" + to_string(attempt);
       line += " to " + to_string(worker);
       lines.push_back(line + (assignment.cached ? ", cached" : ""));

@@ -55,7 +55,8 @@ class LinkActor {
   void receive(std::span<const std::byte> bytes) {
     Result<std::vector<ToWorker>> messages = decode_to_worker(bytes);
     if (!messages) return end(messages.error());
-    caf::send_as(handle_, worker_, ToWorkerMail{life_, std::make_shared<const std::vector<ToWorker>>(std::move(messages).value())});
+    caf::send_as(handle_, worker_,
+                 ToWorkerMail{life_, std::make_shared<const std::vector<ToWorker>>(std::move(messages).value())});
   }
 
   void send(const FromWorkerMail& mail) {

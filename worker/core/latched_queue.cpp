@@ -246,7 +246,8 @@ void LatchedQueue::update_priority(RecordIndex record, std::uint64_t priority) {
   Node& node = nodes_[record];
   node.item.priority = priority;
   parked_may_fit_ = any_parked();
-  if (node.group != kNowhere) return parked_[node.group].items.update(node.heap_position, ItemKey{priority, node.item.sequence, record});
+  if (node.group != kNowhere)
+    return parked_[node.group].items.update(node.heap_position, ItemKey{priority, node.item.sequence, record});
   Job& job = jobs_[node.item.job.value()];
   job.items.update(node.heap_position, ItemKey{priority, node.item.sequence, record});
   refresh_job(node.item.job);

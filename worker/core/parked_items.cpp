@@ -35,7 +35,9 @@ ResourceVector lacking(const ResourceVector& request, const ResourceVector& ther
 
 /// The order in which items would leave if they were not parked.
 bool LatchedQueue::goes_before(const Node& left, const Node& right) const {
-  const auto item_key = [](const Node& node) { return ItemKey{node.item.priority, node.item.sequence, node.item.record}; };
+  const auto item_key = [](const Node& node) {
+    return ItemKey{node.item.priority, node.item.sequence, node.item.record};
+  };
   if (left.item.job == right.item.job) return item_key(left) < item_key(right);
   const auto job_key = [this](const Node& node) {
     const Job& job = jobs_[node.item.job.value()];
@@ -175,7 +177,8 @@ void LatchedQueue::count_bypassed(const Node& granted) {
     if (group.items.empty()) continue;
     Node& node = nodes_[group.items.top().record];
     const ResourceVector lacks = lacking(*node.item.request, available_);
-    const bool shares = any_requested(*granted.item.request, lacks, [](std::int64_t, std::int64_t of) { return of > 0; });
+    const bool shares =
+        any_requested(*granted.item.request, lacks, [](std::int64_t, std::int64_t of) { return of > 0; });
     if (!shares || !goes_before(node, granted)) continue;
     if (++node.bypassed == limits_.bypass_max) parked_may_fit_ = true;
   }

@@ -106,7 +106,8 @@ void WorkerCore::give_up_room() {
                  bytes_text(bytes_taken()) + " of " + bytes_text(config_.store_bytes_max) +
                  " (worker.store_bytes_max), which are in use or for which the disk has no room";
   if (!mapped_beyond_.is_zero())
-    full.message += "; " + bytes_text(mapped_beyond_) + " of them were dropped, but clients of this host still read them";
+    full.message +=
+        "; " + bytes_text(mapped_beyond_) + " of them were dropped, but clients of this host still read them";
   records_[index].drops_outputs = true;
   room_given_up_at_ = later(now_, config_.store_wait_max);
   stop_waiting_for_room(index);
@@ -146,7 +147,8 @@ void WorkerCore::spill(Bytes excess) {
     for (DatumIndex index = jobs_[JobSlot{slot}].data; index.valid(); index = data_[index].next_of_job) {
       const Datum& datum = data_[index];
       const bool may_leave = datum.place == DatumPlace::Here && datum.pins == 0 && datum.waiters.empty();
-      if (may_leave && !datum.spilling && !needs_[index.value()].mapped && !datum.bytes.is_zero()) victims_.push_back(index);
+      if (may_leave && !datum.spilling && !needs_[index.value()].mapped && !datum.bytes.is_zero())
+        victims_.push_back(index);
     }
   }
   std::sort(victims_.begin(), victims_.end(), [this](DatumIndex a, DatumIndex b) {

@@ -36,8 +36,8 @@ class Driver {
     const bool whole = find("cuInit", start) && find("cuGetErrorString", words_of) && find("cuDeviceGetCount", count) &&
                        find("cuDeviceGet", device_at) && find("cuDeviceGetUuid_v2", uuid_of) &&
                        find("cuDevicePrimaryCtxRetain", retain) && find("cuDevicePrimaryCtxRelease_v2", release) &&
-                       find("cuCtxSetCurrent", enter) && find("cuMemAlloc_v2", allocate) && find("cuMemFree_v2", free) &&
-                       find("cuMemcpyHtoD_v2", write) && find("cuMemcpyDtoH_v2", read) &&
+                       find("cuCtxSetCurrent", enter) && find("cuMemAlloc_v2", allocate) &&
+                       find("cuMemFree_v2", free) && find("cuMemcpyHtoD_v2", write) && find("cuMemcpyDtoH_v2", read) &&
                        find("cuStreamSynchronize", finish);
     if (!whole)
       return Error{ErrorCode::Unsupported, path, "lacks functions of CUDA's driver", "is it older than CUDA 11.4?"};

@@ -293,19 +293,20 @@ Result<std::string> ObjectStore::checkpoint_path(const DataKey& key, Incarnation
 
 void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_done) {
   state_->spills.store(true, std::memory_order_release);
-  state_->thread.add(SpillThread::Turn::Later, [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
-    const BlobPtr blob = here == nullptr ? find(key) : here;
-    if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
-    const Result<std::string> path = checkpoint_path(key, writer);
-    if (!path) return on_done(path.error());
-    const Result<std::int64_t> written = write_datum_file(*path, key, blob->bytes(), Durably::Yes);
-    if (!written) return on_done(written.error());
-    {
-      const std::lock_guard lock{state_->mutex};
-      state_->checkpoints[key] = *path;
-    }
-    on_done({});
-  });
+  state_->thread.add(SpillThread::Turn::Later,
+                     [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
+                       const BlobPtr blob = here == nullptr ? find(key) : here;
+                       if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
+                       const Result<std::string> path = checkpoint_path(key, writer);
+                       if (!path) return on_done(path.error());
+                       const Result<std::int64_t> written = write_datum_file(*path, key, blob->bytes(), Durably::Yes);
+                       if (!written) return on_done(written.error());
+                       {
+                         const std::lock_guard lock{state_->mutex};
+                         state_->checkpoints[key] = *path;
+                       }
+                       on_done({});
+                     });
 }
 
 void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {

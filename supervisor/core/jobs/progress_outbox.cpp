@@ -227,7 +227,8 @@ JobProgress everything_so_far(const Job& job) {
       append(all.cancelled, i);
   }
   for (const SubtaskFailure& failure : job.outbox.failures())
-    // A subtask that had succeeded and failed when it ran again for its lost outputs was told as succeeded; that stands.
+    // A subtask that had succeeded and failed when it ran again for its lost outputs was told as succeeded; that
+    // stands.
     if (!is_visible(job, failure.subtask.value())) all.failures.push_back(failure);
   all.outputs = job.outputs;
   return all;

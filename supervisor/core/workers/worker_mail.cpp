@@ -21,7 +21,8 @@ std::vector<ToWorker>& WorkerMail::of(WorkerSlot slot) {
 DropBatch& WorkerMail::last_drops(WorkerSlot worker, JobId job, bool lost) {
   std::vector<ToWorker>& messages = of(worker);
   if (!messages.empty())
-    if (auto* last = std::get_if<DropBatch>(&messages.back()); last != nullptr && last->job == job && last->lost == lost)
+    if (auto* last = std::get_if<DropBatch>(&messages.back());
+        last != nullptr && last->job == job && last->lost == lost)
       return *last;
   return std::get<DropBatch>(messages.emplace_back(DropBatch{job, lost, {}}));
 }

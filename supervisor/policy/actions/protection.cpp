@@ -24,8 +24,8 @@ bool is_protected(const QuotaPass& pass, std::uint32_t victim, std::uint32_t rec
 
 bool may_be_taken_from(const QuotaPass& pass, std::uint32_t victim, std::uint32_t reclaimer) {
   if (!pass.holds_anything(victim)) return false;
-  // A job that begins on a promise keeps its place for this pass: else jobs could take one place from each other in every
-  // pass, and none of them would ever run.
+  // A job that begins on a promise keeps its place for this pass: else jobs could take one place from each other in
+  // every pass, and none of them would ever run.
   if (pass.parts().own_rules && pass.begins_on_carried(victim)) return false;
   return !is_protected(pass, victim, reclaimer) || pass.order().state(victim) == GangState::AboveMin;
 }

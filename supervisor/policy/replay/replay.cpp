@@ -24,7 +24,7 @@ struct Live {
   std::int64_t started_s = -1;
   std::int64_t refused_at = -1;  ///< How many had ended when a start of it was refused last.
   std::vector<Member> members;
-  std::vector<Holding> holdings;
+  std::vector<RoomHolding> holdings;
 
   bool runs() const { return started_s >= 0; }
   std::int64_t ends_s() const { return started_s + left_s; }
@@ -400,7 +400,7 @@ class Replay {
       for (const std::uint32_t band : possible(live))
         if ((best == kNone || rooms_.cpu_left(band) < rooms_.cpu_left(best)) && rooms_.room_for(band, demand, 1) > 0)
           best = band;
-      std::vector<Holding> holding{{best, demand, kNone}};
+      std::vector<RoomHolding> holding{{best, demand, kNone}};
       if (best == kNone || !rooms_.take(holding)) {
         failed_light_[kind] = true;
         rooms_.give_back(live.holdings);
@@ -421,7 +421,7 @@ class Replay {
     ReplayOutcome& outcome = report_.jobs[live.job];
     if (outcome.started_s < 0) outcome.started_s = now_;
     outcome.bands.clear();
-    for (const Holding& each : live.holdings) outcome.bands.push_back(each.band);
+    for (const RoomHolding& each : live.holdings) outcome.bands.push_back(each.band);
     std::sort(outcome.bands.begin(), outcome.bands.end());
     outcome.bands.erase(std::unique(outcome.bands.begin(), outcome.bands.end()), outcome.bands.end());
   }

@@ -72,8 +72,8 @@ std::int64_t ReplayRequests::together_on(const ReplayJob& job, std::uint32_t ban
   return std::max<std::int64_t>(1, std::min(job.members, empty_.bands[band].slots / slots_of(job)));
 }
 
-std::vector<Holding> ReplayRequests::holdings_of(const ReplayJob& job, const std::vector<Member>& members) const {
-  std::vector<Holding> all;
+std::vector<RoomHolding> ReplayRequests::holdings_of(const ReplayJob& job, const std::vector<Member>& members) const {
+  std::vector<RoomHolding> all;
   const RoomDemand demand = demand_of(job);
   if (!by_slots_) {
     for (const Member& member : members)
@@ -116,7 +116,7 @@ bool ReplayRequests::fits_as_gang(const ReplayJob& job, const std::vector<std::u
   empty_.band_lists = {possible};
   members.front().places = SlotTrial{empty_, 0, parts_}.find(members.front());
   if (members.front().places.empty()) return false;
-  std::vector<Holding> holdings = holdings_of(job, members);
+  std::vector<RoomHolding> holdings = holdings_of(job, members);
   return rooms.take(holdings);
 }
 

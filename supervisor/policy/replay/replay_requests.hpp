@@ -28,7 +28,7 @@ class ReplayRequests {
   std::int64_t together_on(const ReplayJob& job, std::uint32_t band) const;
   /// The amounts that the members take where they have been placed. REQUIRES: a plan has placed them; under a policy
   /// that counts slots none places a job without devices.
-  std::vector<Holding> holdings_of(const ReplayJob& job, const std::vector<Member>& members) const;
+  std::vector<RoomHolding> holdings_of(const ReplayJob& job, const std::vector<Member>& members) const;
 
   /// Jobs alike in all that a band must have for them have one kind.
   std::uint32_t kind_of(std::size_t job) const { return kinds_[job]; }

@@ -23,7 +23,7 @@ std::int64_t ReplayRooms::room_for(std::uint32_t band, const RoomDemand& demand,
   return std::min(most, parts);
 }
 
-bool ReplayRooms::take(std::vector<Holding>& holdings) {
+bool ReplayRooms::take(std::vector<RoomHolding>& holdings) {
   for (std::size_t i = 0; i < holdings.size(); ++i) {
     if (take(holdings[i])) continue;
     while (i-- > 0) give_back(holdings[i]);
@@ -32,7 +32,7 @@ bool ReplayRooms::take(std::vector<Holding>& holdings) {
   return true;
 }
 
-bool ReplayRooms::choose_device(const Room& room, Holding& holding) {
+bool ReplayRooms::choose_device(const Room& room, RoomHolding& holding) {
   if (holding.device != kNone) {
     const auto known = room.devices.find(holding.device);
     return known == room.devices.end() ? room.rest.whole >= 1000 : known->second >= holding.demand.part;
@@ -51,7 +51,7 @@ bool ReplayRooms::choose_device(const Room& room, Holding& holding) {
   return true;
 }
 
-bool ReplayRooms::take(Holding& holding) {
+bool ReplayRooms::take(RoomHolding& holding) {
   Room& room = rooms_[holding.band];
   const RoomDemand& wanted = holding.demand;
   if (wanted.cpu_milli > room.rest.cpu_milli || wanted.memory > room.rest.memory ||
@@ -70,11 +70,11 @@ bool ReplayRooms::take(Holding& holding) {
   return true;
 }
 
-void ReplayRooms::give_back(const std::vector<Holding>& holdings) {
-  for (const Holding& each : holdings) give_back(each);
+void ReplayRooms::give_back(const std::vector<RoomHolding>& holdings) {
+  for (const RoomHolding& each : holdings) give_back(each);
 }
 
-void ReplayRooms::give_back(const Holding& holding) {
+void ReplayRooms::give_back(const RoomHolding& holding) {
   Room& room = rooms_[holding.band];
   room.rest.cpu_milli += holding.demand.cpu_milli;
   room.rest.memory += holding.demand.memory;

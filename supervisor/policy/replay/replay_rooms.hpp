@@ -18,7 +18,7 @@ struct RoomDemand {
 };
 
 /// The amounts that a member holds on one band. `device`: the index of the shared device, where `part` is not 0.
-struct Holding {
+struct RoomHolding {
   std::uint32_t band = kNone;
   RoomDemand demand;
   std::uint32_t device = kNone;
@@ -32,8 +32,8 @@ class ReplayRooms {
   /// How many members the band could take now, up to `most`.
   std::int64_t room_for(std::uint32_t band, const RoomDemand& demand, std::int64_t most) const;
   /// All or nothing. A part without a device gets the fullest one with room.
-  bool take(std::vector<Holding>& holdings);
-  void give_back(const std::vector<Holding>& holdings);
+  bool take(std::vector<RoomHolding>& holdings);
+  void give_back(const std::vector<RoomHolding>& holdings);
 
   std::int64_t cpu_left(std::uint32_t band) const { return rooms_[band].rest.cpu_milli; }
   /// Part of the free devices that a request of the trace, drawn at random, could not use. Cost: constant.
@@ -45,10 +45,10 @@ class ReplayRooms {
     std::map<std::uint32_t, std::int64_t> devices;  ///< Shared ones: the rest of each.
     RestValue value;                                ///< The share of this band in `sum_`.
   };
-  bool take(Holding& holding);
-  void give_back(const Holding& holding);
+  bool take(RoomHolding& holding);
+  void give_back(const RoomHolding& holding);
   void count(Room& room);
-  static bool choose_device(const Room& room, Holding& holding);
+  static bool choose_device(const Room& room, RoomHolding& holding);
 
   const TypicalRequests& requests_;
   std::vector<Room> rooms_;

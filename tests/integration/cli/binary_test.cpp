@@ -65,7 +65,8 @@ TEST(Binary, CompletionScriptsAskTheBinary) {
     EXPECT_NE(script.output.find("penstock complete-words"), std::string::npos) << shell;
   }
   EXPECT_EQ(run_binary({"complete-words", "w"}).output, "wait\nwatch\nworker\nworkers\n");
-  EXPECT_EQ(run_binary({"complete-words", "submit", "--w"}).output, "--wait\n--wait-for-resources\n--weight\n--wfformat\n");
+  EXPECT_EQ(run_binary({"complete-words", "submit", "--w"}).output,
+            "--wait\n--wait-for-resources\n--weight\n--wfformat\n");
   EXPECT_EQ(run_binary({"complete-words", "submit", ""}).output, "") << "files are the shell's own";
 }
 
@@ -128,14 +129,16 @@ TEST(Binary, WhatStandardOutputDoesNotTakeIsAnError) {
 
 // Found by an explorer: the variable won, and orders went to the wrong cluster.
 TEST(Binary, WhatTheLineSaysGoesBeforeVariables) {
-  const BinaryRun asked = run_binary(BinaryCall{{"jobs", "-s", "nowhere"}, {}, {}, {"PENSTOCK_SUPERVISOR=127.0.0.1:1"}});
+  const BinaryRun asked =
+      run_binary(BinaryCall{{"jobs", "-s", "nowhere"}, {}, {}, {"PENSTOCK_SUPERVISOR=127.0.0.1:1"}});
   EXPECT_EQ(asked.exit_code, 2);
   EXPECT_NE(asked.errors.find("nowhere"), std::string::npos) << asked.errors;
   const BinaryRun by_variable = run_binary(BinaryCall{{"jobs"}, {}, {}, {"PENSTOCK_SUPERVISOR=elsewhere"}});
   EXPECT_NE(by_variable.errors.find("elsewhere"), std::string::npos) << by_variable.errors;
   const ScratchDirectory scratch;
   const std::string path = scratch.write("other.toml", "[link]\nheartbeat = \"1s\"\n");
-  const BinaryRun worker = run_binary(BinaryCall{{"worker", "--config", "/no/such/file"}, {}, {}, {"PENSTOCK_CONFIG=" + path}});
+  const BinaryRun worker =
+      run_binary(BinaryCall{{"worker", "--config", "/no/such/file"}, {}, {}, {"PENSTOCK_CONFIG=" + path}});
   EXPECT_EQ(worker.exit_code, 2);
   EXPECT_NE(worker.errors.find("/no/such/file"), std::string::npos) << worker.errors;
 }

@@ -188,7 +188,8 @@ TEST(Run, CtrlCCancelsAndEndsWhatRuns) {
 
 // It was taken for another setting.
 TEST(Run, AFileMayFollowAnOptionThatMayBeRepeated) {
-  const BinaryRun run = run_binary({"run", "--set", "worker.report_after=5ms", "--set", "worker.report_batch_max=64", kExamples + "primes.toml"});
+  const BinaryRun run = run_binary(
+      {"run", "--set", "worker.report_after=5ms", "--set", "worker.report_batch_max=64", kExamples + "primes.toml"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
 }
 

@@ -64,7 +64,8 @@ TEST_F(IdentityTest, ANewJobNeverGetsTheRunOfAnOldOneOfItsNumber) {
   auto session = cluster.connect();
   EXPECT_EQ(wait_for_end(*session, submit(*session, "first", "true")), JobState::Succeeded);
   fs::copy(cluster.path_of("state"), cluster.path_of("backup"), fs::copy_options::recursive);
-  const JobId old = submit(*session, "old", "echo $$ > " + cluster.path_of("runs") + "; " + wait_for("go") + "; echo old");
+  const JobId old =
+      submit(*session, "old", "echo $$ > " + cluster.path_of("runs") + "; " + wait_for("go") + "; echo old");
   ASSERT_TRUE(wait_until([&] { return !words_of("runs").empty(); }));
   cluster.worker("w1").signal_group(SIGSTOP);
   cluster.kill_supervisor();

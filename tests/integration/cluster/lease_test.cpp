@@ -18,7 +18,8 @@ using std::chrono::seconds;
 constexpr Duration kLease = seconds{2};
 const std::vector<std::string> kWithLease{"--state", "state", "--set", "supervisor.lease=2s", "--set",
                                           "link.silence_max=1s", "--set", "link.heartbeat=100ms"};
-const std::vector<std::string> kImpatient{"--slots", "2", "--set", "link.silence_max=1s", "--set", "link.heartbeat=100ms"};
+const std::vector<std::string> kImpatient{
+    "--slots", "2", "--set", "link.silence_max=1s", "--set", "link.heartbeat=100ms"};
 
 TEST(Lease, ASupervisorThatHangsIsReplacedInTimeAndEndsWhenItGoesOn) {
   ClusterProcesses cluster{kWithLease};
@@ -42,7 +43,8 @@ TEST(Lease, ASupervisorThatHangsIsReplacedInTimeAndEndsWhenItGoesOn) {
   cluster.overtaken().signal_group(SIGCONT);
   EXPECT_EQ(cluster.end_of_overtaken(), 2);
   EXPECT_NE(cluster.log_of("supervisor").find("has taken it over"), std::string::npos) << cluster.log_of("supervisor");
-  EXPECT_NE(cluster.log_of("supervisor").find("process " + std::to_string(cluster.supervisor().id())), std::string::npos)
+  EXPECT_NE(cluster.log_of("supervisor").find("process " + std::to_string(cluster.supervisor().id())),
+            std::string::npos)
       << cluster.log_of("supervisor");
   // What the one that hung has done since reached nothing: the state is whole, and has all that was accepted.
   cluster.kill_supervisor();

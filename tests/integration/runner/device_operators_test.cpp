@@ -1,4 +1,5 @@
-// Operators whose data stay on the device of their band, through the lanes that run them: on a driver of the tests' own.
+// Operators whose data stay on the device of their band, through the lanes that run them: on a driver of the tests'
+// own.
 #include <gtest/gtest.h>
 
 #include <condition_variable>

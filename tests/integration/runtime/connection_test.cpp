@@ -89,16 +89,17 @@ std::vector<std::byte> frame_bytes(std::uint64_t sequence, std::size_t words) {
 TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
   listen();
   std::unique_ptr<Connection> client;
-  Connector connector{loop, wire, {"127.0.0.1", listener->port()}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
-                        client = std::move(result).value();
-                        client->start([](const FrameHeader&, std::span<const std::byte>) {}, [](const Error&) {});
-                        std::uint64_t sequence = 0;
-                        for (const std::size_t words : {1U, 2U, 1000U, 32768U, 100000U, 131072U, 1U, 7U}) {
-                          ++sequence;
-                          client->send(FrameKind::Messages, {Incarnation{1}, sequence, 0},
-                                       std::make_shared<const FramePayload>(std::vector<std::uint64_t>(words, sequence)));
-                        }
-                      }};
+  Connector connector{
+      loop, wire, {"127.0.0.1", listener->port()}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
+        client = std::move(result).value();
+        client->start([](const FrameHeader&, std::span<const std::byte>) {}, [](const Error&) {});
+        std::uint64_t sequence = 0;
+        for (const std::size_t words : {1U, 2U, 1000U, 32768U, 100000U, 131072U, 1U, 7U}) {
+          ++sequence;
+          client->send(FrameKind::Messages, {Incarnation{1}, sequence, 0},
+                       std::make_shared<const FramePayload>(std::vector<std::uint64_t>(words, sequence)));
+        }
+      }};
   run_until([&] { return headers.size() == 8; });
   for (std::size_t i = 0; i < headers.size(); ++i) {
     EXPECT_EQ(headers[i].link.sequence, i + 1);
@@ -157,7 +158,8 @@ TEST_F(ConnectionTest, WhoHasAlwaysMoreLeavesTheActorsTheirTurn) {
     const std::vector<std::byte> frame = frame_bytes(i, 4096);
     burst.insert(burst.end(), frame.begin(), frame.end());
   }
-  ASSERT_EQ(::send(fd, burst.data(), burst.size(), MSG_DONTWAIT), static_cast<ssize_t>(burst.size())) << "no room in the socket";
+  ASSERT_EQ(::send(fd, burst.data(), burst.size(), MSG_DONTWAIT), static_cast<ssize_t>(burst.size()))
+      << "no room in the socket";
   std::size_t most = 0;
   for (std::size_t before = 0; headers.size() < kFrames && errors.empty(); before = headers.size()) {
     loop.turn();
@@ -201,13 +203,16 @@ TEST_F(ConnectionTest, WhatStandsForMoreThanItSaysCountsAsMuch) {
   ::close(fd);
 }
 
-// The gateway starts a connection, reads the introduction, and hands it to a link. Two reads at once would shuffle bytes.
+// The gateway starts a connection, reads the introduction, and hands it to a link. Two reads at once would shuffle
+// bytes.
 TEST_F(ConnectionTest, AConnectionThatIsHandedOnReadsEveryByteOnce) {
   std::vector<std::uint64_t> sequences;
   auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
     Connection* handed_on = connection.get();
     accepted.push_back(std::move(connection));
-    const auto to_second = [&](const FrameHeader& header, std::span<const std::byte>) { sequences.push_back(header.link.sequence); };
+    const auto to_second = [&](const FrameHeader& header, std::span<const std::byte>) {
+      sequences.push_back(header.link.sequence);
+    };
     const auto to_first = [&, handed_on, to_second](const FrameHeader& header, std::span<const std::byte>) {
       sequences.push_back(header.link.sequence);
       handed_on->start(to_second, [&](const Error& error) { errors.push_back(error); });
@@ -361,7 +366,9 @@ TEST_F(ConnectionTest, APortInUseIsNamed) {
 
 TEST_F(ConnectionTest, NobodyThereIsAnErrorWithTheWayOut) {
   std::optional<Error> error;
-  Connector connector{loop, wire, {"127.0.0.1", 1}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) { error = result.error(); }};
+  Connector connector{loop, wire, {"127.0.0.1", 1}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
+                        error = result.error();
+                      }};
   run_until([&] { return error.has_value(); });
   EXPECT_EQ(error->code, ErrorCode::Unreachable);
   EXPECT_NE(error->remedy.find("penstock supervisor"), std::string::npos);
@@ -371,7 +378,8 @@ TEST(HostPort, IsReadAndRefusedPrecisely) {
   EXPECT_EQ(parse_host_port("1.2.3.4:80", "x").value(), (HostPort{"1.2.3.4", 80}));
   EXPECT_EQ(parse_host_port("[::1]:80", "x").value(), (HostPort{"::1", 80}));
   EXPECT_EQ(parse_host_port("7465", "x").value(), (HostPort{"x", 7465}));
-  for (const char* wrong : {"", ":", "a:", ":80", "a:b", "a:65536", "a:-1", "a:1 "}) EXPECT_FALSE(parse_host_port(wrong, "x").has_value()) << wrong;
+  for (const char* wrong : {"", ":", "a:", ":80", "a:b", "a:65536", "a:-1", "a:1 "})
+    EXPECT_FALSE(parse_host_port(wrong, "x").has_value()) << wrong;
 }
 
 TEST(HostPort, AFileHasTheAddressOfASupervisorThatMayMove) {
@@ -415,11 +423,13 @@ TEST_F(ConnectionTest, ALinkDeliversEverythingOnceThoughItsConnectionBreaks) {
   const std::function<void()> connect = [&] {
     connector = std::make_unique<Connector>(loop, wire, HostPort{"127.0.0.1", listener->port()}, seconds{5},
                                             [&](Result<std::unique_ptr<Connection>> result) {
-                                              client.attach(std::move(result).value(), !first, server.core().received_through());
+                                              client.attach(std::move(result).value(), !first,
+                                                            server.core().received_through());
                                               first = false;
                                             });
   };
-  client.set_handlers([](std::span<const std::byte>) {}, [](const std::string& reason) { FAIL() << reason; }, [](const Error&) {});
+  client.set_handlers([](std::span<const std::byte>) {}, [](const std::string& reason) { FAIL() << reason; },
+                      [](const Error&) {});
   connect();
   std::uint64_t sent = 0;
   constexpr std::uint64_t kMessages = 5000;

@@ -44,7 +44,8 @@ std::ofstream fill(const ScratchDirectory& directory) {
 /// What was refused has not moved the anchor ahead of the log.
 int reopen(Storage& storage, const ScratchDirectory& directory) {
   if (!storage.close()) return 8;
-  const auto opened = RocksdbStorage::open({.directory = directory.at("state"), .owner = "host h pid 7", .provable = true});
+  const auto opened =
+      RocksdbStorage::open({.directory = directory.at("state"), .owner = "host h pid 7", .provable = true});
   if (!opened) std::fprintf(stderr, "%s\n", to_string(opened.error()).c_str());
   return opened ? 0 : 9;
 }
@@ -72,8 +73,10 @@ int write_again_when_there_is_room(const ScratchDirectory& directory) {
 
 /// The room that was put aside for a log is used up first; then a write buffer is to become a file, and cannot.
 int fill_a_write_buffer_on_a_full_disk(const ScratchDirectory& directory) {
-  const Result<std::unique_ptr<Storage>> opened = RocksdbStorage::open(
-      {.directory = directory.at("state"), .owner = "host h pid 7", .memory_bytes = std::size_t{8} << 20U, .provable = true});
+  const Result<std::unique_ptr<Storage>> opened = RocksdbStorage::open({.directory = directory.at("state"),
+                                                                        .owner = "host h pid 7",
+                                                                        .memory_bytes = std::size_t{8} << 20U,
+                                                                        .provable = true});
   if (!opened) return 5;
   Storage* storage = opened->get();
   StorageBatch first;

@@ -190,7 +190,8 @@ std::string strike(const std::vector<fs::path>& files, std::uint64_t seed) {
   const std::uint64_t size = fs::file_size(path);
   const std::uint64_t kind = size == 0 ? 0 : rng.below(5);
   const std::uint64_t at = size == 0 ? 0 : rng.below(size);
-  const std::string where = " " + path.filename().string() + " at " + std::to_string(at) + " of " + std::to_string(size);
+  const std::string where =
+      " " + path.filename().string() + " at " + std::to_string(at) + " of " + std::to_string(size);
   if (kind == 0) return fs::remove(path), "removed" + where;
   if (kind == 1) return fs::resize_file(path, at), "cut" + where;
   std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
@@ -205,7 +206,8 @@ std::string strike(const std::vector<fs::path>& files, std::uint64_t seed) {
   return (kind == 3 ? "zeroed " : "overwrote ") + std::to_string(bytes.size()) + " bytes of" + where;
 }
 
-// PENSTOCK_DAMAGES=1000 is the long run; `tests/chaos/journal_damage` does the same to large journals of real processes.
+// PENSTOCK_DAMAGES=1000 is the long run; `tests/chaos/journal_damage` does the same to large journals of real
+// processes.
 TEST_F(DamagedStateTest, ARandomDamageIsNeverSilent) {
   const std::string wanted = environment_value("PENSTOCK_DAMAGES");
   const std::uint64_t damages = wanted.empty() ? 25 : std::strtoull(wanted.c_str(), nullptr, 10);
@@ -225,7 +227,9 @@ TEST_F(DamagedStateTest, ARandomDamageIsNeverSilent) {
 }
 
 /// Every byte is tried in the long run, PENSTOCK_DAMAGES=..., else one of so many, another one in each file.
-std::uintmax_t step_of(std::uintmax_t otherwise) { return environment_value("PENSTOCK_DAMAGES").empty() ? otherwise : 1; }
+std::uintmax_t step_of(std::uintmax_t otherwise) {
+  return environment_value("PENSTOCK_DAMAGES").empty() ? otherwise : 1;
+}
 
 /// A small state, each commit of which was promised, and the newest log of it.
 class EndOfTheLogTest : public ::testing::Test {

@@ -92,7 +92,8 @@ bool BarrierWitness::has_begun_on(const Place& place, const BarrierAnswer& answe
   return answer.held.is_zero() && last != told_.end() && last->second.opened == answer.barrier;
 }
 
-bool BarrierWitness::begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement, bool knows_barriers) {
+bool BarrierWitness::begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement,
+                                    bool knows_barriers) {
   if (entitlement.slots.is_zero()) return false;
   if (!knows_barriers) begun_.emplace(entitlement.job, kind);
   if (entitlement.barrier != 0) return false;

@@ -82,7 +82,8 @@ void SupervisorHost::come_back() {
   }
   world_.oracle().supervisor_began(unclaimed);
   reclaiming_ = true;
-  handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, ++term_});
+  handle(
+      supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, ++term_});
 }
 
 /// Whoever has not come back in time may find that others have its work.
@@ -155,7 +156,8 @@ void SupervisorHost::write_first(std::uint64_t count) {
   for (; count > 0; --count) {
     for (const Record& record : waiting_.front().records) {
       disk_.write(record);
-      if (const auto* job = std::get_if<record::JobAccepted>(&record)) accepted[job->job] = {job->spec.name, job->identity};
+      if (const auto* job = std::get_if<record::JobAccepted>(&record))
+        accepted[job->job] = {job->spec.name, job->identity};
       if (const auto* job = std::get_if<record::JobForgotten>(&record)) accepted.erase(job->job);
       if (const auto* changed = std::get_if<record::SubtaskChanged>(&record))
         world_.oracle().failures_written({changed->job, changed->subtask}, Attempt{changed->attempt}, changed->charged);

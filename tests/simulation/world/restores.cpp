@@ -41,8 +41,8 @@ void ClientHost::told_anew(JobId job) {
   if (is_of_this_branch()) world_.oracle().client_reattached(job);
 }
 
-/// A job of before the state was put back: the engine submits it again, but for what it has had already and what borrows
-/// from a job that may be gone, too.
+/// A job of before the state was put back: the engine submits it again, but for what it has had already and what
+/// borrows from a job that may be gone, too.
 void ClientHost::is_gone(std::uint64_t number, const Error& why) {
   const auto accepted = accepted_.find(number);
   if (accepted == accepted_.end()) return;

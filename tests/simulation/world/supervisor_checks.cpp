@@ -38,7 +38,8 @@ void SupervisorHost::maybe_die_behind_answer() {
 
 /// All that may begin or end something, and more. Left are ticks, plans of the policy, and words of load.
 bool SupervisorHost::is_progress(const SupervisorEvent& event) {
-  if (std::holds_alternative<supervisor_event::Tick>(event) || std::holds_alternative<supervisor_event::PassEnded>(event) ||
+  if (std::holds_alternative<supervisor_event::Tick>(event) ||
+      std::holds_alternative<supervisor_event::PassEnded>(event) ||
       std::holds_alternative<supervisor_event::WorkerSuspected>(event))
     return false;
   const auto* said = std::get_if<supervisor_event::WorkersSaid>(&event);
@@ -149,8 +150,8 @@ bool SupervisorHost::gave_up_but_runs(const supervisor::Job& job, BandKind kind,
   return false;
 }
 
-/// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for nothing,
-/// is all of it.
+/// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for
+/// nothing, is all of it.
 void SupervisorHost::witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.bound) return;
@@ -188,7 +189,8 @@ void SupervisorHost::witness_begin(WorkerId id, const Entitlement& entitlement) 
   // One of an older version begins when it is told; what is not limited is under no policy.
   if (!unasked || !host->up() || !host->knows_barriers() || entitlement.slots == MilliSlots::max()) return;
   if (!runs && !job->shares->kinds[static_cast<std::size_t>(kind)].bound)
-    world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins at no barrier" + describe_shares(*job, workers));
+    world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins at no barrier" +
+                           describe_shares(*job, workers));
 }
 
 /// Whatever is given out goes to a pool of the job's list, and to a worker that its labels allow.

@@ -79,8 +79,8 @@ ResourceVector WorkerHost::undivided_on(BandIndex band) const {
   return held;
 }
 
-/// What of the job's could start there now if it has the slots; of each, its slots. None where one of them would have to
-/// wait for processors or licences, also for those that are kept for other gangs.
+/// What of the job's could start there now if it has the slots; of each, its slots. None where one of them would have
+/// to wait for processors or licences, also for those that are kept for other gangs.
 std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
   std::vector<MilliSlots> ready;
   if (of_another_branch()) return ready;

@@ -99,14 +99,15 @@ void World::draw_policy_parts() {
     supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 20 : barriers.between(20, 2000)};
   // A link of a few frames passes so many in each `acknowledge_after`: an answer takes longer than a short barrier.
   if (link_config_.window_frames <= 4)
-    supervisor_config_.policy.gang_barrier = std::max<Duration>(supervisor_config_.policy.gang_barrier, milliseconds{500});
+    supervisor_config_.policy.gang_barrier =
+        std::max<Duration>(supervisor_config_.policy.gang_barrier, milliseconds{500});
   // Whatever workers are configured to, the supervisor sees to it that nobody gives back what a gang begins on.
   worker_config_.barrier_margin =
       milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
   worker_config_.cut_off_after = link_config_.silence_max;
   supervisor_config_.worker_lost_after = link_config_.silence_max + link_config_.reconnect_grace;
-  // Nobody fails for it: the disk always takes something in the end, but not what a run reads, and the longest run lasts
-  // for four times as long as workers may be silent.
+  // Nobody fails for it: the disk always takes something in the end, but not what a run reads, and the longest run
+  // lasts for four times as long as workers may be silent.
   worker_config_.store_wait_max = seconds{30} + 4 * supervisor_config_.worker_lost_after;
   Rng rules{mix_bits(options_.seed) ^ 0x4175};
   has_rules_ = options_.policy && rules.chance(1, 2);
@@ -173,7 +174,8 @@ void World::add_clients() {
   clients_.push_back(std::make_unique<ClientHost>(*this, 0));
   Rng more{mix_bits(options_.seed) ^ 0xc11e};
   // Under a policy there is one, which never dies, for now: with deaths seed 234 of 2026-11-24 leaves a gang in part.
-  if (options_.workflow != nullptr || options_.policy || options_.jobs_max < WorldOptions{}.jobs_max || !more.chance(1, 5))
+  if (options_.workflow != nullptr || options_.policy || options_.jobs_max < WorldOptions{}.jobs_max ||
+      !more.chance(1, 5))
     return;
   for (std::uint64_t count = 1 + more.below(2); count > 0; --count)
     clients_.push_back(std::make_unique<ClientHost>(*this, static_cast<std::uint32_t>(clients_.size())));
@@ -244,8 +246,8 @@ WorldResult World::run() {
   return result();
 }
 
-/// Whether it takes longer than its runs would take one after the other, once everything has come back, with what timers
-/// of links, retries, policies and operators' last orders add.
+/// Whether it takes longer than its runs would take one after the other, once everything has come back, with what
+/// timers of links, retries, policies and operators' last orders add.
 bool World::is_late(Instant began) const {
   return now() - began >= options_.horizon || now() >= faults_end_ + work_ + kTimersMax;
 }

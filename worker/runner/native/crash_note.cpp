@@ -221,13 +221,14 @@ std::optional<OperatorCrash> read_crash_note(int descriptor) {
   std::string name{note.name, std::min<std::size_t>(note.name_bytes, sizeof note.name)};
   for (char& c : name)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  OperatorCrash crash{Incarnation{note.life},
-                      {JobId{note.job}, SubtaskIndex{note.subtask}},
-                      Attempt{note.attempt},
-                      note.signal,
-                      "operator '" + name +
-                          (note.signal == kOverdue ? "' did not end when its time limit had passed, and its worker had to"
-                                                   : "' crashed with " + signal_name(note.signal))};
+  OperatorCrash crash{
+      Incarnation{note.life},
+      {JobId{note.job}, SubtaskIndex{note.subtask}},
+      Attempt{note.attempt},
+      note.signal,
+      "operator '" + name +
+          (note.signal == kOverdue ? "' did not end when its time limit had passed, and its worker had to"
+                                   : "' crashed with " + signal_name(note.signal))};
   if (note.signal == SIGSEGV || note.signal == SIGBUS) {
     char address[32];
     std::snprintf(address, sizeof address, " at address 0x%llx", static_cast<unsigned long long>(note.address));

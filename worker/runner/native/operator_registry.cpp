@@ -25,7 +25,8 @@ Result<void> OperatorRegistry::load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();
-    return Error{ErrorCode::Unsupported, path, std::string{"cannot be loaded: "} + (why == nullptr ? "unknown reason" : why),
+    return Error{ErrorCode::Unsupported, path,
+                 std::string{"cannot be loaded: "} + (why == nullptr ? "unknown reason" : why),
                  "check the path, and `ldd` for missing libraries"};
   }
   const auto entry = reinterpret_cast<const penstock_operator_table* (*)()>(dlsym(library, "penstock_operators"));
@@ -43,14 +44,16 @@ Result<void> OperatorRegistry::add(const penstock_operator_table& table, const s
   // Members are only added at the end, so libraries for an earlier ABI still work.
   if (table.abi < 1 || table.abi > PENSTOCK_OPERATOR_ABI)
     return Error{ErrorCode::VersionMismatch, origin,
-                 "is built for operator ABI " + std::to_string(table.abi) + ", this worker has " + std::to_string(PENSTOCK_OPERATOR_ABI),
+                 "is built for operator ABI " + std::to_string(table.abi) + ", this worker has " +
+                     std::to_string(PENSTOCK_OPERATOR_ABI),
                  "build it again with this version's penstock/operator.h"};
   for (std::uint32_t i = 0; i < table.count; ++i) {
     const penstock_operator& entry = table.operators[i];
     if (entry.name == nullptr || entry.name[0] == 0 || entry.run == nullptr)
       return Error{ErrorCode::InvalidArgument, origin, "has an operator without a name or function", {}};
     if (const auto known = state_->operators.find(entry.name); known != state_->operators.end())
-      return Error{ErrorCode::DuplicateKey, entry.name, "is offered by " + known->second.origin + " and by " + origin, "rename one of them"};
+      return Error{ErrorCode::DuplicateKey, entry.name, "is offered by " + known->second.origin + " and by " + origin,
+                   "rename one of them"};
   }
   const bool on_devices = (wishes & PENSTOCK_ON_DEVICES) != 0;
   for (std::uint32_t i = 0; i < table.count; ++i)

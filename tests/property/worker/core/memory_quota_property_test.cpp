@@ -93,7 +93,8 @@ TEST(MemoryQuotaProperty, GrantsAreConservedAndNobodyWaitsForNothing) {
   EXPECT_TRUE(rc::check("grants match the model after every step", grants_are_conserved));
 }
 
-// No request waits for ever: however many small ones keep coming, the first in line is overtaken a bounded number of times.
+// No request waits for ever: however many small ones keep coming, the first in line is overtaken a bounded number of
+// times.
 void waiting_is_bounded(const std::vector<std::uint8_t>& sizes) {
   MemoryQuota quota{Bytes{kCapacity}, Bytes{kHardLimit}, {.overtake_max = 3, .scan_max = 4, .forward_bypass_max = 2}};
   std::uint64_t sequence = 0;

@@ -29,7 +29,8 @@ TEST(ReplaceDirectory, TheNewOneIsInItsPlaceAndTheOldOneBesideIt) {
   EXPECT_FALSE(fs::exists(scratch.at("d/REPLACES")));
 }
 
-// Each state in which a kill can leave the two directories, made by hand: the content in place is the old or the new one.
+// Each state in which a kill can leave the two directories, made by hand: the content in place is the old or the new
+// one.
 TEST(FinishReplacement, AKillAtAnyStepLeavesTheOldOrTheNew) {
   {
     const ScratchDirectory scratch;  // While the fresh one was being made.

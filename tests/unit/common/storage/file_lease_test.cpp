@@ -13,7 +13,8 @@ using std::chrono::seconds;
 
 constexpr Instant kBegin = Instant{} + std::chrono::hours{1};
 
-std::unique_ptr<FileLease> must_claim(const ScratchDirectory& directory, LeaseWatch* watch = nullptr, Instant now = kBegin) {
+std::unique_ptr<FileLease> must_claim(const ScratchDirectory& directory, LeaseWatch* watch = nullptr,
+                                      Instant now = kBegin) {
   Result<std::unique_ptr<FileLease>> lease = FileLease::claim(directory.path(), "somebody", watch, now);
   EXPECT_TRUE(lease.has_value()) << to_string(lease.error());
   return lease ? std::move(lease).value() : nullptr;

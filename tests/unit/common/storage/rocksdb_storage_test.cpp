@@ -283,13 +283,15 @@ TEST(RocksdbStorage, AYoungFileHasNoMoreThanItMayAndItsLossCostsNoMore) {
   EXPECT_GE(salvaged->entries_kept, 15000U);
 }
 
-/// Where the entries of a list of files end: each has four bytes of checksum, two of its length, and its type before it.
+/// Where the entries of a list of files end: each has four bytes of checksum, two of its length, and its type before
+/// it.
 std::vector<std::uintmax_t> ends_of_entries(const fs::path& list) {
   std::ifstream file{list, std::ios::binary};
   const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
   std::vector<std::uintmax_t> ends;
   for (std::size_t at = 0; at + 7 <= bytes.size();) {
-    at += 7 + static_cast<unsigned char>(bytes[at + 4]) + (std::size_t{static_cast<unsigned char>(bytes[at + 5])} << 8U);
+    at +=
+        7 + static_cast<unsigned char>(bytes[at + 4]) + (std::size_t{static_cast<unsigned char>(bytes[at + 5])} << 8U);
     ends.push_back(at);
   }
   return ends;

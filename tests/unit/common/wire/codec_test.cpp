@@ -106,8 +106,9 @@ TEST(CodecHostile, FlippedBitsAndTruncationsAreSurvived) {
   const auto from_worker = all_from_worker();
   const auto from_client = all_from_client();
   const auto to_client = all_to_client();
-  const FramePayloadPtr samples[] = {encode(std::span{to_worker}), encode(std::span{from_worker}), encode(std::span{from_client}),
-                                     encode(std::span{to_client}), encode(all_introductions()[0])};
+  const FramePayloadPtr samples[] = {encode(std::span{to_worker}), encode(std::span{from_worker}),
+                                     encode(std::span{from_client}), encode(std::span{to_client}),
+                                     encode(all_introductions()[0])};
   Rng rng{1};
   for (const FramePayloadPtr& sample : samples)
     for (int round = 0; round < 400; ++round) {

@@ -26,7 +26,8 @@ TEST(Frame, EveryFlippedBitIsFound) {
     FrameHeaderBytes bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     const Result<FrameHeader> header = read_header(bytes, WireConfig{});
-    const bool refused = !header.has_value() || header->payload_bytes != 24 || !check_payload(bytes, *header, payload.bytes()).has_value();
+    const bool refused = !header.has_value() || header->payload_bytes != 24 ||
+                         !check_payload(bytes, *header, payload.bytes()).has_value();
     EXPECT_TRUE(refused) << "bit " << bit;
   }
   const FrameHeader header = read_header(good, WireConfig{}).value();
@@ -57,7 +58,8 @@ TEST(Frame, HeartbeatsHaveNoPayloadAndNoSequence) {
   const FrameHeader header = read_header(heartbeat, WireConfig{}).value();
   EXPECT_TRUE(check_payload(heartbeat, header, {}).has_value());
   EXPECT_FALSE(read_header(write_header(FrameKind::Heartbeat, kLink, FramePayload{}), WireConfig{}).has_value());
-  EXPECT_FALSE(read_header(write_header(FrameKind::Messages, {Incarnation{1}, 0, 0}, FramePayload{{1}}), WireConfig{}).has_value());
+  EXPECT_FALSE(read_header(write_header(FrameKind::Messages, {Incarnation{1}, 0, 0}, FramePayload{{1}}), WireConfig{})
+                   .has_value());
 }
 
 }  // namespace

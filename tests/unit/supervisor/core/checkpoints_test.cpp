@@ -207,7 +207,8 @@ TEST(Checkpoints, OneThatWasNotWrittenIsSaidAgainAndDropsNothing) {
   cluster.write_all();
   cluster->join(kWithShared);
   cluster->ignore();
-  PENSTOCK_EXPECT_COVERAGE_MARK("a checkpoint took the place of a lost output", (cluster->lose(1), cluster.write_all()));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a checkpoint took the place of a lost output",
+                                (cluster->lose(1), cluster.write_all()));
   EXPECT_EQ(cluster->core().counters().recomputed, 0U);
   cluster->ignore();
 }

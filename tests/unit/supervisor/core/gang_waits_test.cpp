@@ -56,8 +56,8 @@ TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
   EXPECT_EQ(share.incomplete_since, kNever);
 }
 
-// Found by the simulator (seed 880042371): a gang that wanted nothing for a moment, in a pass that took too long and was
-// given up, kept its part for longer than it may.
+// Found by the simulator (seed 880042371): a gang that wanted nothing for a moment, in a pass that took too long and
+// was given up, kept its part for longer than it may.
 TEST(GangWaits, APassInWhichItWantsNothingDoesNotBeginItsWaitAnew) {
   KindShare share = gang_of_four();
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));

@@ -397,7 +397,8 @@ TEST_F(PolicyRulesLive, SlotsOnWhichAHeldJobStillRunsAreNotGivenAway) {
     EXPECT_EQ(answer("hold", {"a"}), "done");
     supervisor->settle(3);
     EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:0"}) << preset;
-    EXPECT_EQ((*supervisor->ask("explain", {"a"}))["freed_by"].list()->front()["how"], Value{"release job-1"}) << preset;
+    EXPECT_EQ((*supervisor->ask("explain", {"a"}))["freed_by"].list()->front()["how"], Value{"release job-1"})
+        << preset;
     for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->succeed(1, subtask);
     supervisor->settle(3);
     EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:all"}) << preset;
@@ -447,7 +448,8 @@ TEST_F(PolicyRulesLive, RunsOnPartsOfDevicesAreLimitedByTheSlotsOfTheseDevices) 
     supervisor->settle(4);
     EXPECT_EQ(field("limits", 0, "whom"), Value{"user 'ann'"});
     EXPECT_EQ(field("limits", 0, "gpu_slots"), Value{1}) << preset;
-    EXPECT_EQ(held_by("second", "gpu_held_by"), "gpu_slots_max of user 'ann' is 1, and others have 1 of them or come before it")
+    EXPECT_EQ(held_by("second", "gpu_held_by"),
+              "gpu_slots_max of user 'ann' is 1, and others have 1 of them or come before it")
         << preset;
     supervisor->ignore();
   }

@@ -33,7 +33,8 @@ TEST(Reports, AStaleAttemptCountsForNothingAndItsOutputsAreDropped) {
   EXPECT_EQ(cluster.core().counters().succeeded, 1U) << "told once, however often it is said";
 }
 
-// The order would arrive behind the run that makes it again, and its readers would wait for ever: seed 3144 of 2026-11-22.
+// The order would arrive behind the run that makes it again, and its readers would wait for ever: seed 3144 of
+// 2026-11-22.
 TEST(Reports, OutputsOfAStaleAttemptAreNotDroppedWhereTheyAreBeingMadeAgain) {
   SupervisorHarness cluster;
   cluster.join();

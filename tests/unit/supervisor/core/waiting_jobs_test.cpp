@@ -52,31 +52,32 @@ TEST(WaitingJobs, WhatWasOfferedInVainIsOfferedAgainOnceSomethingComes) {
 }
 
 TEST(WaitingJobsProperty, LeavesInOrderWhateverChanges) {
-  EXPECT_TRUE(rc::check("the heap agrees with a sorted list", [](const std::vector<std::tuple<int, std::uint8_t>>& steps) {
-    WaitingJobs waiting;
-    std::vector<Entry> model;
-    std::uint32_t next = 1;
-    for (const auto& [kind, value] : steps) {
-      const std::size_t at = model.empty() ? 0 : value % model.size();
-      const auto same = [&](const Entry& entry) { return entry.job == waiting[at].job; };
-      if (kind % 3 == 0 || model.empty()) {
-        const Entry entry{value % 3, value % 5U, JobId{next++}, 0};
-        waiting.push(entry);
-        model.push_back(entry);
-      } else if (kind % 3 == 1) {
-        std::erase_if(model, same);
-        waiting.erase(at);
-      } else {
-        std::find_if(model.begin(), model.end(), same)->held = value;
-        waiting.set_held(at, value);
-      }
-      RC_ASSERT(waiting.size() == model.size());
-    }
-    std::sort(model.begin(), model.end(), [](const Entry& a, const Entry& b) { return a.goes_before(b); });
-    std::vector<std::uint32_t> wanted;
-    for (const Entry& entry : model) wanted.push_back(entry.job.value());
-    RC_ASSERT(drain(waiting) == wanted);
-  }));
+  EXPECT_TRUE(
+      rc::check("the heap agrees with a sorted list", [](const std::vector<std::tuple<int, std::uint8_t>>& steps) {
+        WaitingJobs waiting;
+        std::vector<Entry> model;
+        std::uint32_t next = 1;
+        for (const auto& [kind, value] : steps) {
+          const std::size_t at = model.empty() ? 0 : value % model.size();
+          const auto same = [&](const Entry& entry) { return entry.job == waiting[at].job; };
+          if (kind % 3 == 0 || model.empty()) {
+            const Entry entry{value % 3, value % 5U, JobId{next++}, 0};
+            waiting.push(entry);
+            model.push_back(entry);
+          } else if (kind % 3 == 1) {
+            std::erase_if(model, same);
+            waiting.erase(at);
+          } else {
+            std::find_if(model.begin(), model.end(), same)->held = value;
+            waiting.set_held(at, value);
+          }
+          RC_ASSERT(waiting.size() == model.size());
+        }
+        std::sort(model.begin(), model.end(), [](const Entry& a, const Entry& b) { return a.goes_before(b); });
+        std::vector<std::uint32_t> wanted;
+        for (const Entry& entry : model) wanted.push_back(entry.job.value());
+        RC_ASSERT(drain(waiting) == wanted);
+      }));
 }
 
 /// A core without the harness's checks, which look at every job after every event.

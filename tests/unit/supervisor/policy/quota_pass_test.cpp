@@ -42,8 +42,8 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
   EXPECT_EQ(plan.explanations[0].have, 2000);
 }
 
-// Seed 831037066 of the simulator with a policy: in each pass who began on what had been promised was taken from by a job
-// of another project, and that one by a more important one of its own, who was promised the place. Nobody ever ran.
+// Seed 831037066 of the simulator with a policy: in each pass who began on what had been promised was taken from by a
+// job of another project, and that one by a more important one of its own, who was promised the place. Nobody ever ran.
 TEST(QuotaPass, WhoBeginsOnAPromiseIsNotTakenFromInTheSamePass) {
   PolicyBuilder builder;
   constexpr std::int64_t kRoom[] = {175, 339, 78, 146};  // For all but one there is only the second band, of one slot.
@@ -124,7 +124,8 @@ TEST_F(Consolidated, WhatIsBeingLeftIsForWhomItWasLeft) {
 TEST_F(Consolidated, WhoCouldBeginElsewhereAtOnceDoes) {
   const std::uint32_t idle = builder_.device_band(2);
   const Plan plan = pass();
-  const auto large = std::find_if(plan.starts.begin(), plan.starts.end(), [](const Start& each) { return each.member == 3; });
+  const auto large =
+      std::find_if(plan.starts.begin(), plan.starts.end(), [](const Start& each) { return each.member == 3; });
   ASSERT_NE(large, plan.starts.end());
   EXPECT_EQ(large->places[0].band, idle);
 }

@@ -130,7 +130,8 @@ TEST(JournalCodec, WhatYesterdaysProgramKeptOfPolicyComesBack) {
   value.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t));
   const Result<record::PolicyKept> kept = decode_policy(value);
   ASSERT_TRUE(kept.has_value()) << to_string(kept.error());
-  EXPECT_EQ(*kept, (record::PolicyKept{1'800'000'000'000, {{"ann", "", {0.5, 0, 0, 0}}}, {{"vision", ProjectSetting::Slots, 12}}}));
+  EXPECT_EQ(*kept, (record::PolicyKept{
+                       1'800'000'000'000, {{"ann", "", {0.5, 0, 0, 0}}}, {{"vision", ProjectSetting::Slots, 12}}}));
 }
 
 TEST(JournalCodec, OutputsThatAreAllTheFirstTakeNoColumn) {

@@ -215,7 +215,8 @@ TEST(Arrivals, WhatIsEntitledToAPartOfASlotIsPreparedAndRuns) {
 // It is said before the job's first assignment, which must find the latch closed.
 TEST(Arrivals, AnEntitlementMayComeBeforeItsJob) {
   WorkerHarness worker{4};
-  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, kOneSlot * 2, 0}, {JobId{2}, BandIndex{0}, MilliSlots::max(), 0}}});
+  worker.receive(
+      EntitlementBatch{1, {{JobId{1}, BandIndex{0}, kOneSlot * 2, 0}, {JobId{2}, BandIndex{0}, MilliSlots::max(), 0}}});
   EXPECT_EQ(worker.core().job_count(), 1U) << "where there is no limit nothing is to be remembered";
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
   EXPECT_EQ(worker.started(), (List{0, 1}));
@@ -307,8 +308,8 @@ TEST(Arrivals, AtTheLimitCachedSuccessorsAreReturnedAndAtTwiceTheLimitEverything
   worker.ignore();
 }
 
-// Seed 821017888 of the simulator with a policy: a restart left a worker full of what a limit held, and the job that the
-// limit let run found no room there.
+// Seed 821017888 of the simulator with a policy: a restart left a worker full of what a limit held, and the job that
+// the limit let run found no room there.
 TEST(Arrivals, AFullWorkerGivesBackFirstWhatItsJobMayNotStart) {
   WorkerConfig config;
   config.subtasks_max = 1;

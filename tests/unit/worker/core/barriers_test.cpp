@@ -175,7 +175,8 @@ TEST_F(Barriers, AJobThatEndsOrIsForgottenLeavesNothingReserved) {
   worker.ignore();
 }
 
-// Found by a review: while outputs wait for room nobody begins, and the slot of a job that is closed is given to the next.
+// Found by a review: while outputs wait for room nobody begins, and the slot of a job that is closed is given to the
+// next.
 TEST(BarrierWithoutRoom, AJobThatIsForgottenBeforeItBeginsLeavesNothingToTheNext) {
   WorkerHarness worker{2, kGiB, {.store_bytes_max = Bytes{1000}}};
   worker.assign({{.subtask = 0}});
@@ -293,7 +294,8 @@ TEST_F(BarriersOfMore, WhatIsPreparedGivesItsMemoryBackWhenTheBarrierComesToNoth
   worker.assign({{.subtask = 10, .template_index = 1}}, kGang);
   worker.assign({{.subtask = 0, .template_index = 1}});
   EXPECT_EQ(worker.started(), List{});
-  PENSTOCK_EXPECT_COVERAGE_MARK("a gang that does not begin gives back what its members were prepared with", entitle(0));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang that does not begin gives back what its members were prepared with",
+                                entitle(0));
   EXPECT_EQ(worker.started(), List{0});
   worker.receive(StealRequest{JobId{kGang}, {{SubtaskIndex{10}, Attempt{1}}}});
   EXPECT_EQ(worker.reports(), std::vector<std::string>{"10 Returned"}) << "its next place may be another one";

@@ -91,7 +91,8 @@ TEST_F(Offers, WhatIsLeftWaitsAgainBehindWhoeverComesBeforeIt) {
   worker.ignore();
 }
 
-// A program cannot be stopped in the middle: a forgotten job goes with the end of its last run, and then others' wait on offer.
+// A program cannot be stopped in the middle: a forgotten job goes with the end of its last run, and then others' wait
+// on offer.
 TEST_F(Offers, AForgottenJobGoesWhileOthersAreOnOffer) {
   begin(2);  // 1 runs, and a slot is free.
   std::vector<SubtaskSpec> specs;

@@ -56,7 +56,8 @@ TEST_F(ParkedItems, ASearchEndsBesideAnItemThatWaitsForSlots) {
   EXPECT_EQ(release(2), List{3});
 }
 
-// Four slots and one licence took 10.6 s where 4.1 s were enough: whoever had waited for the licence for long kept slots.
+// Four slots and one licence took 10.6 s where 4.1 s were enough: whoever had waited for the licence for long kept
+// slots.
 TEST_F(ParkedItems, ASlotIsNeverFreeBesideAnItemThatMayUseIt) {
   for (std::uint32_t i = 0; i < 40; ++i) put(i, 9, kLicence);
   for (std::uint32_t i = 40; i < 60; ++i) put(i, 1, kPlain);

@@ -1,4 +1,5 @@
-// The memory of a device behind CUDA's driver: a driver of the test's own everywhere, NVIDIA's where the host has a GPU.
+// The memory of a device behind CUDA's driver: a driver of the test's own everywhere, NVIDIA's where the host has a
+// GPU.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -52,7 +53,8 @@ class CudaMemoryTest : public ::testing::TestWithParam<Host> {
 };
 
 TEST_P(CudaMemoryTest, WhatIsWrittenIsRead) {
-  for (const std::size_t count : {std::size_t{1}, std::size_t{4096}, std::size_t{10'000'019}}) EXPECT_TRUE(carries(count)) << count;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{4096}, std::size_t{10'000'019}})
+    EXPECT_TRUE(carries(count)) << count;
 }
 
 TEST_P(CudaMemoryTest, AnyThreadMayUseIt) {
@@ -93,7 +95,8 @@ TEST_P(CudaMemoryTest, DataThatLeaveTheDeviceComeBackAsTheyWere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CudaMemoryTest,
-                         ::testing::Values(Host{"AFakeDriver", PENSTOCK_FAKE_CUDA, "GPU-22222222-aaaa-bbbb-cccc-000000000002"},
+                         ::testing::Values(Host{"AFakeDriver", PENSTOCK_FAKE_CUDA,
+                                                "GPU-22222222-aaaa-bbbb-cccc-000000000002"},
                                            Host{"ThisHost", "libcuda.so.1", ""}),
                          [](const auto& each) { return each.param.name; });
 

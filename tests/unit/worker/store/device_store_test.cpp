@@ -267,7 +267,8 @@ TEST_F(DeviceStoreTest, ADeviceThatIsFullBeforeTheStoreMakesDataLeave) {
   EXPECT_TRUE(fill(3, 70));
   EXPECT_EQ(larger.spilled(), 2U);
   ASSERT_NE(host.find(key(1)), nullptr);
-  EXPECT_EQ(larger.allocate(Bytes{101}).error().code, ErrorCode::ResourceExhausted) << "all that can leave is not enough";
+  EXPECT_EQ(larger.allocate(Bytes{101}).error().code, ErrorCode::ResourceExhausted)
+      << "all that can leave is not enough";
   EXPECT_EQ(larger.used(), Bytes{0});
 }
 

@@ -24,7 +24,8 @@ std::shared_ptr<Blob> new_memory() {
 std::size_t present(const Blob& blob) {
   std::vector<unsigned char> pages(kBytes / kPage);
   if (mincore(const_cast<std::byte*>(blob.bytes().data()), kBytes, pages.data()) != 0) return 0;
-  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1U) != 0; }));
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1U) != 0; }));
 }
 
 bool kernel_can() {

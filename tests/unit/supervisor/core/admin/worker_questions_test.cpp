@@ -394,7 +394,8 @@ TEST_F(ConfirmationsTest, WorkersOfBeforeARestartConfirmItWhenTheyAreBackAndTheO
   cluster.write_all();
   EXPECT_TRUE(cluster->take_for<AdminAnswer>().empty());
   EXPECT_TRUE(asked().empty());
-  cluster->come_back(1, {.jobs = {{JobId{1}, {{SubtaskIndex{0}, Attempt{1}, BandIndex{0}, ClaimedStage::Queued}}, {}}}});
+  cluster->come_back(1,
+                     {.jobs = {{JobId{1}, {{SubtaskIndex{0}, Attempt{1}, BandIndex{0}, ClaimedStage::Queued}}, {}}}});
   PENSTOCK_EXPECT_COVERAGE_MARK("a cancel waited for workers of before a restart to confirm it", {
     cluster->tick_at_deadline();
     cluster.write_all();

@@ -82,7 +82,8 @@ TEST(RetainedOutputs, CopiesOfReadersAreDropped) {
 }
 
 TEST(RetainedOutputs, WithoutRoomALostReaderTakesWhatItHadReadWithIt) {
-  for (const SupervisorConfig& config : {SupervisorConfig{.spare_data_percent = 0}, SupervisorConfig{.spare_data_max = 0}}) {
+  for (const SupervisorConfig& config :
+       {SupervisorConfig{.spare_data_percent = 0}, SupervisorConfig{.spare_data_max = 0}}) {
     SupervisorHarness cluster{config};
     run_two(cluster);
     EXPECT_EQ(cluster.drops(), Lines{"0 at w1"});

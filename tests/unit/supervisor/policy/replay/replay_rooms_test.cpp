@@ -11,8 +11,8 @@ TEST(ReplayRooms, APartTakesTheFullestDeviceWithRoom) {
   const ReplayTrace trace;
   const TypicalRequests typical{trace};
   ReplayRooms rooms{equal_trace_bands(1, 2), typical};
-  std::vector<Holding> first{{0, kPart, kNone}};
-  std::vector<Holding> second{{0, {0, 0, 0, 400}, kNone}};
+  std::vector<RoomHolding> first{{0, kPart, kNone}};
+  std::vector<RoomHolding> second{{0, {0, 0, 0, 400}, kNone}};
   ASSERT_TRUE(rooms.take(first));
   ASSERT_TRUE(rooms.take(second));
   EXPECT_EQ(first[0].device, second[0].device);
@@ -26,11 +26,11 @@ TEST(ReplayRooms, WhatDoesNotFitWhollyTakesNothing) {
   const ReplayTrace trace;
   const TypicalRequests typical{trace};
   ReplayRooms rooms{equal_trace_bands(1, 2), typical};
-  std::vector<Holding> three(3, Holding{0, kPart, kNone});
+  std::vector<RoomHolding> three(3, RoomHolding{0, kPart, kNone});
   EXPECT_FALSE(rooms.take(three));
   EXPECT_EQ(rooms.room_for(0, {0, 0, 2, 0}, 9), 1);
   EXPECT_EQ(rooms.room_for(0, {16'000, 0, 0, 0}, 9), 2);  // 32 processors.
-  std::vector<Holding> processors{{0, {32'001, 0, 0, 0}, kNone}};
+  std::vector<RoomHolding> processors{{0, {32'001, 0, 0, 0}, kNone}};
   EXPECT_FALSE(rooms.take(processors));
 }
 
