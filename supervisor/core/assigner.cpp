@@ -33,7 +33,7 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   if (job.recovering) return;  // The subtask stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
-  const Instant unclaimed_until = claims_open_ > 0 ? later(event_.now, config_.reclaim_wait) : Instant{};
+  const Instant unclaimed_until = readoption_.claims_open() > 0 ? later(event_.now, config_.reclaim_wait) : Instant{};
   if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > event_.now) {
     PENSTOCK_COVERAGE_MARK("a subtask waits until its lost worker has ended it");
     hot.band = BandSlot::none();

@@ -7,42 +7,28 @@
 
 namespace penstock::supervisor {
 
-// Fault F05. Subtasks given out before the restart are not given to other workers before their workers are back, or
-// have had their time; new jobs need not wait.
-void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected) {
-  expected_ = std::move(expected);
-  if (expected_.empty()) return;
-  reclaiming_ = true;
-  reclaim_end_.until = later(event_.now, config_.reclaim_wait);
-  reclaim_end_.latest = later(event_.now, config_.reclaim_wait * 3);
-}
-
 /// None if no record says that this incarnation of the worker may hold something: it was given up as lost, or it joined
 /// in the very last moments and holds only work that was begun since.
 std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, Incarnation incarnation) {
-  const auto found = std::find_if(expected_.begin(), expected_.end(), [&](const record::WorkerJoined& known) {
-    return known.worker == worker && known.incarnation == incarnation;
-  });
-  if (found == expected_.end()) {
+  std::optional<Readoption::Returned> back = readoption_.take_back(worker, incarnation);
+  if (!back) {
     PENSTOCK_COVERAGE_MARK("an unexpected worker claims its work");
     return {};
   }
-  if (!reclaiming_ || reclaim_end_.ticket) {
+  if (back->late) {
     PENSTOCK_COVERAGE_MARK("a worker came back late");
     data_.writer_returned(incarnation);
-    if (found->shared_storage) gate_.write_with_next(record::WriterForgotten{incarnation});
-    found->again = true;
-    gate_.write_with_next(*found);  // A record says that the worker is gone.
+    if (back->worker.shared_storage) gate_.write_with_next(record::WriterForgotten{incarnation});
+    back->worker.again = true;
+    gate_.write_with_next(back->worker);  // A record says that the worker is gone.
   }
-  record::WorkerJoined known = std::move(*found);
-  expected_.erase(found);
-  return known;
+  return std::move(back->worker);
 }
 
 // Nothing is sent to it before all that it holds is known.
 void SupervisorCore::begin_claim(WorkerSlot slot) {
   workers_[slot].claiming = true;
-  ++claims_open_;
+  readoption_.claim_begun();
   for (const BandSlot band : workers_[slot].bands) workers_[band].draining = true;
   for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
 }
@@ -173,7 +159,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   // too.
   if (draining) worker.drain_order = true;
   worker.draining = draining;
-  --claims_open_;
+  readoption_.claim_ended();
   for (const BandSlot band : worker.bands) {
     workers_[band].draining = draining || worker.suspected;
     if (!workers_[band].draining) bands_.change_runnable(band, 0);
@@ -187,45 +173,21 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   policy_changed();
   awaited_.all_changed();
   if (!draining) place_unschedulable();
-  if (!reclaiming_) return notify_of_finished_producers(slot);
-  // More workers may be on their way, delayed by the same crowd.
-  if (!reclaim_end_.ticket)
-    reclaim_end_.until =
-        std::min(reclaim_end_.latest, std::max(reclaim_end_.until, later(event_.now, config_.reclaim_wait / 3)));
+  if (!readoption_.is_active()) return notify_of_finished_producers(slot);
   end_reclaiming_if_complete();
 }
 
 void SupervisorCore::end_reclaiming_if_complete() {
-  if (reclaiming_ && expected_.empty() && claims_open_ == 0) end_reclaiming();
-}
-
-// Workers that are present and have not finished their claims get more time than absent ones.
-void SupervisorCore::end_reclaiming_if_late() {
-  if (event_.now < reclaim_end_.until || reclaim_end_.ticket) return;
-  const Instant last = later(reclaim_end_.latest, config_.reclaim_wait * 7);
-  if (claims_open_ > 0 && event_.now < last) {
-    PENSTOCK_COVERAGE_MARK("a claim takes long");
-    reclaim_end_.until = std::min(last, later(event_.now, config_.reclaim_wait / 3 + std::chrono::milliseconds{1}));
-  } else {
-    give_up_absent();
-  }
-}
-
-// As for a lost worker: work of the absent ones goes to others when a record says that they are gone.
-void SupervisorCore::give_up_absent() {
-  reclaim_end_.until = kNever;
-  if (!gate_.durable() || expected_.empty()) return end_reclaiming();
-  for (const record::WorkerJoined& absent : expected_) gate_.write(record::WorkerGone{absent.worker});
-  reclaim_end_.ticket = gate_.next_ticket();
+  if (readoption_.is_complete()) end_reclaiming();
 }
 
 // All workers are back, or have had their time. Late ones still keep the work that no other worker has got.
 void SupervisorCore::end_reclaiming() {
-  reclaiming_ = false;
-  reclaim_end_ = {};
+  readoption_.end();
   awaited_.all_changed();
   policy_changed();
-  for (const record::WorkerJoined& absent : expected_) part_with(absent, "did not come back after the restart");
+  for (const record::WorkerJoined& absent : readoption_.absent())
+    part_with(absent, "did not come back after the restart");
   for (const JobId id : active_.all()) {
     if (Job& job = jobs_[id]; job.recovering) let_go(job);
   }
@@ -265,7 +227,7 @@ void SupervisorCore::let_go(Job& job) {
       cancel_subtasks(job, std::move(order.roots), order.kill_after);
   }
   std::vector<std::string> absent;
-  for (const record::WorkerJoined& worker : expected_) absent.push_back(worker.name);
+  for (const record::WorkerJoined& worker : readoption_.absent()) absent.push_back(worker.name);
   questions_.workers_are_back(job.id, job.known_workers, absent);
   stay_where_claimed(job);
   if (!job.cancelling) resume(job);

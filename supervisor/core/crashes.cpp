@@ -36,17 +36,12 @@ void SupervisorCore::blame(WorkerSlot teller, const OperatorCrash& crash) {
       pass_on_drain(teller, worker.drain_order);
       return lose_worker(WorkerSlot{i}, crash.message, &crash);
     }
-  const auto lost = std::find_if(lost_incarnations_.begin(), lost_incarnations_.end(),
-                                 [&](const LostIncarnation& known) { return known.incarnation == crash.life; });
-  if (lost != lost_incarnations_.end()) {
-    const LostIncarnation lost_incarnation = std::move(*lost);
-    lost_incarnations_.erase(lost);
-    pass_on_drain(teller, lost_incarnation.drain_order);
-    return blame_late(lost_incarnation, crash);
+  if (const std::optional<LostIncarnation> lost = lost_incarnations_.take(crash.life)) {
+    pass_on_drain(teller, lost->drain_order);
+    return blame_late(*lost, crash);
   }
-  const auto absent = std::find_if(expected_.begin(), expected_.end(),
-                                   [&](const record::WorkerJoined& known) { return known.incarnation == crash.life; });
-  if (absent != expected_.end()) return blame_absent(teller, absent, crash);
+  if (const std::optional<record::WorkerJoined> absent = readoption_.take_ended(crash.life))
+    return blame_absent(teller, *absent, crash);
   PENSTOCK_COVERAGE_MARK("a crash of an unknown incarnation");
   ++counters_.stale_reports;
 }
@@ -82,14 +77,13 @@ void SupervisorCore::blame_late(const LostIncarnation& lost, const OperatorCrash
 
 /// The worker went down while the supervisor was away: there is no reason to wait for it, and its attempts are known
 /// only from this.
-void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash) {
+void SupervisorCore::blame_absent(WorkerSlot teller, const record::WorkerJoined& absent, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash happened while the supervisor was away");
-  if (reclaiming_) {
-    gate_.write(record::WorkerGone{absent->worker});
-    part_with(*absent, crash.message);
+  if (readoption_.is_active()) {
+    gate_.write(record::WorkerGone{absent.worker});
+    part_with(absent, crash.message);
   }
-  pass_on_drain(teller, absent->drain);
-  expected_.erase(absent);
+  pass_on_drain(teller, absent.drain);
   const std::uint32_t subtask = crash.subtask.index.value();
   if (jobs_.knows(crash.subtask.job) && jobs_[crash.subtask.job].state == JobState::Running) {
     Job& job = jobs_[crash.subtask.job];
@@ -101,14 +95,6 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
     }
   }
   end_reclaiming_if_complete();
-}
-
-/// Kept for a while: a worker reports its crash only when it is up again.
-void SupervisorCore::remember_lost_incarnation(const WorkerEntry& worker, std::vector<AssignedRef> held) {
-  // A drained worker held nothing in the end, and its next process is to be drained all the same.
-  if ((held.empty() && !worker.drain_order.value_or(false)) || config_.lost_lives_max == 0) return;
-  if (lost_incarnations_.size() >= config_.lost_lives_max) lost_incarnations_.pop_front();
-  lost_incarnations_.push_back({worker.incarnation, worker.drain_order, std::move(held)});
 }
 
 /// The operator that drained a worker does not know that its process has restarted.
@@ -139,7 +125,10 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
       if (crash == nullptr) lost.push_back(ref);
     }
   }
-  if (crash == nullptr) remember_lost_incarnation(workers_[slot], std::move(lost));
+  // A drained worker held nothing in the end, and its next process is to be drained all the same.
+  const WorkerEntry& worker = workers_[slot];
+  if (crash == nullptr && (!lost.empty() || worker.drain_order.value_or(false)))
+    lost_incarnations_.remember({worker.incarnation, worker.drain_order, std::move(lost)});
 }
 
 }  // namespace penstock::supervisor

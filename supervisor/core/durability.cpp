@@ -80,7 +80,7 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   for (; !losses_.empty() && gate_.on_disk(losses_.front().ticket); losses_.pop_front())
     if (const WorkerSlot slot = workers_.find(losses_.front().worker); slot.valid())
       lose_worker(slot, losses_.front().reason);
-  if (reclaim_end_.ticket && gate_.on_disk(*reclaim_end_.ticket)) end_reclaiming();
+  if (readoption_.are_given_up_on_disk()) end_reclaiming();
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its progress waits.

@@ -105,7 +105,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       if (job.waiting_for_disk) return "its job is being written to the journal";
       if (job.recovering && hot.missing == 0)
         return "waits until the workers of before the restart are back, which may hold it: " +
-               std::to_string(expected_.size() + claims_open_) + " are missing";
+               std::to_string(readoption_.missing()) + " are missing";
       std::string reason = "waits for " + std::to_string(hot.missing) + " predecessors:";
       std::size_t shown = 0;
       for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {

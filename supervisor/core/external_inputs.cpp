@@ -187,7 +187,7 @@ SupervisorCore::Availability SupervisorCore::availability_of(Job& job, const Ext
   }
   const std::vector<WorkerSlot> holders = holders_of(input.datum);
   if (holders.empty()) {
-    if (reclaiming_) return {false, false, "its worker is not back since the restart"};
+    if (readoption_.is_active()) return {false, false, "its worker is not back since the restart"};
     return never("the worker that held it is lost");
   }
   bool drains = true;

@@ -153,7 +153,7 @@ Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShap
   if (!shape.external_inputs().empty()) reaches.resize(1);  // As in `open_pools`.
   if (policed()) PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
-  if (workers_.alive_bands() == 0 || reclaiming_) return {};
+  if (workers_.alive_bands() == 0 || readoption_.is_active()) return {};
   Result<void> first = check_feasible_in(spec, shape, reaches.front());
   for (std::size_t i = 1; !first && i < reaches.size(); ++i)
     if (check_feasible_in(spec, shape, reaches[i])) return {};

@@ -34,7 +34,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   for (const Incarnation writer : event.state.lost_writers) data_.recover_lost_writer(writer);
   data_.workers_changed();
   if (event.state.policy.has_value()) recover_policy(*event.state.policy);
-  begin_reclaiming(std::move(event.state.workers));
+  readoption_.begin(std::move(event.state.workers));
   GraphsAgain graphs = recover_graphs(event.state.graphs);
   for (RecoveredJob& job : event.state.jobs) {
     if (job.is_over)
@@ -123,7 +123,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
     if (!is_final(job.hot[i].phase)) SubtaskMachine::recount(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
-  job.recovering = reclaiming_;
+  job.recovering = readoption_.is_active();
   if (job.recovering) policy_.agenda.look_at(job.id);        // Workers may have much of it.
   job.overlap_until = overlap_over_at(config_, event_.now);  // Also of a worker with a recorded loss.
   recover_changes(job, recovered.changes);

@@ -33,9 +33,11 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       progress_(config_, jobs_, gate_, event_),
       data_(config_, workers_, mail_, gate_, jobs_, progress_, awaited_, counters_),
       questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
+      readoption_(config_, gate_, event_),
       graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
       timers_(rng),
-      watchdog_(config.watchdog_after) {
+      watchdog_(config.watchdog_after),
+      lost_incarnations_(config.lost_lives_max) {
   policy_.config = config.policy;
   policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);
@@ -49,7 +51,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   // Such events change nothing for bands that found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
                         !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() &&
-                          losses_.empty() && !reclaim_end_.ticket);
+                          losses_.empty() && !readoption_.awaits_disk());
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
     awaited_.settle([this](const SubtaskId& waiter) { resolve_external_input(waiter); });
@@ -68,8 +70,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next =
-      std::min({watchdog_.look_at(), search_.help_at, reclaim_end_.until, holders_given_up_at(), ended_.next_due()});
+  Instant next = std::min(
+      {watchdog_.look_at(), search_.help_at, readoption_.next_due(), holders_given_up_at(), ended_.next_due()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   next = std::min({next, progress_.due(), timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
@@ -151,7 +153,7 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   run_timers();
   give_up_missing_bands();
   give_up_draining_holders();
-  end_reclaiming_if_late();
+  if (readoption_.gives_up_absent()) end_reclaiming();
   for (const JobId id : indices_.kept.due_at(event_.now)) {
     Job& job = jobs_[id];
     if (job.outbox.followers().empty() && job.references == 0)
@@ -314,6 +316,10 @@ void SupervisorCore::validate() const {
     check_waiting(*job, ready);
   }
   PENSTOCK_CHECK(limited == indices_.limited);
+  std::uint32_t claims = 0;
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+    claims += workers_[WorkerSlot{i}].alive && workers_[WorkerSlot{i}].claiming;
+  PENSTOCK_CHECK(claims == readoption_.claims_open());
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive) continue;

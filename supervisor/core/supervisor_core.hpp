@@ -46,7 +46,7 @@ class SupervisorCore {
   const WorkerTable& workers() const { return workers_; }
   const PolicyState& policy() const { return policy_; }
   /// Whether workers of before the restart are still waited for.
-  bool reclaiming() const { return reclaiming_; }
+  bool reclaiming() const { return readoption_.is_active(); }
   /// Bytes that running jobs, and graphs that are kept, take; payloads apart.
   std::uint64_t memory_bytes() const;
   /// Limited by `supervisor.memory_max`: graphs, and the most that jobs take beside them.
@@ -124,19 +124,16 @@ class SupervisorCore {
   void leave_graph(Job& job);
 
   // Workers that a native operator took down: crashes.cpp.
-  using ExpectedWorkers = std::vector<record::WorkerJoined>;
   static bool is_blamed(const OperatorCrash* crash, const AssignedRef& ref);
   void blame(WorkerSlot teller, const OperatorCrash& crash);
   void blame_late(const LostIncarnation& lost, const OperatorCrash& crash);
-  void blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash);
-  void remember_lost_incarnation(const WorkerEntry& worker, std::vector<AssignedRef> held);
+  void blame_absent(WorkerSlot teller, const record::WorkerJoined& absent, const OperatorCrash& crash);
   void pass_on_drain(WorkerSlot heir, std::optional<bool> order);
   void lose_attempts(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash);
 
   // Re-adoption of workers after a restart: claims.cpp.
   enum class Proof : std::uint8_t { None, Success };
   void receive(WorkerSlot slot, const WorkerClaim& message);
-  void begin_reclaiming(std::vector<record::WorkerJoined> expected);
   std::optional<record::WorkerJoined> take_back(WorkerId worker, Incarnation incarnation);
   void begin_claim(WorkerSlot slot);
   void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
@@ -147,9 +144,7 @@ class SupervisorCore {
   void claim_end(WorkerSlot slot, Job& job, const AttemptReport& report);
   void finish_claim(WorkerSlot slot, bool draining);
   void end_reclaiming_if_complete();
-  void end_reclaiming_if_late();
   void end_reclaiming();
-  void give_up_absent();
   void part_with(const record::WorkerJoined& absent, const std::string& why);
   void let_go(Job& job);
   void notify_of_finished_producers(WorkerSlot slot);
@@ -542,6 +537,7 @@ class SupervisorCore {
   AwaitedOutputs awaited_;
   DataDirectory data_;
   WorkerQuestions questions_;
+  Readoption readoption_;
 
   // State.
   GraphTable graphs_;
@@ -558,11 +554,7 @@ class SupervisorCore {
   std::deque<Acceptance> accepting_;         ///< Jobs that wait for theirs.
   std::deque<Loss> losses_;                  ///< Workers that are gone, and wait for theirs.
   std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
-  bool reclaiming_ = false;
-  ReclaimEnd reclaim_end_;
-  ExpectedWorkers expected_;                       ///< Workers from before the restart that are not back.
-  std::deque<LostIncarnation> lost_incarnations_;  ///< The latest, the first that was lost first.
-  std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
+  LostIncarnations lost_incarnations_;
   // Scratch, and what is valid during `handle`.
   std::vector<JobId> maybe_done_;
   std::vector<WaitingJobs::Entry> passed_over_;  ///< Jobs from which the band that is being filled can take no more.

@@ -154,7 +154,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   ++counters_.workers_lost;
   if (gate_.durable() && !workers_[slot].lost) gate_.write(record::WorkerGone{workers_[slot].id});
   if (std::exchange(workers_[slot].claiming, false)) {
-    --claims_open_;  // Its attempts are unknown.
+    readoption_.claim_lost();  // Its attempts are unknown.
     for (const JobId id : active_)
       if (Job& job = jobs_[id]; job.overlap_until > Instant{}) job.overlap_until = overlap_over_at(config_, event_.now);
   }
