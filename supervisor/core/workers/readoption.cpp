@@ -25,9 +25,8 @@ std::optional<record::WorkerJoined> Readoption::take(Is is) {
 }
 
 std::optional<Readoption::Returned> Readoption::take_back(WorkerId worker, Incarnation incarnation) {
-  std::optional<record::WorkerJoined> found = take([&](const record::WorkerJoined& known) {
-    return known.worker == worker && known.incarnation == incarnation;
-  });
+  std::optional<record::WorkerJoined> found = take(
+      [&](const record::WorkerJoined& known) { return known.worker == worker && known.incarnation == incarnation; });
   if (!found) return {};
   return Returned{std::move(*found), !active_ || awaits_disk()};
 }
