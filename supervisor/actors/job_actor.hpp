@@ -23,8 +23,8 @@ struct GraphCheckedMail {
 
 /// `Own`: more chunks follow, so the work gets a thread of its own and delays no other actor.
 enum class Thread { Shared, Own };
-caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
-                            Thread thread);
+caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client,
+                            const caf::actor& supervisor, Thread thread);
 
 }  // namespace penstock::supervisor
 

@@ -28,7 +28,8 @@ struct StateOptions {
   LeaseWatch* watch = nullptr;
   /// Called with every loss before the supervisor goes on from the rest; may be empty.
   std::function<void(const JournalLoss&)> tell{};
-  bool new_branch = false;  ///< An operator knows that the state does not go on from where it was left; see `renew_branch`.
+  bool new_branch =
+      false;  ///< An operator knows that the state does not go on from where it was left; see `renew_branch`.
 };
 
 /// Opens the journal in the directory and reads it whole. `Damage::Salvage` removes damaged parts, lists them in

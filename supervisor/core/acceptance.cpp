@@ -125,10 +125,10 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   add_references(job);
   if (!gate_.durable()) return place_sources(job);
   job.waiting_for_disk = true;
-  accepting_.push_back({gate_.next_ticket(), id});
+  accepting_.add(id);
   if (!graph.written_as.valid()) graph.written_as = id;
   graphs_.join(graph);  // Kept until it is written, whatever becomes of the job.
-  being_written_.push_back({gate_.next_ticket(), &graph});
+  being_written_.add(&graph);
   gate_.write(record::JobAccepted{id, job.spec, &job.shape->graph(), clock_.unix_ms(job.submitted), graph.written_as,
                                   job.scale.code(), identity});
 }

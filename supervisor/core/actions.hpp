@@ -28,8 +28,8 @@ struct SendToClient {
 struct ReleaseWorker {
   WorkerId worker;
 };
-/// Write these down, in this order and after all that came before; answered by `Persisted{ticket}`. Tickets count up from 1.
-/// Graphs live until it is answered. Never ordered without a journal.
+/// Write these down, in this order and after all that came before; answered by `Persisted{ticket}`. Tickets count
+/// up from 1. Graphs live until it is answered. Never ordered without a journal.
 struct Persist {
   std::vector<Record> records;
   std::uint64_t ticket = 0;

@@ -1,6 +1,5 @@
 // SupervisorCore: what is written down, and what waits until it is.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "common/base/coverage_mark.hpp"
@@ -64,22 +63,17 @@ void SupervisorCore::write_what_has_changed() {
 
 void SupervisorCore::on(supervisor_event::Persisted& event) {
   if (gate_.persisted(event.ticket)) audit_.note_trouble("release replies", "all deferred records are written");
-  std::size_t written = 0;
-  for (; written < accepting_.size() && gate_.on_disk(accepting_[written].ticket); ++written) {
-    const JobId id = accepting_[written].job;
-    if (!jobs_.knows(id)) continue;
-    Job& job = jobs_[id];
+  while (const std::optional<JobId> id = accepting_.take_written()) {
+    if (!jobs_.knows(*id)) continue;
+    Job& job = jobs_[*id];
     job.waiting_for_disk = false;
     policy_changed();
     // The job may have been cancelled in the meantime.
     if (job.state == JobState::Running && !job.cancelling) place_sources(job);
   }
-  accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
-  for (; !being_written_.empty() && gate_.on_disk(being_written_.front().ticket); being_written_.pop_front())
-    graphs_.leave(*being_written_.front().graph);
-  for (; !losses_.empty() && gate_.on_disk(losses_.front().ticket); losses_.pop_front())
-    if (const WorkerSlot slot = workers_.find(losses_.front().worker); slot.valid())
-      lose_worker(slot, losses_.front().reason);
+  while (const std::optional<SharedGraph*> graph = being_written_.take_written()) graphs_.leave(**graph);
+  while (const std::optional<Loss> loss = losses_.take_written())
+    if (const WorkerSlot slot = workers_.find(loss->worker); slot.valid()) lose_worker(slot, loss->reason);
   if (readoption_.are_given_up_on_disk()) end_reclaiming();
 }
 
@@ -89,7 +83,7 @@ void SupervisorCore::on(supervisor_event::StorageFailed& event) {
     audit_.note_trouble("hold back replies", to_string(event.error));
     event_.out->add(supervisor_action::Alert{std::move(event.error)});
   }
-  for (const Acceptance& acceptance : std::exchange(accepting_, {})) withdraw(acceptance.job);
+  for (const JobId id : accepting_.take_all()) withdraw(id);
 }
 
 /// A job whose acceptance could not be written, and was never told, never was.

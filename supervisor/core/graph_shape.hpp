@@ -136,8 +136,9 @@ class GraphSize {
 
 /// Collects the chunks of one graph and checks it whole (spec: nothing is half accepted).
 ///
-/// Each chunk is checked against the limits as it comes, so that a graph that is too large is refused before it is held.
-/// Cost: linear in subtasks and edges, without recursion. Single-threaded; may run beside the core on another thread.
+/// Each chunk is checked against the limits as it comes, so that a graph that is too large is refused before it is
+/// held. Cost: linear in subtasks and edges, without recursion. Single-threaded; may run beside the core on another
+/// thread.
 class GraphIntake {
  public:
   explicit GraphIntake(const GraphLimits& limits);
@@ -163,7 +164,8 @@ class GraphIntake {
 
   const GraphLimits limits_;
   GraphSize size_;
-  std::vector<Graph> chunks_;  ///< As they came: columns that grow with each are copied, and written anew, again and again.
+  /// As they came: columns that grow with each are copied, and written anew, again and again.
+  std::vector<Graph> chunks_;
   Graph graph_;                ///< All of them; made by `finish`.
   bool sorted_ = true;  ///< Every edge points backwards: no cycle is possible.
 };

@@ -73,7 +73,8 @@ struct Job {
   JobData data;
   Seldom<LookupMap<SubtaskIndex, SubtaskHistory>> histories;
   Seldom<LookupMap<SubtaskIndex, BandSlot>> thieves;  ///< The band for which a subtask was asked back.
-  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> outrun;  ///< The last attempt, where one of an earlier term took its place.
+  /// The last attempt, where one of an earlier term took its place.
+  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> outrun;
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
   /// Set by an operator, or by waiters for lost data: replaces the user's priority.
   Seldom<LookupMap<SubtaskIndex, std::int32_t>> priority_changes;

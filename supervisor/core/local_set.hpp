@@ -60,7 +60,8 @@ class KeyHeap {
   std::size_t size() const { return std::size_t{run_size_} + heap_size_; }
   /// False if the key is not there. Searches the heap from end to end: for orders of people only.
   bool erase(std::uint64_t key) {
-    if (run_size_ > 0 && key >= first_.first && key <= last_of_run()) return erase_from_run(key) || erase_from_heap(key);
+    if (run_size_ > 0 && key >= first_.first && key <= last_of_run())
+      return erase_from_run(key) || erase_from_heap(key);
     return erase_from_heap(key);
   }
   /// A spare bit for the owner.
@@ -169,7 +170,8 @@ class KeyHeap {
   }
   bool erase_from_run(std::uint64_t key) {
     std::vector<Range> ranges;
-    if (has_more()) ranges.assign(rest_->ranges.begin() + static_cast<std::ptrdiff_t>(rest_->next), rest_->ranges.end());
+    if (has_more())
+      ranges.assign(rest_->ranges.begin() + static_cast<std::ptrdiff_t>(rest_->next), rest_->ranges.end());
     ranges.insert(ranges.begin(), first_);
     const auto holds = [key](const Range& range) { return key >= range.first && key <= range.last; };
     const auto at = std::find_if(ranges.begin(), ranges.end(), holds);

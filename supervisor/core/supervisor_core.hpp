@@ -1,7 +1,6 @@
 // Every scheduling decision of the supervisor.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,18 +21,18 @@ namespace penstock::supervisor {
 
 /// Every scheduling decision of the supervisor: jobs, placement, lookahead, leases, stealing, retries, lost workers.
 /// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
-/// Always true: every subtask of an accepted job ends in exactly one final state, told to its followers once; no subtask
-/// has two live attempts; a successor's ownership lease is at one worker at a time, because a subtask is `Assigned` to one
-/// band and leaves it only by a report or by the loss of the worker. With a journal nothing is promised to anyone before
-/// what it rests on is on the disk.
-/// Cost: for each subtask a few touches of its 24-byte record and of its edges; nothing scans all workers for a decision.
+/// Always true: every subtask of an accepted job ends in exactly one final state, told to its followers once; no
+/// subtask has two live attempts; a successor's ownership lease is at one worker at a time, because a subtask is
+/// `Assigned` to one band and leaves it only by a report or by the loss of the worker. With a journal nothing is
+/// promised to anyone before what it rests on is on the disk.
+/// Cost: for each subtask a few touches of its 24-byte record and edges; nothing scans all workers for a decision.
 class SupervisorCore {
  public:
   SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability = Durability::None);
   SupervisorCore(const SupervisorCore&) = delete;
   SupervisorCore& operator=(const SupervisorCore&) = delete;
 
-  /// Applies one event (often a whole batch) and appends, in order, what the outside must now do. The event is consumed.
+  /// Applies one event (often a whole batch) and appends, in order, what the outside must now do. Consumes it.
   void handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions);
   /// When to deliver the next `Tick` if nothing else happens.
   std::optional<Instant> next_deadline() const;
@@ -551,9 +550,9 @@ class SupervisorCore {
   Watchdog watchdog_;
   WorkSearch search_;
   SupervisorCounters counters_;
-  std::deque<Acceptance> accepting_;         ///< Jobs that wait for theirs.
-  std::deque<Loss> losses_;                  ///< Workers that are gone, and wait for theirs.
-  std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
+  AfterWrite<JobId> accepting_{gate_};             ///< Jobs that are placed when their acceptance is written.
+  AfterWrite<Loss> losses_{gate_};                 ///< Workers that are gone.
+  AfterWrite<SharedGraph*> being_written_{gate_};  ///< Graphs, which the journal reads until then.
   LostIncarnations lost_incarnations_;
   // Scratch, and what is valid during `handle`.
   std::vector<JobId> maybe_done_;

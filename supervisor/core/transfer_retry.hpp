@@ -10,7 +10,7 @@ namespace penstock::supervisor {
 
 /// An attempt on `worker` got no input. Neither charged nor counted: the way between two workers is at fault. After
 /// `transfers_tried_max` in a row other workers are tried as well; the holder may be one of them. True after
-/// `transfer_patience` without success on any, which is counted as one failure: the input is to be made again elsewhere.
+/// `transfer_patience` without success on any, which is counted as one failure: the input is remade elsewhere.
 bool note_unreachable_input(SubtaskHistory& history, const WorkerTable& workers, WorkerSlot worker,
                             const SupervisorConfig& config, Instant now);
 

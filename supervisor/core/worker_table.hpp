@@ -85,7 +85,7 @@ struct alignas(64) WorkerEntry {
   std::vector<BandSlot> bands;
   std::vector<PeerAddress> new_peers;     ///< Sent first at the end of this event.
   Incarnation incarnation;
-  std::vector<HeldOutput> held;            ///< Outputs and copies that it has; those that are gone are swept out now and then.
+  std::vector<HeldOutput> held;  ///< Outputs and copies that it has; those that are gone are swept out now and then.
   std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
   std::vector<HeldOutput> retained;       ///< Retained outputs, oldest first; an entry may be needed again.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers with a data address that it knows.

@@ -141,7 +141,7 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   if (!slot.valid() || workers_[slot].lost) return;
   if (!gate_.durable()) return lose_worker(slot, event.reason);
   gate_.write(record::WorkerGone{event.worker});
-  losses_.push_back({gate_.next_ticket(), event.worker, std::move(event.reason)});
+  losses_.add({event.worker, std::move(event.reason)});
   WorkerEntry& worker = workers_[slot];
   worker.lost = worker.suspected = true;
   if (!worker.claiming) open_or_close_bands(slot);

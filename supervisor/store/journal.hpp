@@ -65,10 +65,10 @@ struct JournalIdentity {
   friend bool operator==(const JournalIdentity&, const JournalIdentity&) = default;
 };
 
-/// The state does not go on from where it was left: it was restored, salvaged or cut, or an operator wants it so. No one
-/// adopts what another branch has begun. Terms go on above `unix_s`, the seconds of the Unix clock: above those of every
-/// branch that goes on from the same backup, so attempt numbers stay unique. `entropy` is random. The caller has the
-/// identity written, at the latest by `begin_life`.
+/// The state does not go on from where it was left: it was restored, salvaged or cut, or an operator wants it so. No
+/// one adopts what another branch has begun. Terms go on above `unix_s`, the seconds of the Unix clock: above those of
+/// every branch that goes on from the same backup, so attempt numbers stay unique. `entropy` is random. The caller has
+/// the identity written, at the latest by `begin_life`.
 void renew_branch(JournalIdentity& identity, std::uint64_t entropy, std::int64_t unix_s);
 
 struct Recovered {

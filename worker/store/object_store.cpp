@@ -296,7 +296,8 @@ void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_d
   state_->thread.add(SpillThread::Turn::Later,
                      [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
                        const BlobPtr blob = here == nullptr ? find(key) : here;
-                       if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
+                       if (blob == nullptr)
+                         return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
                        const Result<std::string> path = checkpoint_path(key, writer);
                        if (!path) return on_done(path.error());
                        const Result<std::int64_t> written = write_datum_file(*path, key, blob->bytes(), Durably::Yes);

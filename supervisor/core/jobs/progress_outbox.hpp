@@ -87,7 +87,7 @@ class ProgressOutbox {
   CommitGate& gate_;
   const EventContext& event_;
   std::set<std::pair<ClientId, JobId>> follows_;  ///< `JobOutbox::followers`, by client.
-  std::vector<JobId> with_unsent_;                ///< Jobs with `unsent_count`, and perhaps some that have none any more.
+  std::vector<JobId> with_unsent_;  ///< Jobs with `unsent_count`, and perhaps some that have none any more.
   Instant due_ = kNever;                          ///< When the first of them is due.
 };
 

@@ -35,10 +35,10 @@ constexpr bool is_legal_move(SubtaskPhase from, SubtaskPhase to) {
 
 /// Moves subtasks from phase to phase. No other part writes `SubtaskHot::{phase, missing, unplaced}`, `Job::{open,
 /// in_flight}`, `BandEntry::{in_flight, runnable}` and the same counts of a `BandShare`.
-/// Invariants (`SupervisorCore::validate` counts them anew): `missing` and `unplaced` are the predecessors that have not
-/// succeeded, and those that are not assigned either; `open` and `in_flight` are the subtasks that are not final, and
-/// those that are assigned; a band counts what is assigned to it, and what of that can run.
-/// Cost: constant for a move, and the number of successors where it changes what they wait for.
+/// Invariants (`SupervisorCore::validate` counts them anew): `missing` and `unplaced` are the predecessors that have
+/// not succeeded, and those that are not assigned either; `open` and `in_flight` are the subtasks that are not final,
+/// and those that are assigned; a band counts what is assigned to it, and what of that can run. Cost: constant for a
+/// move, and the number of successors where it changes what they wait for.
 class SubtaskMachine {
  public:
   SubtaskMachine(WorkerTable& workers, BandIndices& bands, const EventContext& event)
@@ -48,8 +48,8 @@ class SubtaskMachine {
 
   /// All subtasks of a new job wait.
   static void open(Job& job);
-  /// To any phase but `Assigned`. A subtask that leaves its band unfinished makes its successors wait again, and so does
-  /// one that has succeeded and is to run once more. REQUIRES: a legal move.
+  /// To any phase but `Assigned`. A subtask that leaves its band unfinished makes its successors wait again, and so
+  /// does one that has succeeded and is to run once more. REQUIRES: a legal move.
   void transition(Job& job, std::uint32_t subtask, SubtaskPhase to) {
     SubtaskHot& hot = job.hot[subtask];
     check_move(job, subtask, to);
@@ -85,8 +85,8 @@ class SubtaskMachine {
       if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) placeable(successor);
     }
   }
-  /// The subtask has succeeded and its outputs are known: each successor that is not final misses one input less, and is
-  /// passed to `counted(successor)`.
+  /// The subtask has succeeded and its outputs are known: each successor that is not final misses one input less, and
+  /// is passed to `counted(successor)`.
   template <class Counted>
   void count_succeeded(Job& job, std::uint32_t subtask, Counted counted) {
     for (const std::uint32_t successor : job.shape->successors(subtask)) {

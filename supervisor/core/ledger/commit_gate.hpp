@@ -49,12 +49,13 @@ class CommitGate {
   void defer(SupervisorAction action);
   /// The action leaves when all records of earlier events are on the disk.
   void defer_until_written(SupervisorAction action);
-  /// Ends the event: orders the records to be written, and releases actions that need not wait. `job_is_active`: records
-  /// that cost no commit of their own are written now. Refusals, and answers that rest on no record of this event, leave
-  /// at once also while the disk is in trouble: they change nothing.
+  /// Ends the event: orders the records to be written, and releases actions that need not wait. `job_is_active`:
+  /// records that cost no commit of their own are written now. Refusals, and answers that rest on no record of this
+  /// event, leave at once also while the disk is in trouble: they change nothing.
   void commit(bool job_is_active);
 
-  /// All tickets up to this one are on the disk: releases the actions that waited for them. True if that ends a trouble.
+  /// All tickets up to this one are on the disk: releases the actions that waited for them. True if that ends a
+  /// trouble.
   bool persisted(std::uint64_t ticket);
   /// Nothing can be written. False if that was known.
   bool fail(Error why);

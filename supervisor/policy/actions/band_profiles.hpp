@@ -26,8 +26,8 @@ class BandProfiles {
   /// ever hold it.
   OwnPlace choose(const Member& member, Duration limit, Instant not_before);
   /// Bands that it takes whole, of those that it may use, for one that is larger than each of them: those that are
-  /// first free together, not before then, all of them at the same time. Empty: they could never hold it. Cost: O(bands that it may
-  /// use), times the times at which the last of them becomes free.
+  /// first free together, not before then, all of them at the same time. Empty: they could never hold it. Cost: O(bands
+  /// that it may use), times the times at which the last of them becomes free.
   std::vector<OwnPlace> choose_whole(const Member& member, Duration limit, Instant not_before);
   /// From then on no start that would delay this one finds a place there.
   void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
