@@ -1,4 +1,4 @@
-// What CI asks of the simulator: seeds pass, replay identically, and reach every rare branch of the cores.
+// The demands of CI on the simulator: seeds pass, replay identically, and reach every rare branch of the cores.
 #include <gtest/gtest.h>
 
 #include <array>

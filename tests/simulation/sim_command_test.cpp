@@ -135,8 +135,8 @@ bool needs_faults(const SmallestFailure& failure) {
   return any_fault;
 }
 
-// It goes down step by step, and may end at the bottom of a small valley: one of the first failures is shrunk all the
-// way.
+// The search goes down step by step, and may end at the bottom of a small valley: one of the first failures is shrunk
+// all the way.
 TEST(Shrink, LeavesWhatTheFailureNeeds) {
   WorldOptions options;
   options.faults = Faults::of_level(Faults::kLevelMax);

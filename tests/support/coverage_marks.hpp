@@ -1,4 +1,4 @@
-// What the coverage marks of common/base/coverage_mark.hpp counted: for tests, and for the simulator over its seeds.
+// Counts of the marks of common/base/coverage_mark.hpp: for tests, and for the simulator over its seeds.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ constexpr bool coverage_marks_enabled() {
 
 }  // namespace penstock
 
-/// Expects that `statement` passes `mark`: `PENSTOCK_EXPECT_COVERAGE_MARK("forward lost the race", handle(late_claim))`.
+/// Expects that `statement` passes `mark`: `PENSTOCK_EXPECT_COVERAGE_MARK("lost the race", handle(late_claim))`.
 #define PENSTOCK_EXPECT_COVERAGE_MARK(mark, statement)                                   \
   do {                                                                                   \
     const std::uint64_t passed_before = ::penstock::coverage_mark_count(mark);           \

@@ -1,5 +1,5 @@
-// CUDA's driver of a host with two devices whose memory is the process's own, for tests of what uses it. Its names are
-// NVIDIA's.
+// CUDA's driver of a host with two devices, the memory of which is the process's own, for tests of what uses it. Its
+// names are NVIDIA's.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 extern "C" {
 
-/// Called before each copy from a device, by who makes it; null: nothing. For the tests.
+/// Called before each copy from a device, by its maker; null: nothing. For the tests.
 void (*fake_cuda_before_reading)() = nullptr;
 
 static thread_local void* current_context = nullptr;
@@ -28,7 +28,7 @@ int cuDeviceGet(int* device, int index) {
   return 0;
 }
 int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
-  // Those of fake_nvml.cpp.
+  // As in fake_nvml.cpp.
   static const unsigned char middle[] = {0xaa, 0xaa, 0xbb, 0xbb, 0xcc, 0xcc, 0, 0, 0, 0, 0};
   std::memset(uuid, device == 0 ? 0x11 : 0x22, 4);
   std::memcpy(uuid + 4, middle, sizeof middle);

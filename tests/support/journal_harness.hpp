@@ -1,4 +1,4 @@
-// A supervisor's core whose disk the test holds in its hand.
+// A supervisor's core with a disk that the test holds in its hand.
 #pragma once
 
 #include <deque>

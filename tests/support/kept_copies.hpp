@@ -1,4 +1,4 @@
-// What the supervisor's core wants of workers to keep outputs safe, for tests.
+// The orders of the supervisor's core to workers to keep outputs safe, for tests.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace penstock::supervisor {
 
-/// An order to have a copy of an output, and who got it.
+/// An order to have a copy of an output, and its receiver.
 struct AskedCopy {
   WorkerId to;
   KeepDatum what;
   friend bool operator==(const AskedCopy&, const AskedCopy&) = default;
 };
 
-/// Those since the last call.
+/// The orders since the last call.
 inline std::vector<AskedCopy> asked(SupervisorHarness& supervisor) {
   std::vector<AskedCopy> found;
   for (const auto& [worker, batch] : supervisor.take<KeepBatch>())
@@ -24,7 +24,7 @@ inline std::vector<AskedCopy> asked(SupervisorHarness& supervisor) {
   return found;
 }
 
-/// Which of two workers was given the first subtask; the other is `3 - it`.
+/// The one of two workers that was given the first subtask; the other is `3 - it`.
 inline std::uint32_t holder_of_first(SupervisorHarness& supervisor) {
   const std::vector<std::string> assigned = supervisor.assigned();
   return !assigned.empty() && assigned[0] == "0 to w1" ? 1 : 2;

@@ -1,4 +1,4 @@
-// A supervisor's core with a policy in force, whose passes are run by the policy that production has.
+// A supervisor's core with a policy in force: its passes are run by the policy that production has.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ class PolicedSupervisor : public SupervisorHarness {
  public:
   using SupervisorHarness::SupervisorHarness;
 
-  /// What a pass makes of the snapshot.
+  /// The plan of a pass for the snapshot.
   static supervisor_event::PassEnded run(const supervisor_action::RunPass& order) {
     EXPECT_TRUE(policy::check_snapshot(order.snapshot).has_value());
     return {order.number, policy::PolicyEngine{order.parts}.pass(order.snapshot), {}};
@@ -40,7 +40,7 @@ class PolicedSupervisor : public SupervisorHarness {
     EXPECT_EQ(passes, 0) << "no pass was ordered";
   }
 
-  /// What each worker was told that the job may hold, last: `w1:2`, `w1:250m` or `w1:all`. Forgets the rest.
+  /// The last word to each worker of what the job may hold: `w1:2`, `w1:250m` or `w1:all`. Forgets the rest.
   std::vector<std::string> entitlements(std::uint32_t job) {
     for (const auto& [worker, batch] : take<EntitlementBatch>())
       for (const Entitlement& each : batch.entitlements) told_[{worker, each.job}] = text_of(each.slots);

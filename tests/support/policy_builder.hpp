@@ -110,7 +110,7 @@ class PolicyBuilder {
     last_member().band_list = band_lists_.name(std::move(bands), snapshot);
   }
 
-  /// What the world looks like when the plan has been carried out and everybody who was told to has left.
+  /// The world when the plan has been carried out and all that were told to have left.
   void carry_out(const Plan& plan) {
     for (const Preemption& each : plan.preemptions) {
       snapshot.members[each.member].state = MemberState::Pending;
@@ -123,7 +123,7 @@ class PolicyBuilder {
       snapshot.members[each.member].device_groups = each.device_groups;
     }
   }
-  /// Then who was promised a place has it. After `carry_out`.
+  /// Then a member that was promised a place has it. After `carry_out`.
   void keep_promises(const Plan& plan) {
     for (const Reservation& each : plan.reservations) {
       snapshot.members[each.member].state = MemberState::Running;

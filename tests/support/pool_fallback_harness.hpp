@@ -13,7 +13,7 @@ namespace penstock::supervisor {
 
 using Texts = std::vector<std::string>;
 
-/// Pool `first` is worker 1, `second` worker 2, `rest` whoever else there is.
+/// Pool `first` is worker 1, `second` worker 2, `rest` all others.
 inline SupervisorConfig three_pools(const std::string& preset = "fair_share_max_min") {
   SupervisorConfig config = policed(preset);
   config.policy.pools = {{.name = "first", .preset = preset, .workers = {"worker-1"}, .preemption = true},

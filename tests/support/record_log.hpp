@@ -10,7 +10,7 @@
 
 namespace penstock::supervisor {
 
-/// Applies records in order and says what a new life begins with. What the journal does, in memory and without the
+/// Applies records in order and says what a new life begins with. The work of the journal, in memory and without the
 /// codec.
 class RecordLog {
  public:

@@ -1,4 +1,4 @@
-// A cluster whose jobs wait for each other, and what `explain` says would free them.
+// A cluster with jobs that wait for each other, and what `explain` says would free them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What must hold of every storage.
+// The contract of every storage.
 #pragma once
 
 #include <gtest/gtest.h>

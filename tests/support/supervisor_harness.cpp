@@ -7,7 +7,7 @@ std::string name_in(JobId job, SubtaskIndex subtask) {
   return job == JobId{1} ? std::to_string(subtask.value()) : to_string(SubtaskId{job, subtask});
 }
 
-/// What no test has to look at.
+/// Messages that no test has to look at.
 bool is_routine(const SupervisorAction& action) {
   if (const auto* order = std::get_if<supervisor_action::SendToWorker>(&action))
     return std::holds_alternative<RegisterReply>(order->message) ||
@@ -86,7 +86,7 @@ void SupervisorHarness::come_back(std::uint32_t worker, const Return& back) {
     worker_says(worker, batch);
   }
   worker_says(worker, WorkerClaim{true, back.draining, back.jobs});
-  // That of the job, which it hears in any case.
+  // The word about the job, which it hears in any case.
   std::erase_if(actions_, [](const SupervisorAction& action) {
     const auto* order = std::get_if<supervisor_action::SendToWorker>(&action);
     const auto* changed = order == nullptr ? nullptr : std::get_if<PriorityBatch>(&order->message);
@@ -146,7 +146,7 @@ JobId SupervisorHarness::submit(const Graph& graph, JobSpec spec, ClientId clien
     checked.refusal = shape.error();
   handle(std::move(checked));
   const std::vector<SubmitReply> replies = take_for<SubmitReply>(client);
-  if (durability_ == Durability::Journal && replies.empty()) return JobId::none();  // It waits for the disk.
+  if (durability_ == Durability::Journal && replies.empty()) return JobId::none();  // The reply waits for the disk.
   EXPECT_EQ(replies.size(), 1U);
   last_reply_ = replies.empty() ? SubmitReply{} : replies.front();
   return last_reply_.job;
@@ -242,7 +242,7 @@ void SupervisorHarness::client_says(const FromClient& message, ClientId client) 
 Result<Value> SupervisorHarness::ask(const std::string& command, std::vector<std::string> arguments) {
   constexpr ClientId kOperator{99};
   client_says(AdminRequest{next_request_++, command, std::move(arguments)}, kOperator);
-  // What workers confirm first is confirmed.
+  // Orders that workers confirm first are confirmed.
   if (command == "cancel")
     for (const auto& [worker, question] : take<ExplainQuestion>())
       worker_says(worker.value(), ExplainAnswer{question.question, false, {}, {}});

@@ -51,7 +51,7 @@ class SupervisorHarness {
 
   /// Workers are numbered and named from 1: `w1` is `worker-1`.
   WorkerId join(const WorkerSpec& spec = {});
-  /// What a worker from an earlier life of the supervisor holds, as a test describes it.
+  /// The holdings of a worker from an earlier life of the supervisor, as a test describes it.
   struct Return {
     std::vector<JobReports> reports;  ///< Not known to be applied.
     std::vector<ClaimedJob> jobs;
@@ -59,7 +59,7 @@ class SupervisorHarness {
     WorkerSpec spec{};
     std::vector<ReplicaReport> replicas{};  ///< Not known to be applied either.
   };
-  /// It comes back and claims. What it claims can be reported afterwards like what it was assigned.
+  /// The worker comes back and claims. Attempts that it claims can be reported afterwards like what it was assigned.
   void come_back(std::uint32_t worker, const Return& back);
   void lose(std::uint32_t worker, const std::string& reason = "silent");
 
@@ -69,7 +69,7 @@ class SupervisorHarness {
   const Error& refusal() const { return last_reply_.refusal; }
   const SubmitReply& last_reply() const { return last_reply_; }
 
-  // What a worker reports of the attempt that it was last given.
+  // The report of a worker on the attempt that it was last given.
   void succeed(std::uint32_t worker, std::uint32_t subtask, std::vector<OutputReport> outputs = {},
                std::uint32_t job = 1);
   void fail(std::uint32_t worker, std::uint32_t subtask, FailureDetail detail, std::uint32_t job = 1);
@@ -93,7 +93,7 @@ class SupervisorHarness {
   /// Assignments since the last call, in order: `0 to w1`, `1#2 to w1, cached`; of other jobs than the first `2:0 to
   /// w1`.
   std::vector<std::string> assigned();
-  /// What was cancelled, dropped or asked back since the last call, as `0 at w1`; `all at w1` for a whole job.
+  /// All that was cancelled, dropped or asked back since the last call, as `0 at w1`; `all at w1` for a whole job.
   std::vector<std::string> cancels();
   std::vector<std::string> drops();
   std::vector<std::string> steals();
@@ -104,7 +104,7 @@ class SupervisorHarness {
   template <class Message>
   std::vector<Message> take_for(ClientId client = ClientId{1});
   std::vector<Error> alerts();
-  /// What was to be written since the last call.
+  /// The records since the last call.
   std::vector<supervisor_action::Persist> take_persists();
   /// Passes of the policy that were ordered since the last call.
   std::vector<supervisor_action::RunPass> take_passes();

@@ -15,10 +15,10 @@
 
 namespace penstock::simulation {
 
-/// What one worker was told to hold for gangs, and says that it holds.
+/// The slots that one worker was told to hold for gangs, and says that it holds.
 class ReservationWitness {
  public:
-  /// What a worker is told takes effect now; it gives back what it holds `margin` after the supervisor should have.
+  /// A word to a worker takes effect now; it gives back what it holds `margin` after the supervisor should have.
   void told(const Entitlement& entitlement, Instant now, Duration margin);
   void answered(const BarrierAnswer& answer);
   void forgotten(JobId job);
@@ -31,12 +31,12 @@ class ReservationWitness {
   bool holds(JobId job, BandIndex band, std::uint64_t barrier) const;
   /// Whatever the barrier.
   MilliSlots held_for(JobId job, BandIndex band) const;
-  /// Slots that nobody else may run on at `now`; `run_by` says what runs of a job hold of them already. What is past
-  /// its time is everybody's: a worker that has stood still gives it back, lets others start, and says so in one step.
+  /// Slots that nobody else may run on at `now`; `run_by` says what runs of a job hold of them already. A slot past its
+  /// time is free for all: a worker that has stood still gives it back, lets others start, and says so in one step.
   MilliSlots kept_from(JobId job, BandIndex band, Instant now, const std::function<MilliSlots(JobId)>& run_by) const;
   /// Adds processors, and of what `held` names, that may be kept there for gangs of other jobs.
   void add_beside(JobId job, BandIndex band, ResourceVector& held) const;
-  /// What is still to be given back at `now`, though its time is over; empty: nothing is.
+  /// Slots that are still to be given back at `now`, though their time is over; empty: none.
   std::string overdue(Instant now) const;
 
  private:
@@ -53,7 +53,7 @@ class ReservationWitness {
   std::map<Place, bool> closed_;
 };
 
-/// What one life of the supervisor has told workers of the barriers of gangs.
+/// The words of one life of the supervisor to workers about barriers of gangs.
 class BarrierWitness {
  public:
   struct Place {
@@ -66,7 +66,7 @@ class BarrierWitness {
   /// Whether this lets the gang begin on bands of that kind, of which it was let hold none in this life, without any
   /// barrier. Before `told`.
   bool begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement, bool knows_barriers);
-  /// What it was to hold, all together, as far as that has not been said to be over.
+  /// Slots that it was to hold, all together, as far as that has not been said to be over.
   MilliSlots asked_for(JobId job, std::uint64_t barrier) const;
   /// Where its slots are to be held, as far as that has not been said to be over.
   std::vector<Place> places_of(JobId job, std::uint64_t barrier) const;

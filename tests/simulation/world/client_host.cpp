@@ -155,7 +155,7 @@ void ClientHost::draw_graph(std::uint32_t number) {
       submitted_[number] = std::make_shared<const Graph>(std::move(graph));
     }
   }
-  // That of an earlier job may ask for devices.
+  // The one of an earlier job may ask for devices.
   const auto wants_device = [](const Template& each) { return each.request.gpu > MilliGpu{0}; };
   if (std::any_of(submitted_[number]->templates.begin(), submitted_[number]->templates.end(), wants_device))
     spec.policy.gang = 0;
@@ -266,7 +266,7 @@ bool ClientHost::gives_up(const SubmitReply& reply) {
   return true;
 }
 
-/// It was kept until it was known whether this one borrows from it.
+/// The job was kept until it was known whether this one borrows from it.
 void ClientHost::release_producer_job(std::uint64_t referencing) {
   const auto producer_job = producer_jobs_.find(referencing);
   if (producer_job == producer_jobs_.end()) return;
@@ -297,8 +297,8 @@ void ClientHost::check_failures(const JobProgress& progress) const {
 }
 
 void ClientHost::submit(std::uint32_t number) {
-  if (endpoint_ == nullptr) return;  // It comes with the next connection.
-  if (!submitted_.contains(number)) return;  // It was given up meanwhile.
+  if (endpoint_ == nullptr) return;  // The answer comes with the next connection.
+  if (!submitted_.contains(number)) return;  // The job was given up meanwhile.
   if (again_.contains(number)) return send(SubmitAgain{number, {}, specs_[number], content_hash(*submitted_[number])});
   SubmitGraph submit;
   submit.submission = number;
@@ -347,12 +347,12 @@ void ClientHost::receive(const MessagePtr& message) {
         sent_whole_.insert(reply->submission);
         return submit(static_cast<std::uint32_t>(reply->submission));
       }
-      // It was named twice, after a full disk and for a new connection: the second answer says nothing new.
+      // The job was named twice, after a full disk and for a new connection: the second answer says nothing new.
       if (sent_whole_.contains(reply->submission)) return;
     }
     if (!reply->job.valid() && gives_up(*reply)) return;
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
-    // It had asked twice: everything comes once more.
+    // The client had asked twice: everything comes once more.
     if (!accepted_.emplace(reply->submission, reply->job).second) return told_anew(reply->job);
     identities_[reply->submission] = reply->identity;
     jobs_.push_back(reply->job);
@@ -371,7 +371,7 @@ void ClientHost::receive(const MessagePtr& message) {
     if (is_of_this_branch()) world_.oracle().client_told(*progress);
     check_failures(*progress);
     if (progress->state == JobState::Running) return;
-    if (!ended_.insert(progress->job).second) return;  // It came back to it just before it was told.
+    if (!ended_.insert(progress->job).second) return;  // The client came back to it just before it was told.
     world_.job_ended();
     release(progress->job);
   }

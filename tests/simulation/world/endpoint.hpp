@@ -128,7 +128,7 @@ class Endpoint {
 
   LinkCore link_;
   const Incarnation self_;
-  const Duration clock_;  ///< Whoever calls says the world's time.
+  const Duration clock_;  ///< The caller says the world's time.
   std::uint64_t connection_ = 0;
   Instant planned_ = kNever;
   std::deque<MessagePtr> kept_;

@@ -11,12 +11,14 @@
 
 namespace penstock::simulation {
 
-/// What will happen, in order of time and then of planning. Nothing happens in between: time jumps.
+/// The events to come, in order of time and then of planning. Nothing happens in between: time jumps.
 class EventQueue {
  public:
   Instant now() const { return now_; }
 
-  void at(Instant when, std::function<void()> what) { events_.push(Entry{std::max(when, now_), next_++, std::move(what)}); }
+  void at(Instant when, std::function<void()> what) {
+    events_.push(Entry{std::max(when, now_), next_++, std::move(what)});
+  }
   void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
   bool empty() const { return events_.empty(); }

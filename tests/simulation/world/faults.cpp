@@ -78,7 +78,8 @@ bool FaultPlan::stop_or_deafen(WorkerHost& host) {
   return true;
 }
 
-/// An operator who orders something of a subtask that a worker has just now; `operate` mostly finds one that has ended.
+/// An operator that orders something of a subtask that a worker has just now; `operate` mostly finds one that has
+/// ended.
 void FaultPlan::plan_meddling() {
   world_.queue().after(milliseconds{meddling_.between(1, 40)}, [this] {
     if (!world_.faults_on()) return;

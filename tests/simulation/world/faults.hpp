@@ -1,4 +1,4 @@
-// What goes wrong, and when.
+// The faults of a world, and their times.
 #pragma once
 
 #include "tests/simulation/world/world.hpp"
@@ -32,7 +32,7 @@ class FaultPlan {
   World& world_;
   Rng stalls_;  ///< Of stopped supervisors and one-way partitions.
   Rng deaths_;  ///< Of clients.
-  Rng meddling_;  ///< Of an operator who looks at what is under way.
+  Rng meddling_;  ///< Of an operator that looks at what is under way.
   std::uint64_t entitlement_version_ = 1;
 };
 

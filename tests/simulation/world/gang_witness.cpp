@@ -8,8 +8,8 @@
 namespace penstock::simulation {
 namespace {
 
-/// What so many runs on one band are given: half a slot is counted as a whole one, but where allocation units are
-/// smaller.
+/// The slots that so many runs on one band are given: half a slot is counted as a whole one, but where allocation units
+/// are smaller.
 std::uint64_t whole_slots(std::uint64_t runs, const supervisor::AllocationUnit& allocation_unit) {
   const std::uint64_t step = std::clamp<std::uint64_t>(allocation_unit.milli, 1, 1000);
   return (runs * allocation_unit.run_milli + step - 1) / step * step;
@@ -52,7 +52,7 @@ std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool w
     const Key key{gang.job, gang.kind};
     const std::string whom = to_string(gang.job) + " is a gang with " + std::to_string(gang.given) + "m of " +
                              std::to_string(gang.wanted) + "m slots";
-    // What never leaves ends, and nothing follows it.
+    // A run that never leaves ends, and nothing follows it.
     const auto part = part_since_.find(key);
     if (part != part_since_.end() && began_ >= later(part->second, wait_ + kRunsLast))
       return whom + ", for longer than gangs wait and runs last";
@@ -61,7 +61,7 @@ std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool w
     if (since != in_part_since_.end() && !workers_lost && began_ >= later(since->second, wait_))
       return whom + ", for longer than gangs wait";
     const auto before = given_.find(key);
-    // What was a part of runs that stay, and is one without them: they have ended meanwhile.
+    // The gang had a part beside runs that stay, and has one without them: they have ended meanwhile.
     const bool was_part = part != part_since_.end();
     if (since == in_part_since_.end() && !was_part && before != given_.end() && !workers_lost && !gang.lost_to_others)
       return whom + ", and no worker was lost";
@@ -87,7 +87,7 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
           if (!job->spec.policy.may_be_preempted() || share.all_stay)
             seen.stays += whole_slots(job->shares->of(supervisor::BandSlot{i}).started, share.allocation_unit);
         }
-      // What consolidation moves has its next place already.
+      // A member that consolidation moves has its next place already.
       for (const std::vector<supervisor::PromisedPlace>& places : share.promised)
         for (const supervisor::PromisedPlace& place : places)
           if (!workers[place.band].draining) seen.given += seen.given > 0 ? place.milli : 0;

@@ -20,7 +20,7 @@ struct GangView {
   std::uint64_t given = 0;   ///< On bands that are there, and where it is moved to.
   std::uint64_t stays = 0;   ///< Under runs that never leave: whatever holds the gang back, it keeps those.
 
-  bool lost_to_others = false;  ///< What it lacks went to runs that may not leave.
+  bool lost_to_others = false;  ///< The slots that it lacks went to runs that may not leave.
 
   bool is_part() const { return given > 0 && given < wanted; }
   bool in_part() const { return given > stays && given < wanted; }
@@ -31,13 +31,13 @@ inline constexpr Duration kRunsLast = std::chrono::seconds{20};
 
 class GangWitness {
  public:
-  /// What a pass finds, and what of places it is shown as promised and not taken yet. `grace`: the most that anybody
-  /// has who leaves such a place.
+  /// The state that a pass finds, and the places that it is shown as promised and not taken yet. `grace`: the longest
+  /// grace of a run in such a place.
   void pass_begins(Instant now, Duration wait, Duration grace, const std::vector<GangView>& gangs,
                    const std::map<JobId, std::vector<policy::Place>>& promised);
-  /// What its plan has made of them; `workers_lost` since it began. The first breach; empty: none.
+  /// The outcome of its plan for them; `workers_lost` since it began. The first breach; empty: none.
   std::string plan_applied(const std::vector<GangView>& gangs, bool workers_lost) const;
-  /// The supervisor heard of nobody who left for a while: promises count from when it goes on.
+  /// The supervisor heard of no leaving run for a while: promises count from when it goes on.
   void stood_still() { promises_.clear(); }
   const std::string& broken_promise() const { return broken_promise_; }
 

@@ -1,4 +1,4 @@
-// Whoever is preempted has all of its grace to save what it has, and no more.
+// A preempted run has all of its grace to save what it has, and no more.
 #pragma once
 
 #include <map>
@@ -18,9 +18,9 @@ class GraceWitness {
   /// Something else may end it earlier, whatever it is told from now on: a cancel, a time limit.
   void may_end(SubtaskId run);
   void ended(SubtaskId run);
-  /// It is made to end; the breach, empty: none.
+  /// The run is made to end; the breach, empty: none.
   std::string killed(SubtaskId run, Instant now);
-  /// Who is still let run by `now`, though all its grace and `bound` are over; empty: nobody.
+  /// A run that still goes on at `now`, though all its grace and `bound` are over; empty: none.
   std::string overdue(Instant now, Duration bound) const;
   void clear();
 

@@ -13,19 +13,19 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail);
 /// A graph that borrows outputs that another job keeps for its client: those of its sinks. None if it has none.
 Graph referencing_graph(Rng& rng, JobId producer_job, const JobIdentity& identity, const Graph& produced);
 
-/// Some of its templates take a part of a device, or all of one.
+/// A part of its templates takes a part of a device, or all of one.
 void request_devices(Rng& rng, Graph& graph);
 
-/// What every simulated band has at least, beside slots and memory.
+/// The resources that every simulated band has at least, beside slots and memory.
 inline constexpr MilliCpu kLeastCpu{2000};
 inline constexpr std::int64_t kLeastLicences = 2;
 inline constexpr const char* kLicence = "licence";
 
-/// Some of its templates take processors, or licences, no more than every band has. Of a `gang` that is to begin in a
-/// pool that counts processors no member takes more of them than a band has for its slots.
+/// A part of its templates takes processors, or licences, no more than every band has. Of a `gang` that is to begin in
+/// a pool that counts processors no member takes more of them than a band has for its slots.
 void request_amounts(Rng& rng, Graph& graph, bool gang);
 
-/// Some of its templates that can be killed must never overlap.
+/// A part of its templates that can be killed must never overlap.
 void forbid_overlap(Rng& rng, Graph& graph);
 
 }  // namespace penstock::simulation

@@ -45,7 +45,7 @@ void SupervisorHost::crash() {
   passes_before_ += core_->policy().passes;
   preemptions_before_ += core_->policy().preemptions;
   for (const auto& host : world_.workers()) {
-    if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // Some only notice the silence.
+    if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // A part only notices the silence.
     world_.queue().after(world_.latency(),
                          [raw = host.get(), connection = host->endpoint()->connection(), life = host->life()] {
                            if (raw->up() && raw->life() == life)
@@ -74,7 +74,7 @@ void SupervisorHost::come_back() {
   RecoveredState state = disk_.state();
   next_worker_ = std::max(next_worker_, state.next_worker.value());
   for (const record::WorkerJoined& worker : state.workers) known_[worker.incarnation.value()] = worker.worker;
-  // Those of which nothing is written begin anew when they hear of this life.
+  // Workers of which nothing is written begin anew when they hear of this life.
   std::vector<Oracle::Life> unclaimed;
   for (const auto& host : world_.workers()) {
     if (!known_.contains(host->life())) world_.oracle().life_lost(host->life());
@@ -86,7 +86,7 @@ void SupervisorHost::come_back() {
       supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, ++term_});
 }
 
-/// Whoever has not come back in time may find that others have its work.
+/// A worker that has not come back in time may find that others have its work.
 void SupervisorHost::give_up_absent() {
   for (const auto& host : world_.workers()) {
     const auto known = by_life_.find(host->life());
@@ -150,7 +150,7 @@ void SupervisorHost::write(Persist&& order) {
   if (waiting_.size() == 1) write_later(microseconds{world_.rng().between(20, disk_delay_max_.count() / 1000)});
 }
 
-// What is on the disk is accepted, whether or not anybody has heard of it. A job that was withdrawn is gone again.
+// A job on the disk is accepted, heard of or not. A job that was withdrawn is gone again.
 void SupervisorHost::write_first(std::uint64_t count) {
   std::map<JobId, std::pair<std::string, JobIdentity>> accepted;
   for (; count > 0; --count) {
@@ -324,7 +324,7 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, I
       peers_.erase(id);
       return welcome_anew(host, id, connection);
     }
-    // It was sent before the link was made, and counts what came on the one to an earlier life of ours.
+    // The frame was sent before the link was made, and counts what came on the one to an earlier life of ours.
     if (linked && supervisor != incarnation()) return;
     if (endpoint == nullptr || endpoint->link().lost() || !linked || host.endpoint()->link().lost()) {
       answer([&host] { host.refused(); });

@@ -85,7 +85,7 @@ std::vector<LimitedJob> limited_jobs(const supervisor::SupervisorCore& core, con
   std::vector<LimitedJob> limited;
   for (const JobId id : jobs) {
     const supervisor::Job* job = core.find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
+    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // A job that ends takes nothing new.
     LimitedJob& seen = limited.emplace_back(LimitedJob{id, job->on_hold});
     seen.limits = limits_of(config, job->spec.owner, job->spec.policy);
     seen.exempt = qos_of(config, job->spec.owner, job->spec.policy).exempt;
@@ -96,7 +96,7 @@ std::vector<LimitedJob> limited_jobs(const supervisor::SupervisorCore& core, con
       const supervisor::BandShare share = job->shares->of(band);
       seen.given[static_cast<std::size_t>(workers[band].kind)] += given_to(*job, band, workers[band].kind);
       seen.unlimited |= !share.limited();
-      seen.has_run |= share.started > 0;  // It came back with what it ran before a restart.
+      seen.has_run |= share.started > 0;  // The worker came back with what it ran before a restart.
     }
   }
   return limited;

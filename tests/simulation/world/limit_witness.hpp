@@ -1,4 +1,4 @@
-// What users, accounts, queues and levels of service may have together, counted again from what jobs say of
+// The limits of users, accounts, queues and levels of service, counted again from what jobs say of
 // themselves and what a plan gives them.
 #pragma once
 
@@ -20,7 +20,7 @@ struct LimitedJob {
   JobId id;
   bool on_hold = false;
   bool exempt = false;   ///< From limits of slots.
-  bool has_run = false;  ///< It counts as running, also while what it had is lost.
+  bool has_run = false;  ///< The job counts as running, also while what it had is lost.
   std::vector<LimitedBy> limits;
   std::array<std::uint64_t, supervisor::kBandKinds> given{};  ///< Thousandths of slots that the last plan gave it.
   bool unlimited = false;                                     ///< Its workers let it have what it wants.
@@ -28,13 +28,13 @@ struct LimitedJob {
   bool has_any() const { return given[0] + given[1] > 0; }
 };
 
-/// What runs keeps what it has when a limit is lowered, or when it comes under one: so a plan may leave a limit passed,
-/// but gives nobody more in it. What is on hold gets nothing.
+/// A running job keeps what it has when a limit is lowered, or when it comes under one: so a plan may leave a limit
+/// passed, but gives no job more in it. A job on hold gets nothing.
 class LimitWitness {
  public:
   /// A pass looks at the cluster now: its plan keeps the limits of now.
   void pass_begins(std::vector<LimitedJob> jobs);
-  /// What that plan has made of them. The first breach; empty: none.
+  /// The outcome of that plan for them. The first breach; empty: none.
   std::string plan_applied(const std::vector<LimitedJob>& jobs) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a simulated cluster is like and what goes wrong in it.
+// A simulated cluster, and the faults in it.
 #pragma once
 
 #include <cstdint>
@@ -93,7 +93,7 @@ struct WorldOptions {
   bool references = true;  ///< Now and then a job borrows from another one; not where a workflow is replayed.
   Defect defect = Defect::None;
   bool keep_trace = false;        ///< Record a line for each event.
-  std::ostream* trace_to = nullptr;  ///< Write the line of each event at once: a failed check of a core ends the process.
+  std::ostream* trace_to = nullptr;  ///< Write each line at once: a failed check of a core ends the process.
   bool validate = true;           ///< Check the cores' invariants after every event.
   Duration horizon = std::chrono::hours{2};  ///< Virtual time after which a run that has not ended has failed.
 };
@@ -101,7 +101,7 @@ struct WorldOptions {
 /// How a run ended.
 struct WorldResult {
   bool ok = true;
-  std::string failure;            ///< What broke, when it did.
+  std::string failure;            ///< The breach, if there is one.
   std::uint64_t trace_hash = 0;   ///< Of everything that happened, equal on every machine and compiler.
   std::uint64_t events = 0;
   std::uint64_t subtasks = 0;

@@ -35,7 +35,8 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
   for (const auto& [other, run] : lives)
     if (never && !stood_still_.contains(other))
       breach(" runs while attempt " + to_string(run.attempt) + " runs, which must never overlap");
-  // Who has come back learns a moment later what of its queue is not its own any more; until then it may start it.
+  // A worker that has come back learns a moment later what of its queue is not its own any more; until then it may
+  // start it.
   const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {
     if (stopped_.contains(subtask) && !job->second.ran[subtask.index.value()])
@@ -50,7 +51,7 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
       if (!known && !lost_.contains(other) && !untold)
         breach(" runs, though its success on a living worker was to be known");
     }
-    // What the client has been told stands: it runs again only to make lost data anew, and then it had succeeded.
+    // A told success stands: the subtask runs again only to remake lost data, and then it had succeeded.
     const Told told = job->second.told[subtask.index.value()];
     if (told == Told::Failed || told == Told::Cancelled) breach(" starts after its end was told");
   }
@@ -110,7 +111,7 @@ void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
   others_.insert(others.begin(), others.end());
 }
 
-// It claimed it as unfinished; a success that it has reported since is refused with the claim.
+// The worker claimed it as unfinished; a success that it has reported since is refused with the claim.
 void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
   fenced_.insert({life, subtask, attempt});
   succeeded_on_[subtask].erase(life);
@@ -161,7 +162,7 @@ void Oracle::failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t 
   before.charged = charged;
 }
 
-// What had succeeded once may have to run again for its lost outputs.
+// A subtask that had succeeded once may have to run again for its lost outputs.
 void Oracle::assigned(SubtaskId subtask, Attempt attempt) {
   for (const auto& [life, succeeded] : succeeded_on_[subtask])
     if (lost_.contains(life)) in_place_of_.insert({life, subtask, attempt});

@@ -1,4 +1,4 @@
-// What must be true of the whole cluster, whatever any part of it believes.
+// Invariants of the whole cluster, whatever any part of it believes.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace penstock::simulation {
 
-/// What a datum holds. `id` stands for the bytes themselves: it follows from the program that made them and from all
-/// that its run has read.
+/// The content of a datum. `id` stands for the bytes themselves: it follows from the program that made them and from
+/// all that its run has read.
 struct Content {
   Bytes bytes;
   std::uint64_t id = 0;
@@ -46,7 +46,7 @@ class Oracle {
   void stood_still(Life life) { stood_still_.insert(life); }
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
-  /// Its process is gone. What it has said and is still on its way brings it no more back.
+  /// Its process is gone. Its messages that are still on their way bring it no more back.
   void life_ended(Life life);
   /// A new life of the supervisor waits for what these claim.
   void supervisor_began(const std::vector<Life>& unclaimed);
@@ -59,7 +59,8 @@ class Oracle {
   void life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps);
   /// The worker has said so, or tries to: from now on it is known for as long as that life lasts.
   void success_reported(Life life, SubtaskId subtask, Attempt attempt);
-  /// The client follows the job anew: the next it is told is everything so far, and nothing of before may be missing in it.
+  /// The client follows the job anew: the next it is told is everything so far, and nothing of before may be missing in
+  /// it.
   void client_reattached(JobId job) {
     if (const auto known = jobs_.find(job); known != jobs_.end()) known->second.reattached = true;
   }
@@ -75,7 +76,7 @@ class Oracle {
     cancelled_.insert(subtask);
     if (everywhere) stopped_.insert(subtask);
   }
-  /// It is given to a worker to be run.
+  /// The subtask is given to a worker to be run.
   void assigned(SubtaskId subtask, Attempt attempt);
   void client_told(const JobProgress& progress);
   void at_rest();
@@ -123,11 +124,11 @@ class Oracle {
   struct Charge {
     Attempt attempt;
     std::uint32_t charged = 0;
-    std::uint32_t without_it = 0;  ///< What was charged before that attempt.
+    std::uint32_t without_it = 0;  ///< The charges before that attempt.
   };
-  std::map<SubtaskId, Charge> charges_;  ///< What is written of them.
-  std::set<SubtaskId> cancelled_;        ///< By operators who have been told so.
-  std::map<DataKey, Content> made_;      ///< What is not there is empty.
+  std::map<SubtaskId, Charge> charges_;  ///< The records of them.
+  std::set<SubtaskId> cancelled_;        ///< By operators that have been told so.
+  std::map<DataKey, Content> made_;      ///< A datum that is not there is empty.
   std::set<SubtaskId> stopped_;          ///< Of those, what must not start on any worker that is not lost.
   std::uint64_t runs_ = 0;
   std::string failure_;

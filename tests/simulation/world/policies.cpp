@@ -24,7 +24,7 @@ ProjectConfig random_project(Rng& rng, std::string name) {
   return project;
 }
 
-/// Other parts than the preset has, as far as they go together.
+/// Parts beyond those of the preset, as far as they go together.
 void choose_parts(Rng& rng, PoolConfig& pool) {
   const bool quotas = pool.preset == "quota";
   pool.fitting = rng.chance(1, 2) ? (quotas ? "spread" : "worst") : (quotas ? "binpack" : "best");
@@ -38,7 +38,7 @@ void choose_parts(Rng& rng, PoolConfig& pool) {
   }
 }
 
-/// The first takes whom no other names; each of the others has one worker.
+/// The first takes workers that no other names; each of the others has one worker.
 PoolConfig random_pool(Rng& rng, std::uint64_t number) {
   PoolConfig pool;
   pool.name = "pool-" + std::to_string(number);
@@ -64,7 +64,7 @@ void change_departments(Rng& rng, PolicyConfig& config) {
   group.guaranteed_slots = rng.between(0, 20);
 }
 
-/// Some of the pools, in any order.
+/// A part of the pools, in any order.
 std::vector<std::string> random_pools(Rng& rng, const PolicyConfig& config, std::uint64_t count) {
   std::vector<std::string> names;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -140,7 +140,7 @@ void guarantee_memory(Rng& rng, PolicyConfig& config) {
   }
 }
 
-/// Of whoever has any; what they had before is gone, so that a reload lowers and raises them.
+/// Of all that have any; what they had before is gone, so that a reload lowers and raises them.
 void draw_limits(Rng& rng, PolicyConfig& config) {
   constexpr std::int64_t kLargestGang = 8;
   const auto draw = [&](JobLimits& limits) {
@@ -174,7 +174,7 @@ void draw_rules(Rng& rng, const PolicyConfig& config, JobSpec& spec) {
 }
 
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
-  // What is never preempted starts, under quotas, only within a guarantee.
+  // A job that is never preempted starts, under quotas, only within a guarantee.
   for (PoolConfig& pool : config.pools) {
     if (pool.preset == "quota") {
       pool.preemption = rng.chance(3, 4);
@@ -202,8 +202,8 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
     wishes.account = config.accounts[rng.below(config.accounts.size())].name;
   if (rng.chance(1, 3)) wishes.weight = static_cast<std::uint32_t>(rng.between(1, 5000));
   if (rng.chance(1, 5)) wishes.slots_max = static_cast<std::uint32_t>(rng.between(1, 4));
-  // What may not be preempted must fit what its project is guaranteed, and a gang its limit: else it waits for ever, as
-  // it should.
+  // A job that may not be preempted must fit what its project is guaranteed, and a gang its limit: else it waits for
+  // ever, as it should.
   if (wishes.project.empty()) {
     if (rng.chance(1, 5)) wishes.gang = static_cast<std::uint32_t>(rng.between(1, gang_max));
     if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
@@ -213,7 +213,7 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
   return wishes;
 }
 
-/// What policy gives a job and what it has, on each band.
+/// The share of a job by policy, and what it has, on each band.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers) {
   std::string text = "; in pool '" + job.shares->pool_name + "', number " +
                      std::to_string(job.shares->fallback.index()) + " of " +

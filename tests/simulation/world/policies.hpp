@@ -16,23 +16,23 @@ PolicyConfig random_policy(Rng& rng);
 
 /// Levels of service, queues and limits, which a job that is alone is never too large for.
 void add_rules(Rng& rng, PolicyConfig& config);
-/// What a job says about itself under them.
+/// The wishes of a job under them.
 void draw_rules(Rng& rng, const PolicyConfig& config, JobSpec& spec);
 
 /// The same owners under other rules; whatever could run for ever still can.
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config);
 
-/// Some projects are guaranteed memory, within what their departments are then guaranteed.
+/// A part of the projects is guaranteed memory, within what their departments are then guaranteed.
 void guarantee_memory(Rng& rng, PolicyConfig& config);
 
-/// What a job says about itself under that policy. A gang is no larger than `gang_max`; its pool has one of the
+/// The wishes of a job under that policy. A gang is no larger than `gang_max`; its pool has one of the
 /// workers, of which there are `hosts`.
 JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max, std::uint64_t hosts);
 
-/// What policy gives a job and what it has, on each band; for people.
+/// The share of a job by policy, and what it has, on each band; for people.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers);
 
-/// What production's policy makes of the snapshot.
+/// The plan of production's policy for the snapshot.
 supervisor::supervisor_event::PassEnded run_pass(const supervisor::supervisor_action::RunPass& order);
 
 }  // namespace penstock::simulation

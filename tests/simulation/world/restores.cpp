@@ -22,19 +22,20 @@ void SupervisorHost::put_back(const Backup& backup) {
   const auto clock = static_cast<std::uint64_t>(world_.now().time_since_epoch() / milliseconds{1});
   term_ = std::max(backup.term, 1'000'000 + clock);
   ++branch_;
-  drained_.clear();  // Who was drained begins afresh.
+  drained_.clear();  // A drained worker begins afresh.
   limits_ = {};
   gangs_ = {};
 }
 
-// What its engine does when it is told that the supervisor has started anew: it asks for each job by name and identity.
+// The reaction of its engine when it is told that the supervisor has started anew: it asks for each job by name and
+// identity.
 void ClientHost::follow_branch() {
   if (std::exchange(branch_, world_.supervisor().branch()) == world_.supervisor().branch()) return;
   had_ended_.merge(std::exchange(ended_, {}));
   std::erase_if(unsent_, [](const FromClient& message) { return !std::holds_alternative<AdminRequest>(message); });
 }
 
-/// Words of a supervisor whose state was replaced meanwhile may still arrive; nobody answers for those.
+/// Words of a supervisor whose state was replaced meanwhile may still arrive; they count for nothing.
 bool ClientHost::is_of_this_branch() const { return branch_ == world_.supervisor().branch(); }
 
 void ClientHost::told_anew(JobId job) {

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kLinesShown = 40;
 constexpr std::uint32_t kSizeMax = 1'000'000;
 
-/// What is being run, for the moment when a core's own check aborts the process. The one global of the simulator: a
-/// signal has no argument through which it could be handed in.
+/// The seed that is being run, for the moment when a core's own check aborts the process. The one global of the
+/// simulator: a signal has no argument through which it could be handed in.
 std::array<char, 512> under_way{};
 
 extern "C" void tell_what_is_under_way(int) { std::fputs(under_way.data(), stderr); }

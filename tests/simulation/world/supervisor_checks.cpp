@@ -19,7 +19,7 @@ void SupervisorHost::witness(const SendToClient& word) {
   if (answer == nullptr || answer->value["subtask"].text() == nullptr || answer->value["cancelled"].is_null()) return;
   if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
   const Job* job = core_->find_job(job_selector_of(*answer->value["job"].text()).id);
-  if (job == nullptr || job->shape == nullptr) return;  // It has ended.
+  if (job == nullptr || job->shape == nullptr) return;  // The job has ended.
   const bool everywhere = answer->value["unconfirmed"].is_null() && *answer->value["cancelled"].boolean();
   world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())},
                                   everywhere);
@@ -131,7 +131,7 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   }
 }
 
-/// Nobody whom the supervisor counts on has given back what it lets a gang begin on. One that has stood still may
+/// No worker that the supervisor counts on has given back what it lets a gang begin on. One that has stood still may
 /// count on a worker that has heard no word for too long; then the gang gives all back.
 void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const {
   const bool has_stood_still = world_.now() < later(stopped_until_, config_.worker_lost_after);
@@ -150,8 +150,8 @@ bool SupervisorHost::gave_up_but_runs(const supervisor::Job& job, BandKind kind,
   return false;
 }
 
-/// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for
-/// nothing, is all of it.
+/// The slots that workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked
+/// for nothing, is all of it.
 void SupervisorHost::witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.bound) return;
@@ -218,7 +218,7 @@ void SupervisorHost::witness_cancel(WorkerId worker, const CancelBatch& order) c
       world_.oracle().withdrawn(life, subtask, each.attempt);
 }
 
-/// Who is preempted has the time that its job asks for, or that of the site.
+/// A preempted run has the time that its job asks for, or that of the site.
 void SupervisorHost::witness_grace(const CancelBatch& order) const {
   const JobSpec* spec = world_.spec_of(order.job);
   if (spec == nullptr) return;
@@ -260,17 +260,17 @@ std::vector<std::uint64_t> SupervisorHost::count_started() const {
   return started;
 }
 
-/// What all jobs are given of a band fits it, or what was told to run there when the pass began or ends: an end may be
+/// The shares of all jobs on a band fit it, or what was told to run there when the pass began or ends: an end may be
 /// on its way when the next one in its slot has been running for a while, and nobody is made to leave because of that.
 void SupervisorHost::check_plan() const {
   const WorkerTable& table = core_->workers();
   std::vector<std::uint64_t> given(table.band_slots());
   for (const JobId id : world_.jobs()) {
     const Job* job = core_->find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
+    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // A job that ends takes nothing new.
     for (std::uint32_t i = 0; i < given.size(); ++i)
       if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.planned > 0) {
-        // What is smaller than a slot of a CPU band is rounded up for each job.
+        // A share smaller than a slot of a CPU band is rounded up for each job.
         const auto kind = static_cast<std::size_t>(table[BandSlot{i}].kind);
         const bool rounded = kind == 0 && job->shares->kinds[kind].unit_milli % 1000 != 0;
         given[i] += share.planned - (rounded ? 1000 : 0);
@@ -295,7 +295,7 @@ bool SupervisorHost::applies(const supervisor_event::PassEnded& ended) const {
   return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
 }
 
-/// Those that are there, and whether they are drained.
+/// The present workers, and whether they are drained.
 std::set<std::pair<BandId, bool>> SupervisorHost::bands_now() const {
   const WorkerTable& table = core_->workers();
   std::set<std::pair<BandId, bool>> bands;

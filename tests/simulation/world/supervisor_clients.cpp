@@ -40,7 +40,7 @@ void SupervisorHost::tell_client(ClientId id, ToClient&& message) {
   if (const auto* reply = std::get_if<SubmitReply>(&message); reply != nullptr && reply->job.valid())
     if (found != clients_.end())
       world_.oracle().job_accepted(reply->job, found->second.host->graph_of(reply->submission), reply->identity);
-  // What waited for the disk may be for a connection that is gone.
+  // A reply that waited for the disk may be for a connection that is gone.
   if (found == clients_.end()) return;
   found->second.endpoint->send(std::make_shared<const Message>(std::move(message)), world_.now());
   plan_client_tick(id);

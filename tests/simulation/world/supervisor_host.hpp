@@ -70,7 +70,7 @@ class SupervisorHost {
   void crash();
   /// The next life goes on from the disk.
   void come_back();
-  /// What is on the disk, and what the oracle holds against whoever goes on from that.
+  /// The content of the disk, and what the oracle holds against a life that goes on from that.
   struct Backup {
     supervisor::RecordLog disk;
     Oracle oracle;
@@ -174,7 +174,7 @@ class SupervisorHost {
   std::uint64_t succeeded_ = 0;   ///< The same.
   Rng answers_;                   ///< Of deaths behind an answer.
   bool dies_behind_answers_ = false;
-  std::set<std::pair<BandId, bool>> bands_before_;  ///< Those that were there when the pass under way began.
+  std::set<std::pair<BandId, bool>> bands_before_;  ///< Workers that were there when the pass under way began.
   bool reclaiming_ = false;
   std::uint64_t handled_ = 0;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.

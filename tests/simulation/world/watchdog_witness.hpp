@@ -7,7 +7,8 @@
 
 namespace penstock::simulation {
 
-/// The watchdog looks every `after`. Words of load are no progress; while they say that something runs, nothing is told.
+/// The watchdog looks every `after`. Words of load are no progress; while they say that something runs, nothing is
+/// told.
 class WatchdogWitness {
  public:
   explicit WatchdogWitness(Duration after) : after_(after) {}
@@ -21,9 +22,9 @@ class WatchdogWitness {
     if (runs || runs_) ran_until_ = now;
     runs_ = runs;
   }
-  /// The watchdog gives alarm. What is broken by that; empty: nothing.
+  /// The watchdog gives alarm. The breach, if that is one; empty: none.
   std::string alarm();
-  /// What is broken if it has given none by now.
+  /// The breach if it has given none by now.
   std::string look(Instant now) const;
 
  private:

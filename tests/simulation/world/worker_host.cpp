@@ -110,7 +110,7 @@ void WorkerHost::connect() {
 
 void WorkerHost::welcomed(std::uint64_t connection, const Greeting& greeting) {
   if (!asks_on(connection)) return;
-  if (greeting.supervisor != world_.supervisor().incarnation()) return;  // It has died since; we try again.
+  if (greeting.supervisor != world_.supervisor().incarnation()) return;  // The worker has died since; we try again.
   if (greeting.resumed) {
     endpoint_->attach(connection, true, greeting.received_through, world_.now());
     plan_link_tick();
@@ -202,7 +202,7 @@ void WorkerHost::crash() {
   go_down();
 }
 
-// Fault F25: an operator takes its worker along. The process begins again by itself, and tells whose fault it was.
+// Fault F25: an operator takes its worker along. The process begins again by itself, and names the culprit.
 void WorkerHost::crash_of(const Run& culprit) {
   world_.note("subtask %:% brings life % down", {culprit.id.job.value(), culprit.id.index.value(), life_});
   crash_ = OperatorCrash{Incarnation{life_}, culprit.id, culprit.attempt, 11, "an operator crashed"};
@@ -262,7 +262,7 @@ void WorkerHost::receive(const MessagePtr& message) {
     handle(worker_event::MessageArrived{*order});
     return check_followed(*order);
   }
-  tell_ends();  // What starts because of them is not yet under these.
+  tell_ends();  // A run that starts because of them is not yet under these.
   EntitlementBatch batch = *entitlements;
   if (!knows_barriers_)
     for (Entitlement& each : batch.entitlements) each.barrier = 0;
@@ -282,7 +282,7 @@ void WorkerHost::handle(const WorkerEvent& event) {
   if (world_.rng().chance(2, 3)) handle_one(worker_event::OffersWanted{});
 }
 
-// As in a real worker, whoever comes with news closes the offers first and tells what lanes have taken over.
+// As in a real worker, a bringer of reports closes the offers first and tells what lanes have taken over.
 void WorkerHost::tell_ends() {
   if (untold_.empty() && !offers_open_) return;
   offers_open_ = false;
@@ -328,8 +328,8 @@ void WorkerHost::note_datum(const char* what, const DataKey& key) {
 Duration WorkerHost::draw_duration(const StartSubtask& action) {
   const SubtaskId subtask = action.id;
   Rng& rng = world_.rng();
-  // Only a run that outlasts the silence of its worker can overlap another one. Not under a policy, whose witnesses
-  // expect of runs that they leave their places soon.
+  // Only a run that outlasts the silence of its worker can overlap another one. Not under a
+  // policy: its witnesses expect of runs that they leave their places soon.
   if (action.program->overlap == Overlap::Never && !world_.options().policy && rng.chance(1, 3))
     return world_.supervisor_config().worker_lost_after * rng.between(1, 4);
   if (const Workflow* workflow = world_.options().workflow.get();
@@ -423,7 +423,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
                                             : FailureClass::OutOfMemory;
     }
   }
-  // Whoever is told that it is not here believes it.
+  // A reader that is told that it is not here believes it.
   const std::optional<Content> external = succeeded && is_alias(*run.program) ? read_external(run.id) : std::nullopt;
   if (succeeded && is_alias(*run.program) && !external.has_value()) {
     succeeded = false;

@@ -18,8 +18,8 @@ namespace penstock::simulation {
 /// A partition of one direction.
 enum class OneWay : std::uint8_t {
   None,
-  Mute,  ///< What the worker sends does not arrive.
-  Deaf,  ///< What is sent to the worker does not arrive.
+  Mute,  ///< Messages of the worker do not arrive.
+  Deaf,  ///< Messages to the worker do not arrive.
 };
 
 class WorkerHost {
@@ -95,7 +95,8 @@ class WorkerHost {
     FailureDetail failure;
   };
 
-  /// It goes on with what it has from a state that was replaced by another one since, and has not heard of that yet.
+  /// The worker goes on with what it has from a state that was replaced by another one since, and has not heard of that
+  /// yet.
   bool of_another_branch() const { return world_.oracle().is_of_another_branch(life_); }
   /// By the clock of its present life.
   Instant own_time() const { return world_.now() + clock_of(Incarnation{life_}); }
@@ -196,7 +197,7 @@ class WorkerHost {
   OneWay one_way_ = OneWay::None;
   Instant hung_until_{};
   std::uint64_t life_ = 0;
-  std::optional<OperatorCrash> crash_;  ///< What ended the life before this one.
+  std::optional<OperatorCrash> crash_;  ///< The end of the life before this one.
   WorkerId id_;
   Incarnation supervisor_;          ///< Its life that this one is linked to.
   std::uint64_t branch_ = 0;        ///< Of its state.
@@ -206,7 +207,7 @@ class WorkerHost {
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;
   std::map<worker::RecordIndex, Run> runs_;
-  /// What measured runs of a program have used in this life. What the worker has forgotten of it is still known here:
+  /// The use of measured runs of a program in this life. A use that the worker has forgotten is still known here:
   /// the least is then too low, so nothing is held against the worker that is not its fault.
   struct Measured {
     std::uint32_t runs = 0;
@@ -216,7 +217,7 @@ class WorkerHost {
   bool offers_open_ = false;
   std::vector<worker::worker_action::StartSubtask> offers_;
   std::vector<UntoldEnd> untold_;
-  std::map<std::pair<JobId, BandIndex>, MilliSlots> entitled_;  ///< What was told last; no entry: no limit.
+  std::map<std::pair<JobId, BandIndex>, MilliSlots> entitled_;  ///< The latest word; no entry: no limit.
   std::uint64_t entitlement_version_ = 0;
   const bool knows_barriers_;  ///< One of an older version does not.
   ReservationWitness reservations_;
@@ -232,7 +233,7 @@ class WorkerHost {
     bool told_here = false;  ///< The worker was told that it has it in memory as well.
   };
   std::map<DataKey, Mapped> mapped_;          ///< By clients of its host.
-  std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.
+  std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and the life that has put them there.
   std::set<DataKey> fetching_;
   std::set<SubtaskId> storing_;
   /// Runs that have ended with outputs which the worker has neither stored nor discarded yet.

@@ -42,13 +42,13 @@ void WorkerHost::check_inputs(const StartSubtask& action) const {
                            std::to_string(position));
 }
 
-/// Some record of the worker relies on its being in memory.
+/// A record of the worker relies on its being in memory.
 bool WorkerHost::is_pinned(const DataKey& key) const {
   const Datum* datum = core_->find_datum(key);
   return datum != nullptr && datum->pins > 0;
 }
 
-/// What a run finds under its input; null: the input is said to be empty.
+/// The content that a run finds under its input; null: the input is said to be empty.
 const Content* WorkerHost::read_input(const StartSubtask& action, const DataKey& key, const RunInput& input) const {
   static constexpr Content kNothing;
   if (input.producer != key.producer.index || input.output != key.output)
@@ -71,7 +71,7 @@ std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
   return draw % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + draw % 100'000);
 }
 
-/// What the subtask borrows, which is what its producer job has made; none: it is not here.
+/// The external input of the subtask, which its producer job has made; none: it is not here.
 std::optional<Content> WorkerHost::read_external(SubtaskId subtask) const {
   if (of_another_branch()) return std::nullopt;
   const Graph& graph = *world_.oracle().graph_of(subtask.job);

@@ -52,7 +52,7 @@ void WorkerHost::check_grace(const Run& run) {
   if (!breach.empty()) world_.oracle().breach(name_ + ": " + breach);
 }
 
-/// What is told of when all that has happened while it was stopped is known.
+/// Breaches that are told only when all that has happened while it was stopped is known.
 void WorkerHost::check_what_is_overdue() {
   constexpr Duration kAtOnce = std::chrono::milliseconds{1};
   std::erase_if(begins_, [&](const auto& each) {
@@ -67,7 +67,7 @@ void WorkerHost::check_what_is_overdue() {
   if (!overdue.empty()) world_.oracle().breach(name_ + ": " + overdue);
 }
 
-/// What runs on a band holds of it beside slots, devices and memory.
+/// The resources of a band that its runs hold beside slots, devices and memory.
 ResourceVector WorkerHost::undivided_on(BandIndex band) const {
   ResourceVector held;
   held.named = {{kLicence, 0}};  // Only to what is there something is added.
@@ -79,8 +79,8 @@ ResourceVector WorkerHost::undivided_on(BandIndex band) const {
   return held;
 }
 
-/// What of the job's could start there now if it has the slots; of each, its slots. None where one of them would have
-/// to wait for processors or licences, also for those that are kept for other gangs.
+/// The subtasks of the job that could start there now if it has the slots; of each, its slots. None where one of them
+/// would have to wait for processors or licences, also for those that are kept for other gangs.
 std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
   std::vector<MilliSlots> ready;
   if (of_another_branch()) return ready;
@@ -93,14 +93,14 @@ std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
     const ResourceVector& request = graph.templates[graph.template_of[each->first.index.value()]].request;
     std::vector<NamedAmount> named = held.named;
     add_named(request.named, named, 1);
-    // Others of the job may have to wait behind it: it may have been bypassed often enough.
+    // Further subtasks of the job may have to wait behind it: it may have been bypassed often enough.
     if (held.cpu + request.cpu > capacity.cpu || !named_fit(named, capacity.named)) return {};
     ready.push_back(request.slots);
   }
   return ready;
 }
 
-/// When a gang is let begin, its members have what was kept for them, whoever else starts with them.
+/// When a gang is let begin, its members have what was kept for them, whatever else starts with them.
 void WorkerHost::note_start_beside(const StartSubtask& action) {
   for (const auto& [place, slots] : begins_)
     if (place.first != action.id.job && place.second == action.band) started_beside_.try_emplace(place, action.id);
@@ -145,7 +145,7 @@ void WorkerHost::check_reservations(const StartSubtask& action) const {
     world_.oracle().breach(name_ + " starts " + to_string(action.id) + " on slots that are reserved for a gang");
 }
 
-/// What it says that it holds, nobody else runs on.
+/// On slots that it says that it holds, nothing else runs.
 void WorkerHost::check_answer(const BarrierAnswer& answer) const {
   MilliSlots held = std::max(answer.held, run_by(answer.job, answer.band));
   for (const auto& [record, run] : runs_)

@@ -45,8 +45,8 @@ void WorkerHost::spill(const DataKey& key) {
   });
 }
 
-// Some outputs a client of this host reads where they lie, for a while and whatever becomes of them meanwhile. Not
-// drawn from the stream of the others: seeds that once found something go on finding it.
+// A part of the outputs a client of this host reads where they lie, for a while and whatever becomes of them meanwhile.
+// Not drawn from the stream of the others: seeds that once found something go on finding it.
 void WorkerHost::map_output(const DataKey& key) {
   const Bytes store_max = world_.worker_config().store_bytes_max;
   Rng mine{mix_bits(world_.options().seed) ^ hash_of(key) ^ life_};
@@ -73,7 +73,7 @@ void WorkerHost::map_output(const DataKey& key) {
 }
 
 void WorkerHost::tell_mapped() {
-  tell_ends();  // What the worker does because of them it does before it knows of these.
+  tell_ends();  // The worker acts on them before it knows of these.
   std::vector<DataKey> here;
   Bytes beyond;
   for (auto& [key, mapped] : mapped_) {
@@ -91,7 +91,7 @@ void WorkerHost::restore(const DataKey& key) {
     if (life != life_ || !up_) return;
     deliver([this, key] {
       const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
-      // What was made again meanwhile is in memory, and needs no disk.
+      // A datum that was made again meanwhile is in memory, and needs no disk.
       const bool here = store_.contains(key) && !spilled_.contains(key);
       const bool damaged = !here && (unlucky || !store_.contains(key));
       spilled_.erase(key);

@@ -20,10 +20,10 @@ void WorkerHost::carry_out(const StartSubtask& action) {
 void WorkerHost::carry_out(const StopRun& stop) {
   const auto found = runs_.find(stop.record);
   if (found == runs_.end()) return;
-  // What must not overlap is killed without grace by a worker that is cut off.
+  // A run that must not overlap is killed without grace by a worker that is cut off.
   if (stop.kill && found->second.program->overlap == Overlap::Never) graces_.may_end(found->second.id);
   if (stop.kill) check_grace(found->second);
-  // Some programs do not listen until they are killed.
+  // A part of the programs does not listen until they are killed.
   if (!stop.kill && world_.rng().chance(1, 2)) return;
   const std::uint64_t number = found->second.number;
   world_.queue().after(microseconds{world_.rng().between(10, 3000)},

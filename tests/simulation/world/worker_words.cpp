@@ -20,7 +20,7 @@ void WorkerHost::check_followed(const ToWorker& order) {
   }
 }
 
-/// Whoever drains it waits for that word.
+/// The operator that drains it waits for that word.
 void WorkerHost::check_drained() const {
   if (draining_ && !said_empty_ && endpoint_ != nullptr && core_->live_records() == 0)
     world_.oracle().breach(name_ + " drains and has nothing left, and has not said so");

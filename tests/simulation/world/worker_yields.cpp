@@ -6,7 +6,7 @@ namespace penstock::simulation {
 using namespace worker;
 using namespace worker::worker_action;
 
-/// Draws of its own. Not under a policy, whose witnesses count a run from its start to its end.
+/// Draws of its own. Not under a policy: its witnesses count a run from its start to its end.
 void WorkerHost::plan_yield(RecordIndex record, const Run& run, Duration duration) {
   Rng rng{mix_bits(world_.options().seed) ^ hash_of(run.id) ^ mix_bits(run.attempt.value() + 0x41e1d)};
   if (!world_.options().faults.yields || world_.options().policy || !rng.chance(1, 16)) return;
@@ -34,7 +34,7 @@ void WorkerHost::carry_out(const AnswerYield& answer) {
   found->second.yields = Yields::Lent;
 }
 
-/// It has its slot again, and ends if its time has passed meanwhile.
+/// The run has its slot again, and ends if its time has passed meanwhile.
 void WorkerHost::resume(const StartSubtask& action) {
   const auto found = runs_.find(action.record);
   if (found == runs_.end() || found->second.yields == Yields::Nothing)

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 namespace {
 
-/// What all timers of a world add together to the time of its runs.
+/// The sum of what all timers of a world add to the time of its runs.
 constexpr Duration kTimersMax = seconds{300};
 
 }  // namespace
@@ -48,7 +48,7 @@ void World::draw_configuration() {
   worker_config_.forward_bypass_max = static_cast<std::uint32_t>(r.below(5));
   worker_config_.report_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
   worker_config_.report_after = microseconds{r.between(0, 3000)};
-  // Some stores hold no more than a few data; then outputs wait, are refused, or push others to disk.
+  // A part of the stores holds no more than a few data; then outputs wait, are refused, or push others to disk.
   worker_config_.store_bytes_max = r.chance(1, 3) ? Bytes{r.between(300'000, 900'000)} : Bytes{0};
   worker_config_.spill_from_percent = static_cast<std::uint32_t>(r.between(1, 100));
   worker_config_.spill_to_percent = static_cast<std::uint32_t>(r.between(0, 100));
@@ -106,7 +106,7 @@ void World::draw_policy_parts() {
       milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
   worker_config_.cut_off_after = link_config_.silence_max;
   supervisor_config_.worker_lost_after = link_config_.silence_max + link_config_.reconnect_grace;
-  // Nobody fails for it: the disk always takes something in the end, but not what a run reads, and the longest run
+  // No run fails for it: the disk always takes something in the end, but not what a run reads, and the longest run
   // lasts for four times as long as workers may be silent.
   worker_config_.store_wait_max = seconds{30} + 4 * supervisor_config_.worker_lost_after;
   Rng rules{mix_bits(options_.seed) ^ 0x4175};

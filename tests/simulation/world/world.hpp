@@ -27,7 +27,7 @@ class World {
   ~World();
   WorldResult run();
 
-  // What the hosts see of the world.
+  // The world as the hosts see it.
   Instant now() const { return queue_.now(); }
   EventQueue& queue() { return queue_; }
   Rng& rng() { return rng_; }
@@ -36,7 +36,7 @@ class World {
   /// The first one.
   ClientHost& client() { return *clients_.front(); }
   std::vector<std::unique_ptr<ClientHost>>& clients() { return clients_; }
-  /// What was accepted of all clients, and their words for it.
+  /// The accepted jobs of all clients, and their words for them.
   std::vector<JobId> jobs() const;
   std::shared_ptr<const Graph> graph_of(const std::string& name) const;
   const JobSpec* spec_of(JobId job) const;
@@ -68,7 +68,7 @@ class World {
   void job_ended() { last_end_ = now(); }
   /// A run begins that lasts for so long.
   void note_work(Duration duration) { work_ += duration; }
-  /// What is on shared storage, by the life of the worker that has put it there.
+  /// The files on shared storage, by the life of the worker that has put them there.
   std::map<std::pair<std::uint64_t, DataKey>, Content>& checkpoints() { return checkpoints_; }
 
  private:

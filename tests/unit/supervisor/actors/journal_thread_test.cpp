@@ -70,7 +70,7 @@ class Borrowed : public Storage {
   Storage& storage_;
 };
 
-/// What the thread has said, and a way to wait for it.
+/// The answers of the thread, and a way to wait for it.
 class Ear {
  public:
   JournalHandlers handlers() {

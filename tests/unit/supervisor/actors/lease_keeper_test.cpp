@@ -18,7 +18,7 @@ std::unique_ptr<FileLease> claim(const ScratchDirectory& directory, LeaseWatch* 
   return lease ? std::move(lease).value() : nullptr;
 }
 
-/// Waits until one who stands by has it.
+/// Waits until a standby has it.
 std::unique_ptr<FileLease> take_over(const ScratchDirectory& directory, Duration patience) {
   LeaseWatch watch{patience};
   const Instant end = monotonic_now() + std::chrono::seconds{20};

@@ -1,4 +1,4 @@
-// What the shell around the core promises: nothing that has been decided stays behind.
+// The promise of the shell around the core: nothing that has been decided stays behind.
 #include "supervisor/actors/supervisor_actor.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST_F(SupervisorActorTest, WhatWorkersSayIsAnswered) {
   EXPECT_EQ(welcomes(), 1U);
 }
 
-// What comes behind it in the mailbox lets it wait, and may itself lead to nothing.
+// A message behind it in the mailbox lets it wait, and may itself lead to nothing.
 TEST_F(SupervisorActorTest, AnAnswerDoesNotWaitBehindNewsOfSomebodyWhoIsGone) {
   say(Incarnation{7}, description());
   caf::send_as(worker_, supervisor_, WorkerLostMail{Incarnation{8}, "nobody knows it"});
@@ -207,7 +207,7 @@ TEST(SupervisorMemory, IsAPartOfTheTightestBound) {
   EXPECT_GT(default_memory_max({kGiB * 8, std::nullopt, Bytes{0}}), Bytes{0}) << "0 would be no limit";
 }
 
-/// What a supervisor answers that allows ten subtasks.
+/// The answer of a supervisor that allows ten subtasks.
 std::vector<SubmitReply> replies_to(std::vector<FromClient> said) {
   Loop loop{Duration{0}};
   ActorHost actors{loop};

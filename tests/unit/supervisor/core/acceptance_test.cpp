@@ -120,7 +120,7 @@ TEST(SubmitAgain, TheSameNameIsTheSameJobWhateverTheGraph) {
   cluster.ignore();
 }
 
-// Whoever was given another's job as its own released it with its own last word of it.
+// A client that was given another's job as its own released it with its own last word of it.
 TEST(Submit, AJobThatExistedIsOursOnlyIfTheSameSubmitterAsksOnceMore) {
   SupervisorHarness cluster;
   cluster.join();
@@ -128,7 +128,7 @@ TEST(Submit, AJobThatExistedIsOursOnlyIfTheSameSubmitterAsksOnceMore) {
   spec.submitter = 8;
   cluster.submit(pair(), spec);
   EXPECT_FALSE(cluster.last_reply().existed);
-  cluster.submit(pair(), spec, ClientId{2});  // It has another connection by now.
+  cluster.submit(pair(), spec, ClientId{2});  // The client has another connection by now.
   EXPECT_TRUE(cluster.last_reply().existed);
   EXPECT_TRUE(cluster.last_reply().ours);
   spec.submitter = 9;
@@ -182,7 +182,7 @@ TEST(SubmitAgain, TheSpecIsOfTheNewJobAlone) {
   EXPECT_EQ(cluster.job(1).outputs.size(), 1U);
 }
 
-// What the client hashes is whole, what the supervisor hashes was put together from chunks.
+// The client hashes the whole graph; the one that the supervisor hashes was put together from chunks.
 TEST(SubmitAgain, AGraphThatCameInChunksHasTheNameOfTheWhole) {
   Graph graph = GraphBuilder{}.sources(3).join().priority(4).chain(3).expected(Duration{5}).build();
   graph.edge_outputs.assign(graph.edge_count(), 0);
@@ -263,7 +263,7 @@ TEST(SubmitAgain, OneThatCouldNotBeWrittenLeavesItsGraph) {
   cluster->ignore();
 }
 
-/// What the acceptances and forgotten graphs among the records say: `2 runs 1`, `forget 1`.
+/// The acceptances and forgotten graphs among the records: `2 runs 1`, `forget 1`.
 Lines graphs_written(JournalHarness& cluster) {
   Lines lines;
   for (const supervisor_action::Persist& order : cluster->take_persists())
@@ -302,7 +302,7 @@ TEST(SubmitAgain, AGraphIsWrittenOnceAndForgottenWhenNobodyCanRunItAgain) {
   cluster->ignore();
 }
 
-// Whoever writes reads the graph on another thread.
+// The writer reads the graph on another thread.
 TEST(SubmitAgain, AGraphLivesUntilItIsWrittenWhateverBecomesOfItsJob) {
   JournalHarness cluster{config_with(0)};
   cluster->submit(pair(), named("first"));

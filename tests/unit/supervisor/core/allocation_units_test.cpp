@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kPresets[] = {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"};
 
-/// That many subtasks that ask for the same.
+/// So many subtasks that ask for the same.
 Graph asking(std::uint32_t count, const ResourceVector& request) {
   GraphBuilder builder;
   builder.template_at(0).request = request;
@@ -242,7 +242,7 @@ TEST(AllocationUnits, WhatRequiresAWorkerHasSlotsOnWhicheverOfItsBandsItIsKeptFo
   supervisor.ignore();
 }
 
-// By count: four quarters are one slot, and who has it runs them all.
+// By count: four quarters are one slot, and a job that has it runs them all.
 TEST(AllocationUnits, QuartersOfASlotAreNotPreemptedWhereTheyFit) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 2});

@@ -26,7 +26,7 @@ class Barriers : public ::testing::Test {
     supervisor.submit(std::move(graph), spec);
     supervisor.settle();
   }
-  /// What workers are to reserve for one of that graph.
+  /// The reservation that workers are asked for, for one of that graph.
   std::vector<Entitlement> asked_for_gang(Graph graph) {
     submit_gang(std::move(graph));
     std::vector<Entitlement> asked;
@@ -38,7 +38,7 @@ class Barriers : public ::testing::Test {
   void answer(std::uint32_t worker, std::uint64_t barrier, std::int64_t slots = 2) {
     supervisor.worker_says(worker, BarrierAnswer{JobId{1}, BandIndex{0}, barrier, kOneSlot * slots});
   }
-  /// What workers were told since the last call, in order: `w1 holds 2 at 1`, `w1 has 2`.
+  /// The words to workers since the last call, in order: `w1 holds 2 at 1`, `w1 has 2`.
   Lines told() {
     Lines lines;
     for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
@@ -93,7 +93,7 @@ TEST_F(BarriersOfTwo, WhoHoldsLessOrAnswersTwiceOrForAnotherBarrierDoesNotCount)
   EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
 }
 
-/// What a pass makes of the gang, had it moved it: so many slots of each worker.
+/// The plan of a pass for the gang, had it moved it: so many slots of each worker.
 supervisor_event::PassEnded moved(const supervisor_action::RunPass& order, std::vector<std::int64_t> slots) {
   supervisor_event::PassEnded ended{order.number, {}, {}};
   for (std::uint32_t member = 0; member < order.snapshot.members.size(); ++member) {
@@ -161,7 +161,8 @@ Duration longest_told(PolicedSupervisor& supervisor) {
   return longest;
 }
 
-// Whatever a worker's own margin is: who has not heard that the gang begins is lost before it gives its slots back.
+// A worker's own margin does not matter: one that has not heard that the gang begins is lost before it gives its slots
+// back.
 TEST_F(Barriers, WorkersAreToldToKeepWhatTheyHoldForAsLongAsTheyCountAsThere) {
   supervisor.join({.slots = 2, .barriers = true});
   supervisor.join({.slots = 2, .barriers = true});
@@ -335,7 +336,7 @@ class BarriersOfWhatRuns : public Barriers {
   PolicedSupervisor later;
 };
 
-// What it runs and must not lose counts as begun: the rest of it would be given back and asked for for ever.
+// Runs that it must not lose count as begun: the rest of it would be given back and asked for for ever.
 TEST_F(BarriersOfWhatRuns, AGangWithRunsThatNeverLeaveWaitsAtNone) {
   JobSpec spec;
   spec.policy.gang = 4;
@@ -347,7 +348,7 @@ TEST_F(BarriersOfWhatRuns, AGangWithRunsThatNeverLeaveWaitsAtNone) {
   expect_no_barrier();
 }
 
-// What it runs would have to leave if the barrier came to nothing, for a gang that has all it wants.
+// Its runs would have to leave if the barrier came to nothing, for a gang that has all it wants.
 TEST_F(BarriersOfWhatRuns, AGangThatRunsAsAWholeWaitsAtNone) {
   JobSpec spec;
   spec.policy.gang = 4;

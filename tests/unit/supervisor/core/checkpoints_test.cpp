@@ -65,7 +65,7 @@ TEST(Checkpoints, ACheckpointIsReadByAnotherWorkerWhenItsWriterIsLost) {
   EXPECT_EQ(orders[0].what.bytes, 100);
   EXPECT_EQ(supervisor.phase(0), SubtaskPhase::Succeeded);
   EXPECT_EQ(supervisor.core().counters().recomputed, 0U);
-  // It cannot read it after all: made again, as without.
+  // The worker cannot read it after all: made again, as without.
   EXPECT_EQ(supervisor.assigned(), (Texts{"1#2 to w" + std::to_string(3 - holder)}));
   FailureDetail lost;
   lost.failure = FailureClass::InputLost;
@@ -105,7 +105,7 @@ TEST(Checkpoints, IfTheFirstWhoComesCannotReadACheckpointItIsMadeAgain) {
   supervisor.ignore();
 }
 
-/// What a worker was asked to take away since the last call.
+/// The files that a worker was asked to take away since the last call.
 std::vector<Incarnation> removed(SupervisorHarness& supervisor) {
   std::vector<Incarnation> found;
   for (const auto& [worker, order] : supervisor.take<RemoveCheckpoints>())
@@ -147,7 +147,7 @@ TEST(Checkpoints, OnlySoManyLostWorkersAreRemembered) {
   JournalHarness cluster{SupervisorConfig{.lost_writers_max = 2}};
   for (std::uint32_t i = 1; i <= 3; ++i) {
     cluster->join(kWithShared);
-    cluster->handle(supervisor_event::WorkerSuspected{WorkerId{i}, true});  // Nobody could remove anything.
+    cluster->handle(supervisor_event::WorkerSuspected{WorkerId{i}, true});  // No worker could remove anything.
   }
   cluster->lose(1);
   cluster->lose(2);

@@ -49,7 +49,7 @@ class ClaimsTest : public ::testing::Test {
   std::string attempt_of(std::uint32_t subtask) {
     return to_string(Attempt{cluster->core().find_job(JobId{1})->hot[subtask].attempt});
   }
-  /// It registers, and has not said yet what it holds.
+  /// The worker registers, and has not claimed yet.
   void begin_to_come_back(std::uint32_t worker) {
     Register half;
     half.name = "worker-" + std::to_string(worker);

@@ -7,7 +7,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// What the next life of worker `worker` says of its former one.
+/// The word of the next life of worker `worker` about its former one.
 OperatorCrash crash_of(std::uint32_t worker, std::uint32_t subtask, std::uint16_t attempt = 1) {
   return {Incarnation{100 + worker},
           {JobId{1}, SubtaskIndex{subtask}},

@@ -1,4 +1,4 @@
-// SupervisorCore: what is sent now, how far ahead, and who helps a band without work.
+// SupervisorCore: the subtasks that are sent now, how far ahead, and help for bands without work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ TEST(Lookahead, MeasuredDurationsReplaceIt) {
   cluster.join();
   cluster.submit(GraphBuilder{}.sources(100).build());
   EXPECT_EQ(cluster.assigned().size(), 3U);
-  cluster.succeed(1, 0);  // It ran for 1 ms: 20 fit.
+  cluster.succeed(1, 0);  // The first ran for 1 ms: 20 fit.
   EXPECT_EQ(cluster.assigned().size(), 18U);
   EXPECT_EQ(cluster.core().workers()[BandSlot{0}].in_flight, 20U);
 }
@@ -173,8 +173,8 @@ TEST(Dispatch, WhoFetchesFromALostWorkerIsToldSo) {
   cluster.ignore();
 }
 
-// Found by the simulator (seed 10, without any fault): who had fetched one of two outputs was told that both were
-// there, and the producer ran again.
+// Found by the simulator (seed 10, without any fault): a worker that had fetched one of two outputs was told that both
+// were there, and the producer ran again.
 TEST(Dispatch, ACopyOfOneOutputIsNoCopyOfTheOther) {
   for (const std::uint16_t outputs : {std::uint16_t{1}, std::uint16_t{2}}) {
     SupervisorHarness cluster;
@@ -370,7 +370,7 @@ TEST(Stealing, NobodyAsksAgainWhileTheAnswerMayBeOnItsWay) {
   EXPECT_EQ(cluster.steals(), (Lines{"16 at w1", "15 at w1", "14 at w1"}));
 }
 
-// What is looked at for idle bands in one event is limited; the others have their turn within milliseconds, and then
+// The search for idle bands in one event is limited; the others have their turn within milliseconds, and then
 // nobody asks again before something changes.
 TEST(Stealing, ManyIdleBandsAreLookedAfterByRotationAndThenLeftAlone) {
   SupervisorHarness cluster{{.steal_after = Duration{0}}};
@@ -402,7 +402,7 @@ TEST(Stealing, ShortWaitsAreNotWorthIt) {
   EXPECT_EQ(cluster.steals(), Lines{});
 }
 
-// Of what nothing has ended durations are guesses. It waited for ever beside an idle worker.
+// Of what nothing has ended durations are guesses. The subtask waited for ever beside an idle worker.
 TEST(Stealing, WhatStandsBehindSomethingLongIsMovedAtLast) {
   SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
   cluster.join();

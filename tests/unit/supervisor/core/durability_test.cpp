@@ -1,4 +1,4 @@
-// What waits for the disk, and what becomes of it when the disk is in trouble.
+// Replies that wait for the disk, and what becomes of them when the disk is in trouble.
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"

@@ -1,4 +1,4 @@
-// SupervisorCore: plans of the policy become entitlements, and who holds more than his share gives back.
+// SupervisorCore: plans of the policy become entitlements, and a job that holds more than its share gives back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ TEST(Entitlements, AJobAloneIsNotLimited) {
   supervisor.ignore();
 }
 
-// Others would run in the place that was made for it.
+// Other jobs would run in the place that was made for it.
 TEST(Entitlements, WhereSomebodyNeedsSlotsTogetherPlansAreKeptAlsoWhileNobodyWaits) {
   for (const std::int64_t slots : {1, 4}) {
     PolicedSupervisor supervisor{policed("quota")};
@@ -53,8 +53,8 @@ TEST(Entitlements, WhereSomebodyNeedsSlotsTogetherPlansAreKeptAlsoWhileNobodyWai
   }
 }
 
-// Alone it was not limited: the plan had it on one worker, and it has begun on both. What has just begun is not
-// reported yet.
+// Alone it was not limited: the plan had it on one worker, and it has begun on both. Runs that have just
+// begun are not reported yet.
 TEST(Entitlements, WhatWasGivenBeforeAnythingWasLimitedCountsWhereItsAttemptsAre) {
   PolicedSupervisor supervisor{policed("multifactor")};
   for (int i = 0; i < 2; ++i) supervisor.join({.slots = 4});
@@ -275,7 +275,7 @@ TEST(Entitlements, MembersThatFollowOneAreSentToBothBands) {
   supervisor.ignore();
 }
 
-/// What policy has noted in the audit history, with its reasons.
+/// The notes of policy in the audit history, with its reasons.
 Lines decisions(PolicedSupervisor& supervisor) {
   Lines found;
   const Result<Value> audit = supervisor.ask("audit");
@@ -284,7 +284,7 @@ Lines decisions(PolicedSupervisor& supervisor) {
   return found;
 }
 
-// What runs for long is told to leave, and waits again without having failed.
+// A long run is told to leave, and waits again without having failed.
 TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
   PolicedSupervisor supervisor{policed("priority")};
   supervisor.join({.slots = 2});
@@ -489,7 +489,7 @@ TEST(Entitlements, AGangThatLosesAWorkerWithItsWorkStaysAGang) {
   supervisor.ignore();
 }
 
-// It has its slots where its work may be while that is not everywhere, and is a gang again thereafter.
+// The gang has its slots where its work may be while that is not everywhere, and is a gang again thereafter.
 TEST(Entitlements, AGangIsNoneWhileWorkOfItMustNotReturnToABand) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 2});
@@ -599,7 +599,7 @@ TEST(Entitlements, APassThatFailsOrIsLateLeavesTheLastPlanInForce) {
   supervisor.ignore();
 }
 
-// What runs holds what an earlier life's plan gave it: nobody leaves only because the supervisor was restarted.
+// A run holds what an earlier life's plan gave it: nobody leaves only because the supervisor was restarted.
 TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
   for (const char* preset : {"fair_share", "fair_share_max_min", "quota", "multifactor"}) {
     JournalHarness cluster{policed(preset, {{.name = "a"}, {.name = "b"}})};
@@ -623,7 +623,7 @@ TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
   }
 }
 
-// It was 0 after a restart.
+// The figure was 0 after a restart.
 TEST(Entitlements, HowOftenAJobWasPreemptedOutlivesTheSupervisor) {
   JournalHarness cluster{policed("priority")};
   cluster->join({.slots = 2});

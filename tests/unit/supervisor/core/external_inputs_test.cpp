@@ -97,7 +97,7 @@ TEST(ExternalInputs, AJobIsNotReleasedBeforeThoseThatBorrowFromItHaveEnded) {
   supervisor.ignore();
 }
 
-// What it still had to run was forgotten with it.
+// The rest of its work was forgotten with it.
 TEST(ExternalInputs, AJobThatIsReleasedWhileItRunsOutlivesThoseThatBorrowFromIt) {
   SupervisorHarness supervisor;
   supervisor.join();

@@ -133,7 +133,7 @@ TEST(Retry, ATemplateMaySetItsOwnNumberOfAttempts) {
   cluster.cancels();
 }
 
-/// What the templates that workers have heard of request.
+/// The requests of templates that workers have heard of.
 class MemoryGiven {
  public:
   explicit MemoryGiven(SupervisorHarness& cluster) : cluster_(cluster) {}
@@ -149,7 +149,7 @@ class MemoryGiven {
     }
     return given;
   }
-  /// It fails, and is tried again.
+  /// The subtask fails, and is tried again.
   std::vector<std::int64_t> after_failure(std::uint32_t worker, std::uint32_t subtask,
                                           FailureClass failure = FailureClass::OutOfMemory) {
     cluster_.fail(worker, subtask, failure);
@@ -207,7 +207,7 @@ TEST(Retry, OnlyWhatRanOutOfMemoryGetsMore) {
 // Else it would wait for a worker that nobody has.
 TEST(Retry, NobodyGetsMoreMemoryThanAnyBandHas) {
   SupervisorHarness cluster;
-  cluster.join({.memory = kMiB * 75, .barriers = true});  // What is alone there may have twice as much.
+  cluster.join({.memory = kMiB * 75, .barriers = true});  // A subtask that is alone there may have twice as much.
   cluster.join({.memory = kMiB * 60, .barriers = true});
   MemoryGiven given{cluster};
   cluster.submit(may_grow(100, 800).add().build());
@@ -249,7 +249,7 @@ TEST(Retry, WhatMustNotRunTwiceGetsNoMoreMemory) {
   cluster.ignore();
 }
 
-// It keeps the first content of a number, also when the next life of the supervisor means something else by it.
+// A worker keeps the first content of a number, also when the next life of the supervisor means something else by it.
 TEST(Retry, AWorkerOfAnOlderProtocolIsGivenNothingLarger) {
   SupervisorHarness cluster;
   cluster.join();
@@ -637,7 +637,7 @@ TEST(Lineage, ASubtaskThatSucceededAndFailsWhenItRunsAgainStaysTold) {
   EXPECT_EQ(cluster.job().counts.succeeded, 1U);
   EXPECT_EQ(cluster.job().counts.failed, 0U);
   EXPECT_EQ(cluster.job().counts.cancelled, 1U);
-  // Who comes later hears the same.
+  // A worker that comes later hears the same.
   cluster.client_says(AttachJob{1, {JobId{1}, ""}}, ClientId{2});
   const std::vector<JobProgress> late = cluster.news(ClientId{2});
   ASSERT_EQ(late.size(), 1U);
@@ -647,7 +647,7 @@ TEST(Lineage, ASubtaskThatSucceededAndFailsWhenItRunsAgainStaysTold) {
 }
 
 // Found by the simulator: A (0) runs again and is being cancelled when the output of its reader B (1), which had
-// succeeded, is lost, too. Nobody would have cancelled B.
+// succeeded, is lost, too. Otherwise B would not have been cancelled.
 TEST(Recompute, WhatNeedsAPredecessorThatIsBeingCancelledIsCancelled) {
   SupervisorHarness cluster;
   GraphBuilder graph = GraphBuilder{}.add().add({0}, 1).add({0}, 2).add({1}, 2);

@@ -127,7 +127,7 @@ TEST_F(FeasibleInPool, APoolWithoutWorkersIsWaitedFor) {
   EXPECT_EQ(*(*answer)["reason"].text(), "pool 'first' has no worker now");
 }
 
-// What bands of another pool are like must not make a gang take its slots one by one.
+// Bands of another pool must not make a gang take its slots one by one.
 TEST_F(FeasibleInPool, SmallBandsOfAnotherPoolLeaveAGangWhole) {
   GraphBuilder builder;
   builder.sources(2).template_at(0).request.slots = kOneSlot * 4;

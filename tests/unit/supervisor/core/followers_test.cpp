@@ -185,7 +185,7 @@ TEST(Progress, WhoUnfollowsAJobIsToldNothingMoreAndOthersAre) {
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
 }
 
-// They went when whoever was cut off had been there for as long before, however shortly it was away.
+// Jobs went when a client that was cut off had been there for as long before, however shortly it was away.
 TEST(Progress, OutputsAreKeptForTheirTimeFromWhenTheLastOneHasLeft) {
   SupervisorHarness cluster;
   cluster.join();

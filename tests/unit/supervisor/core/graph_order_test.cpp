@@ -109,7 +109,7 @@ TEST(GraphOrder, SuccessorsStandInTheOrderOfTheirNumbers) {
   EXPECT_EQ(successors, (List{1, 2, 3, 4, 4}));
 }
 
-// What is all alike is not looked at one by one; the figures are the same.
+// Subtasks that are all alike are not looked at one by one; the figures are the same.
 TEST(GraphOrder, SubtasksThatAreAllAlikeStayAsTheyAre) {
   for (const Duration each : {Duration{0}, Duration{milliseconds{5}}, Duration{std::chrono::hours{8000}}}) {
     GraphBuilder one_template;

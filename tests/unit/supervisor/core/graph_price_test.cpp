@@ -1,4 +1,4 @@
-// What a graph costs is at least what it takes.
+// The price of a graph is at least what it takes.
 #include "supervisor/core/graph_price.hpp"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ void submit(SupervisorCore& core, std::uint32_t number) {
   handle(core, supervisor_event::GraphChecked{ClientId{1}, number, std::move(spec), shape_of(graph), {}});
 }
 
-/// What one of many queued jobs of one subtask takes.
+/// The memory of one of many queued jobs of one subtask.
 std::size_t bytes_of_queued_job(const SupervisorConfig& config) {
   SupervisorCore core{config, Rng{1}};
   Register hello;

@@ -190,7 +190,7 @@ TEST(Cancel, AJobEndsWhenItsWorkersHaveAnswered) {
   EXPECT_EQ(cluster.phase(4), SubtaskPhase::Cancelled);
   EXPECT_EQ(cluster.state(), JobState::Running);
   for (const std::uint32_t i : {0U, 1U}) cluster.say(1, i, Outcome::Cancelled);
-  cluster.succeed(1, 2);  // It was faster than its cancel.
+  cluster.succeed(1, 2);  // The run was faster than its cancel.
   EXPECT_EQ(cluster.state(), JobState::Cancelled);
   EXPECT_EQ(cluster.job().counts.cancelled, 4U);
   EXPECT_EQ(cluster.job().counts.succeeded, 1U);

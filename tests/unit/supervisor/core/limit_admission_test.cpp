@@ -127,7 +127,7 @@ TEST(LimitAdmission, ALowerLimitTakesSlotsBackButCutsNoGang) {
   AdmissionRequest gang = runs(5000, 5000, 5000);
   gang.gang = true;
   EXPECT_EQ(admit_by_limits({{.slots_max = 2}}, {gang})[0].allowed[0], 5000U);
-  // Who wants no more than one allocation unit is no gang.
+  // A job that wants no more than one allocation unit is no gang.
   const std::vector<Admission> admissions =
       admit_by_limits({{.slots_max = 2}}, {runs(1000, 1000), runs(1000, 1000), runs(1000, 1000)});
   EXPECT_EQ(admissions[1].allowed[0], 1000U);

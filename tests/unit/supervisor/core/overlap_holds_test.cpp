@@ -40,7 +40,7 @@ TEST(OverlapHolds, WhatALostWorkerMayRunWaitsUntilItMustHaveEnded) {
   cluster.ignore();
 }
 
-// It has told us itself that nothing runs there any more.
+// The worker has told us itself that nothing runs there any more.
 TEST(OverlapHolds, WhatItsWorkerHasEndedItselfNeedNotWait) {
   SupervisorHarness cluster;
   cluster.join();
@@ -164,7 +164,7 @@ TEST_F(RestartedHolds, WhatItsWorkerClaimsGoesOn) {
   cluster->ignore();
 }
 
-// It was heard again, so it goes on; what it runs is known only when it has said so.
+// The worker was heard again, so it goes on; what it runs is known only when it has said so.
 TEST_F(RestartedHolds, WhileAWorkerClaimsNothingThatItMayRunIsGivenOut) {
   begin(graph().add({}, 1).build());
   restart_with_another();

@@ -19,7 +19,7 @@ TEST(Homes, AnIdleBandTakesWhatIsKeptForOthers) {
   EXPECT_EQ(cluster.core().counters().moved_here, 4U);
 }
 
-// Nobody is fed by it, and whoever stays must not be asked after again and again because somebody has looked.
+// No band is fed by it, and an attempt that stays must not be asked after again and again because a band has looked.
 TEST(Homes, WhatHasToStayStaysInItsOrder) {
   SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .steal_after = Duration{0}}};
   cluster.join();

@@ -34,7 +34,7 @@ TEST(PolicyDemand, WhatMustRunSomewhereGetsItsSlotsThere) {
   supervisor.ignore();
 }
 
-// Their sizes do not come out even with the band's, and nobody else is there to whom the rest could go.
+// Their sizes do not come out even with the band's, and there is no other job to take the rest.
 TEST(PolicyDemand, AJobAloneIsNotLimitedByItsOwnSize) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 4});

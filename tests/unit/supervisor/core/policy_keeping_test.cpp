@@ -53,7 +53,7 @@ class PolicyKeeping : public testing::Test {
   JournalHarness cluster{config()};
 };
 
-// A reload and a restart are the same to whoever waits.
+// A reload and a restart are the same to a job that waits.
 TEST(PolicyKeepingOfScales, PrioritiesFollowTheirScaleThroughReloadAndRestart) {
   const auto with = [](const char* priorities) {
     SupervisorConfig made = policed("priority");
@@ -85,7 +85,7 @@ TEST(PolicyKeepingOfScales, PrioritiesFollowTheirScaleThroughReloadAndRestart) {
   }
 }
 
-// What did not fit the scale of a while is what it was made then.
+// A priority that did not fit the scale of a while is what it was made then.
 TEST(PolicyKeepingOfScales, APriorityThatWasChangedByAReloadIsWrittenDown) {
   SupervisorConfig config = policed("priority");
   JournalHarness cluster{config};

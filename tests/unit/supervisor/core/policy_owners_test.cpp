@@ -93,7 +93,7 @@ TEST(PolicyOwners, WhatAnAccountWithPartsIsChargedItselfCountsBesideThem) {
   }
 }
 
-// Found by a review: who came late was charged to the others, and looked as if he had used nothing.
+// Found by a review: a user that came late was charged to the others, and looked as if he had used nothing.
 TEST(PolicyOwners, WhoIsCountedWithOthersIsOneOfThem) {
   PolicyConfig config;
   config.accounts = {{.name = "lab"}};
@@ -105,7 +105,7 @@ TEST(PolicyOwners, WhoIsCountedWithOthersIsOneOfThem) {
   EXPECT_NE(tree.charged.at({"lab", "ann"}), tree.charged.at({"lab", "late"}));
 }
 
-// Spec: policy-flux 5.4, step 6. It took a rank, and so lowered the factors of all behind it.
+// Spec: policy-flux 5.4, step 6. The account took a rank, and so lowered the factors of all behind it.
 TEST(PolicyOwners, AnAccountOfNobodyTakesNoRank) {
   PolicyConfig config;
   config.accounts = {{.name = "idle", .shares = 9}, {.name = "ann"}, {.name = "bob"}};

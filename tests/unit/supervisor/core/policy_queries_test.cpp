@@ -324,7 +324,8 @@ TEST(PolicyTerms, WhoHasUsedMoreComesLaterAlsoWithoutAnAccountAboveBoth) {
   supervisor.ignore();
 }
 
-// Quotas that cannot all be met are in force, and whoever has ordered it is told. Spec: policy-runai 4.1, 13.6.
+// Quotas that cannot all be met are in force, and the operator that has ordered it is told. Spec:
+// policy-runai 4.1, 13.6.
 TEST(PolicyWarnings, AreInTheAnswerTheLogAndTheAudit) {
   PolicedSupervisor supervisor{policed("quota")};
   supervisor.join({.slots = 4});

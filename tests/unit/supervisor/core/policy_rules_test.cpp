@@ -172,7 +172,7 @@ TEST_F(PolicyRulesLive, ALevelSaysHowMuchOfItsUseIsCharged) {
   EXPECT_NEAR(bob, ann / 2, 1e-9);
 }
 
-// Found by an explorer: all who charged one account had one factor. Spec: policy-flux 3, 5.1.
+// Found by an explorer: all users that charged one account had one factor. Spec: policy-flux 3, 5.1.
 TEST_F(PolicyRulesLive, WhoHasUsedLessOfAnAccountComesBeforeItsOthers) {
   begin(site());
   supervisor->submit(GraphBuilder{}.sources(1).build(), of("heavy", "h1", {.account = "lab"}));
@@ -383,7 +383,7 @@ TEST_F(PolicyRulesLive, AHeldJobGetsNoSlotsUntilItIsReleased) {
   }
 }
 
-// It takes its slots with it until it has gone, and no other one is told that it may have them.
+// The job takes its slots with it until it has gone, and no other one is told that it may have them.
 TEST_F(PolicyRulesLive, SlotsOnWhichAHeldJobStillRunsAreNotGivenAway) {
   for (const char* preset : {"multifactor", "fair_share", "priority"}) {
     SupervisorConfig config = site(preset);
@@ -417,7 +417,7 @@ TEST_F(PolicyRulesLive, NobodyGetsIntoAFullQueueByAnOrder) {
   EXPECT_EQ(answer("set", {"queue", "first", "short"}), "done") << "it is in it";
 }
 
-// What is on hold takes nothing from anybody, so nothing is contended.
+// A job on hold takes nothing from anybody, so nothing is contended.
 TEST_F(PolicyRulesLive, BesideAHeldJobAnotherIsLimitedAsLittleAsAlone) {
   for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
     begin(site(preset));

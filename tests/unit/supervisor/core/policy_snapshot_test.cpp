@@ -225,7 +225,7 @@ TEST(PolicySnapshot, PartsThatMustNotRunTwiceAreShownAsWhatStays) {
   supervisor.ignore();
 }
 
-// Spec: policy-runai 2, for memory as for slots: whoever says no weight has his guarantee of it as one.
+// Spec: policy-runai 2, for memory as for slots: a project without a weight has its guarantee of it as one.
 TEST(PolicySnapshot, WhatIsBeyondGuaranteesOfMemoryGoesByThem) {
   PolicedSupervisor supervisor{policed("quota", {{.name = "a", .guaranteed_slots = 1, .guaranteed_memory = kGiB * 3},
                                                  {.name = "b", .guaranteed_slots = 2, .guaranteed_memory = kGiB}})};
@@ -282,7 +282,7 @@ TEST(PolicySnapshot, UseIsChargedWhileAnAttemptRuns) {
   supervisor.ignore();
 }
 
-// What attempts have run is charged to the account of their job, and fades.
+// The time of attempts is charged to the account of their job, and fades.
 TEST(PolicySnapshot, UseIsChargedAndFadesByHalves) {
   SupervisorConfig config = policed("multifactor");
   config.policy.accounts = {{.name = "ann"}};

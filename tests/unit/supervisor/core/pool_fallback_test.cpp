@@ -105,7 +105,7 @@ TEST(PoolFallbackTest, RoomThatIsKnownInAPoolItLikesBetterIsTakenAtOnce) {
   EXPECT_LT(until_next_pass(it), 50) << "a period is 200";
 }
 
-// It was the pool with the lowest number.
+// Before, it was the pool with the lowest number.
 TEST(PoolFallbackTest, OfSeveralPoolsWithRoomItGoesToTheOneItLikesBest) {
   PoolFallbackHarness it{three_pools("multifactor")};
   for (int i = 0; i < 3; ++i) it.cluster.join({.slots = 1});
@@ -190,7 +190,7 @@ TEST(PoolFallbackTest, AllOfAGangIsInOnePool) {
   EXPECT_EQ(it.pools_of(gang).back(), "second here");
 }
 
-// Who waits is at the head of its list: there it takes what becomes free as if it had named no other pool.
+// A job that waits is at the head of its list: there it takes what becomes free as if it had named no other pool.
 TEST(PoolFallbackTest, WhoWaitsEverywhereWaitsAtTheHeadOfItsList) {
   PoolFallbackHarness it{three_pools("multifactor")};
   it.cluster.join({.slots = 1});
@@ -234,7 +234,8 @@ TEST(PoolFallbackTest, WhatItHoldsKeepsItInAPool) {
   for (const std::string& line : it.cluster.assigned()) EXPECT_NE(line.find("to w2"), std::string::npos) << line;
 }
 
-// It must run on the second worker: it has no tentative placements in the first pool, and all of them in the second.
+// The job must run on the second worker: it has no tentative placements in the first pool, and all of them in the
+// second.
 TEST(PoolFallbackTest, APoolThatCouldNotHoldItIsPassedOver) {
   PoolFallbackHarness it{three_pools()};
   it.cluster.join({.slots = 2});
@@ -267,7 +268,8 @@ TEST(PoolFallbackTest, WhereNoOtherPoolWillDoTheNextRoundWaitsForItsTime) {
   EXPECT_LE(passes, 3);
 }
 
-// Found by a review: where it is only tried it took any place there was, and who was there left it for nothing.
+// Found by a review: where a job is only tried it took any place there was, and the job that was there left it for
+// nothing.
 TEST(PoolFallbackTest, NobodyLeavesAPlaceThatWhoIsTriedThereCouldNotUse) {
   SupervisorConfig config = policed("priority");
   config.policy.pools = {{.name = "first", .preset = "priority", .workers = {"worker-1"}, .preemption = true},
@@ -290,7 +292,8 @@ TEST(PoolFallbackTest, NobodyLeavesAPlaceThatWhoIsTriedThereCouldNotUse) {
   EXPECT_EQ(it.cluster.take<CancelBatch>().size(), 0U);
 }
 
-// Found by an acceptance test: it went on to the next of its pools meanwhile, and who had left took his place again.
+// Found by an acceptance test: it went on to the next of its pools meanwhile, and the job that had left took its place
+// again.
 TEST(PoolFallbackTest, WhoIsDueAShareWaitsWhereItIsBeingLeftForIt) {
   SupervisorConfig config = policed("fair_share");
   config.policy.pools = {{.name = "main", .preset = "fair_share", .workers = {"worker-1"}},

@@ -1,4 +1,4 @@
-// What would free a job that quotas or limits of its project and departments hold: each row is tried.
+// Remedies for a job that quotas or limits of its project and departments hold: each row is tried.
 #include <gtest/gtest.h>
 
 #include "tests/support/remedy_harness.hpp"

@@ -388,7 +388,7 @@ TEST(Recovery, AnEndedJobCanStillBeAskedAbout) {
   cluster->ignore();
 }
 
-// What `penstock result JOB KEY` asks.
+// The question of `penstock result JOB KEY`.
 TEST(Recovery, ResultsOfAnEndedJobAreFoundByTheirKeys) {
   JournalHarness cluster;
   cluster->join();

@@ -7,7 +7,7 @@
 namespace penstock::supervisor {
 namespace {
 
-// Who had been told of no output took what was released, or was never kept, for empty.
+// A client that had been told of no output took what was released, or was never kept, for empty.
 TEST(Results, WhoWasToldOfNoOutputLearnsWhetherItIsKept) {
   SupervisorHarness cluster;
   cluster.join();

@@ -24,7 +24,7 @@ TEST(RoomRemediesTest, WhoFindsNoRoomIsToldWhoseEndMakesIt) {
   EXPECT_EQ(it.freed_by(large), Lines{});
 }
 
-// Backfill takes who is past his limit to end within `overrun`; `explain` said: at once.
+// Backfill takes a job past its limit to end within `overrun`; `explain` said: at once.
 TEST(RoomRemediesTest, WhoIsPastHisLimitEndsWithinTheOverrun) {
   SupervisorConfig config = policed("multifactor");
   config.policy.pools[0].time_limit = std::chrono::seconds{1};
@@ -172,7 +172,7 @@ TEST(RoomRemediesTest, AGangOverSeveralBandsIsToldWhichWorkersWouldHelp) {
   EXPECT_EQ(it.freed_by(three), Lines{"worker worker-2, worker-3: together; then others have to leave"});
 }
 
-// It looks at all jobs, each of which may look at all others, and nobody reads what would free them there.
+// The search looks at all jobs, each of which may look at all others, and no one reads what would free them there.
 TEST(RoomRemediesTest, TheWatchdogDoesNotLookForWhatWouldFreeAJob) {
   SupervisorConfig config = policed("multifactor");
   config.watchdog_after = std::chrono::seconds{5};

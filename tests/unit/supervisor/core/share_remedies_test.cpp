@@ -1,4 +1,4 @@
-// What would free a job that holds its fair share: each row is tried.
+// Remedies for a job that holds its fair share: each row is tried.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -85,7 +85,7 @@ TEST(ShareViewTest, WhoMayUseSomeBandsOnlyGetsWhatTheseHave) {
   }
 }
 
-// Who could use all there was could use more.
+// A job that could use all there was could use more.
 TEST(ShareViewTest, MoreCapacityIsForAllWhoWantIt) {
   const ShareView view = pool(8, {sharer(1, 8, 8)}, 6);
   EXPECT_FALSE(view.with_more(2).suffices()) << "10 by 10 to 6 gives it 3.75";

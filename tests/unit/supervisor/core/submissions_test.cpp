@@ -1,4 +1,4 @@
-// Who may submit how much at once, and what has to go when it is too much.
+// The most that may be submitted at once, and what has to go when it is too much.
 #include "supervisor/core/submissions.hpp"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST(Submissions, AGraphOfWhichNothingMoreComesIsGivenUp) {
   const Instant soon = kNow + std::chrono::seconds{1};
   static_cast<void>(submissions.take({kOne, 2}, brings(1), 0, soon));
   static_cast<void>(
-      submissions.take({kOne, 3}, brings(1, true), 0, soon));  // It is being checked, for as long as it takes.
+      submissions.take({kOne, 3}, brings(1, true), 0, soon));  // The graph is being checked, for as long as it takes.
   const Instant due = kNow + limits.submission_idle_max;
   EXPECT_EQ(submissions.next_deadline(), due);
   EXPECT_TRUE(submissions.take_idle(due - Duration{1}).empty());

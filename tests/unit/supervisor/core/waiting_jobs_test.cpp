@@ -146,7 +146,7 @@ Graph one_on(const std::string& worker) {
   return graph.add().build();
 }
 
-/// What is looked at for each of so many jobs of one subtask, from the first end to the last.
+/// The entries that are looked at for each of so many jobs of one subtask, from the first end to the last.
 std::uint64_t looks_for_each_job(std::uint32_t queued) {
   ManyJobs jobs{{.lookahead = seconds{0}}};
   jobs.join(1, 2);
@@ -173,7 +173,7 @@ TEST(ManyJobs, ASubmissionLooksAtTheSameNumberOfJobsHoweverManyWait) {
   EXPECT_LE(jobs.looked_at() - before, 100U * 32);
 }
 
-// What it may not have stood before what it may.
+// Jobs that it may not have stood before those that it may.
 TEST(ManyJobs, AnIdleBandFindsWhatItMayHaveBehindThousandsOfJobsThatItMayNot) {
   ManyJobs jobs{{.steal_after = Duration{0}}};
   jobs.join(1, 1);
@@ -229,7 +229,7 @@ TEST(ManyJobs, AChangedPriorityCountsAmongThoseThatWait) {
   EXPECT_EQ(cluster.assigned(), Lines{"4:0 to w1"});
 }
 
-// They counted as work that the band has before it, for ever.
+// Such jobs counted as work that the band has before it, for ever.
 TEST(ManyJobs, WhatWasCancelledIsNotKeptForAnyBand) {
   SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
   cluster.join();

@@ -90,7 +90,7 @@ TEST(WorkerLost, ItsPlaceIsTakenByAnotherWithoutConfusion) {
   EXPECT_EQ(cluster.core().counters().stale_reports, 1U);
 }
 
-// What was ready there and had too few free slots was offered again as the attempts left, for good.
+// A subtask that was ready there and had too few free slots was offered again as the attempts left, for good.
 TEST(WorkerLost, NothingOfItIsOfferedToOthersAnyMore) {
   SupervisorHarness cluster;
   cluster.join({.slots = 4});
@@ -143,7 +143,7 @@ TEST(Suspicion, ASuspectedWorkerGetsNothingNewUntilItIsHeard) {
                                 cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, true}));
   EXPECT_EQ(cluster.alerts().size(), 1U);
   EXPECT_EQ(state_of_first(), "suspected");
-  // What its last reports make room for goes to the other one.
+  // Work that its last reports make room for goes to the other one.
   for (const std::uint32_t i : {0U, 1U, 2U}) cluster.succeed(1, i);
   EXPECT_EQ(cluster.assigned(), Lines{});
   cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, true});

@@ -35,7 +35,7 @@ TEST(BackfillProfile, ConservativeReservesForAll) {
   EXPECT_EQ(all.next({2, seconds{100}}, kAnywhere).at, kNow + seconds{25});
 }
 
-// Nobody knows when it will end, so whatever starts later may delay it.
+// Its end is not known, so a job that starts later may delay it.
 TEST(BackfillProfile, BehindOneWhoseStartIsNotKnownNobodyStarts) {
   Backfill easy{AvailabilityProfile{kNow, 4, {{kNever, 6}}}, kNow, 1};
   const BackfillOutcome head = easy.next({8, seconds{5}}, kAnywhere);
@@ -112,7 +112,7 @@ TEST(BackfillProfile, BehindOneThatIsPastHisLimitOthersPassMeanwhile) {
   EXPECT_EQ(easy.next({4, seconds{30}}, kAnywhere).verdict, BackfillVerdict::Starts);
 }
 
-// What is promised to begin later shortens what is free now.
+// A promise to begin later shortens what is free now.
 TEST(BackfillProfile, FreeNowMeansUntilTheEnd) {
   AvailabilityProfile profile{kNow, 4, {{kNow + seconds{10}, 6}}};
   profile.occupy(kNow + seconds{10}, seconds{5}, 8);

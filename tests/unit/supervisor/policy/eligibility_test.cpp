@@ -6,7 +6,7 @@
 namespace penstock::policy {
 namespace {
 
-/// Five slots are wanted at once where bands have four, before everybody else; one slot by one who is less important.
+/// Five slots are wanted at once where bands have four, before everybody else; one slot by one that is less important.
 PolicyBuilder impossible_before_possible() {
   PolicyBuilder builder;
   builder.band(4);
@@ -50,7 +50,7 @@ TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedFor) {
   EXPECT_TRUE(plan.starts.empty());
 }
 
-/// Behind the first member, who starts, waits a gang that needs all 8 slots, and behind that somebody less important.
+/// Behind the first member, which starts, waits a gang that needs all 8 slots, and behind that somebody less important.
 Plan pass_with_a_gang_behind(PolicyBuilder& builder) {
   builder.workload("gang", 1);
   builder.waiting(8);
@@ -65,7 +65,7 @@ Plan pass_with_a_gang_behind(PolicyBuilder& builder) {
   return plan;
 }
 
-// Whom the pass itself has started takes a place of the empty pool no more than others do.
+// A job that the pass itself has started takes a place of the empty pool no more than others do.
 TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForAfterAnEqualStartedInTheSamePass) {
   PolicyBuilder builder;
   builder.band(8);

@@ -42,8 +42,9 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
   EXPECT_EQ(plan.explanations[0].have, 2000);
 }
 
-// Seed 831037066 of the simulator with a policy: in each pass who began on what had been promised was taken from by a
-// job of another project, and that one by a more important one of its own, who was promised the place. Nobody ever ran.
+// Seed 831037066 of the simulator with a policy: in each pass a job that began on what had been promised was taken from
+// by a job of another project, and that one by a more important one of its own, who was promised the place. No job ever
+// ran.
 TEST(QuotaPass, WhoBeginsOnAPromiseIsNotTakenFromInTheSamePass) {
   PolicyBuilder builder;
   constexpr std::int64_t kRoom[] = {175, 339, 78, 146};  // For all but one there is only the second band, of one slot.
@@ -107,7 +108,7 @@ class Consolidated : public testing::Test {
   std::uint32_t moved_ = kNone;
 };
 
-// Who came before it in the order took what was being left for it, and the move was for nothing.
+// A job before it in the order took what was being left for it, and the move was for nothing.
 TEST_F(Consolidated, WhatIsBeingLeftIsForWhomItWasLeft) {
   const Plan plan = pass();
   ASSERT_EQ(plan.reservations.size(), 1U);
@@ -120,7 +121,7 @@ TEST_F(Consolidated, WhatIsBeingLeftIsForWhomItWasLeft) {
   EXPECT_TRUE(std::any_of(then.starts.begin(), then.starts.end(), [](const Start& each) { return each.member == 3; }));
 }
 
-// Found by a review: it waited for whoever has minutes to leave, beside a band that was idle.
+// Found by a review: it waited for a job that has minutes to leave, beside a band that was idle.
 TEST_F(Consolidated, WhoCouldBeginElsewhereAtOnceDoes) {
   const std::uint32_t idle = builder_.device_band(2);
   const Plan plan = pass();

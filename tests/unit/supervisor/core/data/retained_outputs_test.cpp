@@ -1,4 +1,4 @@
-// What all have read stays where it is while there is room: it is what a lost reader would need to run again.
+// An output that all have read stays where it is while there is room: a lost reader would need it to run again.
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"

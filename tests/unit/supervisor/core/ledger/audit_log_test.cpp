@@ -16,7 +16,7 @@ AdminRequest order(const std::string& command, std::vector<std::string> argument
   return {1, command, std::move(arguments), "ada@desk"};
 }
 
-/// `who: order: outcome` of each entry.
+/// `author: order: outcome` of each entry.
 Lines list(SupervisorHarness& cluster, std::vector<std::string> arguments = {}) {
   const Result<Value> answer = cluster.ask("audit", std::move(arguments));
   EXPECT_TRUE(answer.has_value()) << to_string(answer.error());

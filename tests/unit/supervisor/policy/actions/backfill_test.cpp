@@ -141,7 +141,7 @@ TEST(Backfill, GapsOfABandThatIsKeptAreFilledByWhatEndsInTime) {
   EXPECT_TRUE(plan.starts[0].backfilled);
 }
 
-// Whoever has started in the same pass holds its slots, too, when the first reservation is made.
+// A job that has started in the same pass holds its slots, too, when the first reservation is made.
 TEST(Backfill, AReservationCountsOnWhatHasStartedInTheSamePass) {
   PolicyBuilder builder;
   const std::uint32_t own = builder.band(4);
@@ -229,7 +229,7 @@ TEST(Backfill, BandsAreReservedForATimeWhenAllOfThemAreFree) {
   EXPECT_EQ(plan.reservations[1].starts_by, Instant{std::chrono::seconds{30}});
 }
 
-// What a job would start on in a pool where it has been tried, while it is tried in another one.
+// The places on which a job would start in a pool where it has been tried, while it is tried in another one.
 // Found by an explorer: its band is free when the first two begin, but the pool is theirs then.
 TEST(Backfill, OneThatIsBoundToABandIsPromisedNothingThatIsPromisedToOthers) {
   for (const bool takes_several : {false, true}) {

@@ -32,7 +32,7 @@ TEST(ReclaimView, TellsWhatCouldComeFreeForAProject) {
   pass.trial().leave(1);
   view.look_again();
   EXPECT_EQ(view.free_devices(), 3000);
-  EXPECT_FALSE(view.may_lose(late)[greedy]);  // It has no more than its guarantee now.
+  EXPECT_FALSE(view.may_lose(late)[greedy]);  // The project has no more than its guarantee now.
   EXPECT_EQ(view.most_on_a_band(late), 0);
 }
 

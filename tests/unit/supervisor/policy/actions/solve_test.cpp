@@ -46,7 +46,7 @@ TEST(Solve, AGangThatIsBrokenAlreadyBlocksNobody) {
   EXPECT_EQ(plan.preemptions[0].member, 0U);
 }
 
-// Spec: policy-runai 9c. It was given the promise of a place that it had.
+// Spec: policy-runai 9c. The member was given the promise of a place that it had.
 TEST(Solve, WhoWasToStartAndIsPutBackWhereHeWasStarts) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.device_band(4);

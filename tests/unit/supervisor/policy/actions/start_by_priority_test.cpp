@@ -56,7 +56,7 @@ TEST(StartByPriority, SevenStepsOfThePage) {
   }
 }
 
-// Spec: policy-determined 5.3: nobody leaves who does not help.
+// Spec: policy-determined 5.3: no member leaves that does not help.
 TEST(StartByPriority, UselessVictimsStay) {
   PolicyBuilder builder;
   const std::uint32_t small = builder.band(4);
@@ -119,7 +119,7 @@ TEST(StartByPriority, ACapHoldsHereToo) {
 }
 
 // A job that is tried in another pool meanwhile.
-// Found by an explorer: who is not told of does not compete, and a pool where nobody does is not divided at all.
+// Found by an explorer: a job that is not told of does not compete, and a pool where none does is not divided at all.
 TEST(StartByPriority, WithoutPreemptionAllThatWaitAreToldWhy) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.band(4);

@@ -24,7 +24,7 @@ void add_waiting(PolicyBuilder& builder, const std::string& name, int count, con
   }
 }
 
-/// Passes until nothing changes, with live carried reservations: what waits for who leaves is kept for it.
+/// Passes until nothing changes, with live carried reservations: places that wait for leaving members are kept.
 void settle(PolicyBuilder& builder, const PolicyEngine& engine) {
   for (int pass = 0; pass < 20; ++pass) {
     const Plan plan = engine.pass(builder.snapshot);
@@ -95,11 +95,11 @@ TEST(StartByReach, WhoComesTakesFromWhoHasMost) {
   const PolicyEngine engine{{parts_named("fair_share_max_min")}};
   settle(builder, engine);
   EXPECT_EQ(builder.running_of("first"), 2);
-  // Both want band 1; who is there stays, and band 2 is for whoever can use it.
+  // Both want band 1; the present one stays, and band 2 is for a member that can use it.
   add_waiting(builder, "second", 4, {1, 2});
   settle(builder, engine);
   EXPECT_EQ(builder.running_of("first") + builder.running_of("second"), 3);
-  // A third one takes from who has two.
+  // A third one takes from the one that has two.
   add_waiting(builder, "third", 4, {0, 1});
   settle(builder, engine);
   for (const char* each : {"first", "second", "third"}) EXPECT_EQ(builder.running_of(each), 1) << each;

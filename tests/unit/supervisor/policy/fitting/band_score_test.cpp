@@ -30,7 +30,7 @@ TEST(BandScore, ChoosesByFittingAndName) {
   EXPECT_EQ(choose_band(Trial{builder.snapshot, 0, parts}, 1, Trial::When::NowOrLater, {})->band, fuller);
 }
 
-// In a search for victims nobody starts at once, but who waits for nobody is better off all the same.
+// In a search for victims nothing starts at once, but a member that waits for no other is better off all the same.
 TEST(BandScore, IdleRoomCountsWhereOnlyPromisesAreMade) {
   PolicyBuilder builder;
   const std::uint32_t idle = builder.device_band(8);

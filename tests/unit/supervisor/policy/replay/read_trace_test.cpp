@@ -176,7 +176,7 @@ TEST(ReadTrace, CountsWhatIsOddInListsOfOthers) {
   const auto trace = read_trace(std::string{kPods} +
                                     "\"a,b\",4000,8,1,\"460\",\"G1|P100\",\"LS\",Running,100,,110\n"  // Never deleted.
                                     "b,4000,8,1,0,,,Running,10,30,\n"  // Never started, no class, 0 of a device.
-                                    "c,4000,8,1,1000,G9,LS,Running,10,30,20\n"  // Nobody has this model.
+                                    "c,4000,8,1,1000,G9,LS,Running,10,30,20\n"  // No host has this model.
                                     "d,4000,8,0,,,BE,Failed,50,40,45\n"         // Deleted before it came.
                                     "e,,,0,,,BE,Succeeded,60,600,60\n"          // No processors, no memory.
                                     "f,1,1,,,,BE,Succeeded,,600,60\n"           // No devices, and came never.

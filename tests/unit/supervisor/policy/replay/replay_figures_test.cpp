@@ -104,7 +104,7 @@ TEST(ReplayFigures, AMeterNeedsNoMoreSpansThanItWasGivenHoweverLongItTakes) {
   EXPECT_EQ(samples[0].at_s, 100);
   EXPECT_EQ(samples[1].at_s, 104);
   EXPECT_DOUBLE_EQ(samples[0].used, 0.75);
-  EXPECT_DOUBLE_EQ(samples[0].fairness, 0.5);  // Nobody is judged while nobody wants anything.
+  EXPECT_DOUBLE_EQ(samples[0].fairness, 0.5);  // No project is judged while none wants anything.
   EXPECT_DOUBLE_EQ(samples[1].used, 0);
   EXPECT_FALSE(samples[1].judged);
   EXPECT_DOUBLE_EQ(meter.mean().used, 0.25);

@@ -67,7 +67,7 @@ TEST(Replay, WhoNeverStartsWaitsToTheEnd) {
                 {.name = "too much", .project = 1, .arrives_s = 10, .runs_s = 1, .devices = 2, .priority = 100},
                 {.name = "too large", .project = 1, .arrives_s = 20, .runs_s = 1, .devices = 3, .priority = 100}},
                equal_trace_bands(1, 2));
-  // Each project is guaranteed one device, and who may not be preempted stays within that.
+  // Each project is guaranteed one device, and a job that may not be preempted stays within that.
   const ReplayReport report = replay(trace, {.parts = parts_named("quota"), .period_s = 60});
   EXPECT_EQ(report.ended_s, 100);
   EXPECT_EQ(report.projects[1].never_started, 2);
@@ -206,7 +206,7 @@ TEST(Replay, NoBandIsOverItsProcessorsOrMemoryUnderAnyPreset) {
   }
 }
 
-/// Whoever is recomputed from what is told of each job: no band over anything, at any time.
+/// The holders, recomputed from what is told of each job: no band over anything, at any time.
 TEST(Replay, WhatIsToldOfJobsAddsUp) {
   const TraceText text = generate_trace({.seed = 3, .jobs = 400, .bands = 12, .load_percent = 120});
   const auto bands = read_trace_bands(text.nodes);  // tidy: foreign

@@ -76,7 +76,7 @@ TEST(MaxMinTargets, AGangThatDoesNotFitGivesBackItsOffer) {
   EXPECT_EQ(max_min_targets(all, 2, AfterGang::GoOn), (Amounts{2, 0, 0}));
   EXPECT_EQ(max_min_targets(all, 2, AfterGang::StartAgain), (Amounts{1, 1, 0}));
   EXPECT_EQ(max_min_targets(all, 2), (Amounts{1, 1, 0}));
-  // It keeps what it holds (Q3 of 4.9).
+  // The job keeps what it holds (Q3 of 4.9).
   all[2].held = 1;
   all[2].demand = 5;
   EXPECT_EQ(max_min_targets(all, 3, AfterGang::GoOn), (Amounts{1, 1, 1}));
