@@ -14,7 +14,6 @@
 #include "cli/show/terminal.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 #include "supervisor/policy/replay/replay.hpp"
-#include "tools/plot/png_plot.hpp"
 #include "tools/plot/svg_plot.hpp"
 #include "tools/policy/command_policy_site.hpp"
 #include "tools/policy/distinct_files.hpp"
@@ -32,7 +31,6 @@ struct SimulateCommand {
   bool preemption = false;
   std::string csv;
   std::string svg;
-  std::string png;
   std::string jobs;
   std::int64_t lifetime_s = 0;
   std::string pool;
@@ -233,12 +231,10 @@ const std::vector<Figure>& figures() {
 std::string svg_path(const SimulateCommand& command, const Figure& figure) {
   return command.svg + figure.name + ".svg";
 }
-std::string png_path(const SimulateCommand& command, const Figure& figure) {
-  return command.png + figure.name + ".png";
-}
 
-/// One picture of each requested kind for each figure, with one curve for each policy.
+/// One picture for each figure, with one curve for each policy.
 Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& command) {
+  if (command.svg.empty()) return {};
   for (const Figure& figure : figures()) {
     Plot plot{figure.title, "seconds", {}, figure.y_max, {}};
     for (const Played& played : all) {
@@ -247,8 +243,7 @@ Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& 
       for (const policy::ReplaySample& each : played.report.samples)
         curve.points.emplace_back(static_cast<double>(each.at_s), figure.value(each));
     }
-    if (!command.svg.empty()) PENSTOCK_TRY(write_file(svg_path(command, figure), svg_plot(plot)));
-    if (!command.png.empty()) PENSTOCK_TRY(write_file(png_path(command, figure), png_plot(plot)));
+    PENSTOCK_TRY(write_file(svg_path(command, figure), svg_plot(plot)));
   }
   return {};
 }
@@ -317,10 +312,8 @@ bool is_of_site(const cli::Invocation& invocation, const SimulateCommand& comman
 /// Checks that no output file is an input, or is named twice.
 Result<void> check_files(const cli::Invocation& invocation, const SimulateCommand& command) {
   std::vector<NamedFile> files{{"--csv", command.csv}, {"--jobs", command.jobs}};
-  for (const Figure& figure : figures()) {
+  for (const Figure& figure : figures())
     if (!command.svg.empty()) files.push_back({"--svg", svg_path(command, figure)});
-    if (!command.png.empty()) files.push_back({"--png", png_path(command, figure)});
-  }
   const std::string config = is_of_site(invocation, command) ? cli::config_path_of(invocation) : std::string{};
   return check_distinct({{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", config}}, files);
 }
@@ -416,7 +409,6 @@ void add_simulate(CLI::App& family, cli::Invocation& invocation) {
   command->add_option("--csv", options->csv, "Write the figures over time to this file");
   command->add_option("--jobs", options->jobs, "Write the outcome of each job to this file");
   command->add_option("--svg", options->svg, "Write plots to files with this prefix");
-  command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
   command
       ->add_option("--config", invocation.config_path,
                    "Replay under a pool of these settings; with `--pool` or `--set` the default is PENSTOCK_CONFIG, or "

@@ -17,6 +17,14 @@ TEST(SvgPlot, DrawsOneLineForEachCurveAndEscapesNames) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+TEST(SvgPlot, AxesHaveTheirTicks) {
+  const std::string svg = svg_plot({"t", "x", "y", 1, {{"a", {{0, 0}, {10, 1}}}}});
+  for (const char* tick :
+       {">0</text>", ">0.2</text>", ">0.8</text>", ">1</text>", ">2</text>", ">8</text>", ">10</text>"})
+    EXPECT_NE(svg.find(tick), std::string::npos) << tick;
+  EXPECT_EQ(svg.find(">1.2</text>"), std::string::npos);
+}
+
 TEST(SvgPlot, NothingToDrawIsStillAPicture) {
   EXPECT_NE(svg_plot({"t", "x", "y", 0, {}}).find("</svg>"), std::string::npos);
 }
