@@ -86,7 +86,7 @@ void SupervisorCore::on(supervisor_event::StorageFailed& event) {
   for (const JobId id : accepting_.take_all()) withdraw(id);
 }
 
-/// A job whose acceptance could not be written, and was never told, never was.
+/// A job never was if its acceptance could not be written and was never told.
 void SupervisorCore::withdraw(JobId id) {
   if (!jobs_.knows(id)) return;
   Job& job = jobs_[id];

@@ -214,7 +214,7 @@ SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, 
   return room;
 }
 
-/// A gang whose subtasks fit certain bands only takes its slots one by one; all the same the pool must have enough
+/// A gang takes its slots one by one if its subtasks fit certain bands only; all the same the pool must have enough
 /// slots of the kind that it has more of.
 Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
   const std::uint32_t gang = spec.policy.gang;

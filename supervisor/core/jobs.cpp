@@ -120,7 +120,7 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   job.cancelling = true;
   leave_barriers(job);
   record_change(job);
-  // What a worker of before a restart may be running must not be told to have been cancelled before it is.
+  // A run that a worker of before a restart may have must not be told to have been cancelled before it is.
   if (job.recovering)
     job.deferred_cancels.edit().push_back({true, {}, kill_after});
   else

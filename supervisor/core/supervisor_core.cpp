@@ -14,7 +14,7 @@ constexpr std::uint32_t kBudgetForEvent = 16;
 /// The same for each further message in one event.
 constexpr std::uint32_t kBudgetForMessage = 4;
 
-/// What is kept in case that it is wanted again leaves seven eighths of the memory to what is wanted.
+/// Graphs that are kept in case that they are wanted again leave seven eighths of the memory to what is wanted.
 std::uint64_t cached_graph_bytes(const SupervisorConfig& config) {
   const std::int64_t most = config.memory_max.is_zero() ? INT64_MAX : config.memory_max.value() / 8;
   return static_cast<std::uint64_t>(std::min(config.cached_graph_bytes_max, most));
@@ -179,7 +179,7 @@ std::uint64_t SupervisorCore::memory_bytes() const {
   return sum;
 }
 
-/// What was kept up to date change by change is what a look at all bands would find.
+/// The sets that are kept change by change are those that a look at all bands would find.
 void SupervisorCore::check_eligible_bands(const Job& job) const {
   for (std::size_t i = 0; i < job.graph->eligible.size(); ++i) {
     const EligibleBands& kept = job.graph->eligible[i];
@@ -209,7 +209,7 @@ void SupervisorCore::check_placements(Job& job) const {
   }
 }
 
-/// What may be given to a worker reads nothing that nobody holds, unless there is no worker.
+/// A subtask that may be given to a worker reads nothing that no worker holds, unless there is no worker.
 void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
   const auto predecessors = job.shape->predecessors(subtask);
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
@@ -220,7 +220,7 @@ void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
   }
 }
 
-/// What is counted for policy is what a look at all subtasks would find.
+/// The counts for policy are those that a look at all subtasks would find.
 void SupervisorCore::check_shares(const Job& job) const {
   std::vector<BandShare> found(std::max<std::size_t>(workers_.band_slots(), job.shares->bands.size()));
   UsedRate started_rate{};
@@ -249,7 +249,8 @@ void SupervisorCore::check_shares(const Job& job) const {
     PENSTOCK_CHECK_MSG(job.shares->short_bands[kind].size() == short_bands[kind], to_string(job.id));
 }
 
-/// What of a job may be sent to a band is found by who looks at the jobs that wait for the band. Counts what is kept.
+/// Subtasks of a job that may be sent to a band are found by a look at the jobs that wait for the band. Counts what is
+/// kept.
 void SupervisorCore::check_waiting(Job& job, std::vector<std::uint64_t>& ready) const {
   for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i) {
     const LocalSet* local = job.find_local(BandSlot{i});

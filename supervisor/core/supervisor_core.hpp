@@ -512,7 +512,7 @@ class SupervisorCore {
   Result<Value> drain_by_request(const AdminRequest& request);
   Result<Value> complete_words(const AdminRequest& request) const;
   Result<Value> explain_by_request(ClientId client, const AdminRequest& request, bool& deferred);
-  /// With what would free it, which looks at all jobs and bands, only for whoever asks.
+  /// With remedies, which take a look at all jobs and bands, only if asked for them.
   Value explain_job(Job& job, bool with_remedies);
   Value explain_subtask(Job& job, std::uint32_t subtask);
   std::string reason_of(Job& job, std::uint32_t subtask);

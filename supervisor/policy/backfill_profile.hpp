@@ -63,9 +63,9 @@ struct BackfillOutcome {
 /// First come first served, with later jobs filling gaps. The first `depth` jobs that are blocked get reserved starts:
 /// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of a
 /// job that time lets start. A job that finds enough slots free, but not together, has them kept, because the time when
-/// they are together is unknown. Behind a job whose start no time limit tells no other starts. A job that needs slots
-/// of one band waits for those: `keep` reserves for it. A job that needs no slots neither waits for any nor keeps
-/// others waiting.
+/// they are together is unknown. No other job starts behind one if no time limit tells when that one starts. A job that
+/// needs slots of one band waits for those: `keep` reserves for it. A job that needs no slots neither waits for any nor
+/// keeps others waiting.
 /// Spec: policy-flux 9.
 class Backfill {
  public:

@@ -8,7 +8,7 @@
 
 namespace penstock::supervisor {
 
-/// Waiters by the subtask whose output they need, and the producers with changes. A change is looked
+/// Waiters by the producer of the output that they need, and the producers with changes. A change is looked
 /// at when the core settles: nothing is half done then. Cost: logarithmic in the number of awaited producers.
 class AwaitedOutputs {
  public:

@@ -16,13 +16,14 @@
 namespace penstock::supervisor {
 
 /// Knows where the outputs of running jobs are, asks workers for copies, and has outputs dropped that nobody needs.
-/// An output is *needed* while a subtask or the client has still to read it. It is *retained* when all have read it and
-/// its worker has memory to spare: what reads it may have to run again, and need not make it again then.
-/// Writes `Job::data`, `Job::outputs` of running jobs, `WorkerEntry::{held, retained}`, and the band of a subtask whose
-/// output has come to be elsewhere.
+/// An output is *needed* while a subtask or the client has still to read it. An output is *retained* when all have read
+/// it and its worker has memory to spare: a reader may have to run again, and need not make it again then.
+/// Needed outputs that are lost return to the core, which remakes them.
+/// Writes `Job::data`, `Job::outputs` of running jobs, `WorkerEntry::{held, retained}`, and the band of a subtask when
+/// its output has come to be elsewhere.
 /// Invariants: the worker of each output that is not gone, and of each replica, has noted it, so that the loss of a
 /// worker finds all that was there; checkpoints are counted by the incarnation that has written them.
-/// Needed outputs that are lost return to the core, which remakes them. Cost: constant for an output and each reader.
+/// Cost: constant for an output and each reader.
 class DataDirectory {
  public:
   DataDirectory(const SupervisorConfig& config, WorkerTable& workers, WorkerMail& mail, CommitGate& gate,

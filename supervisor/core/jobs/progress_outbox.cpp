@@ -28,7 +28,7 @@ void ProgressOutbox::submitted(Job& job, ClientId client) {
 
 void ProgressOutbox::follow(Job& job, ClientId client) {
   JobOutbox& outbox = job.outbox;
-  // The client may follow the job already, when it repeats a question whose answer was lost.
+  // The client may follow the job already, when it repeats a question after the answer was lost.
   std::erase(outbox.followers_, client);
   follows_.emplace(client, job.id);
   // Progress that others have not been told is a part of everything. All get it first, so that nobody gets it twice.

@@ -78,7 +78,7 @@ class ProgressOutbox {
   void tell(ClientId client, JobProgress progress);
   void remember_failure(Job& job, const SubtaskFailure& failure) const;
   /// How many of the configuration's batches become one: with a journal each costs a commit with its sync, about 0.3 ms
-  /// of processor in a virtual machine, whose interrupts are not cheap.
+  /// of processor in a virtual machine, where interrupts are not cheap.
   int batches_gathered() const { return gate_.durable() ? 4 : 1; }
   std::uint64_t batch_max() const { return std::uint64_t{config_.progress_batch_max} * batches_gathered(); }
 

@@ -37,8 +37,8 @@ constexpr bool is_legal_move(SubtaskPhase from, SubtaskPhase to) {
 /// in_flight}`, `BandEntry::{in_flight, runnable}` and the same counts of a `BandShare`.
 /// Invariants (`SupervisorCore::validate` counts them anew): `missing` and `unplaced` are the predecessors that have
 /// not succeeded, and those that are not assigned either; `open` and `in_flight` are the subtasks that are not final,
-/// and those that are assigned; a band counts what is assigned to it, and what of that can run. Cost: constant for a
-/// move, and the number of successors where it changes what they wait for.
+/// and those that are assigned; a band counts what is assigned to it, and what of that can run.
+/// Cost: constant for a move, and the number of successors where it changes what they wait for.
 class SubtaskMachine {
  public:
   SubtaskMachine(WorkerTable& workers, BandIndices& bands, const EventContext& event)

@@ -69,7 +69,7 @@ class Failures {
  private:
   using Key = std::pair<std::array<std::int64_t, 10>, std::uint32_t>;
 
-  /// Only of jobs with one gang, none of whose members has a place yet and all of whose members want the same on the
+  /// Only of jobs with one gang of which no member has a place yet and all members want the same on the
   /// same bands.
   static std::optional<Key> key_of(const QuotaPass& pass, std::uint32_t workload) {
     const Workload& source = pass.snapshot().workloads[workload];

@@ -11,7 +11,7 @@ namespace penstock::policy {
 
 /// The cluster between two searches of `reclaim`. A failed search leaves the cluster as it was, so that all of this is
 /// counted once for each search that succeeds. Cost: O(bands and projects) to look again, and O(jobs that hold
-/// something) of the projects that have changed; a question about a project, O(such jobs whose projects may lose).
+/// something) of the projects that have changed; a question about a project, O(such jobs of projects that may lose).
 class ReclaimView {
  public:
   explicit ReclaimView(QuotaPass& pass);
