@@ -188,7 +188,7 @@ void SupervisorCore::end_reclaiming() {
   policy_changed();
   for (const record::WorkerJoined& absent : readoption_.absent())
     part_with(absent, "did not come back after the restart");
-  for (const JobId id : active_.all()) {
+  for (const JobId id : indices_.active.all()) {
     if (Job& job = jobs_[id]; job.recovering) let_go(job);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)

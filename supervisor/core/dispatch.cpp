@@ -142,7 +142,7 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
   WaitingJobs& waiting = workers_[slot].waiting;
   for (std::size_t i = std::min(kCorrectedPerEvent, waiting.size()); i > 0 && waiting.size() > 1; --i)
     correct_waiting(slot, waiting.next_to_correct());
-  passed_over_.clear();
+  search_.passed_over.clear();
   while (Job* job = first_waiting(slot)) {
     // A job with a credit of its own takes nothing from others by using it: all at once, so that it is one message.
     const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
@@ -152,12 +152,12 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
                            (wants_runnable && job->find_local(slot)->ready_count() > 0);
     if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kQuantum) > 0) continue;
     if (waiting.size() == 1 ||
-        (passed_over_.size() >= kUnhelpfulJobsMax && workers_[slot].runnable >= workers_[slot].slots))
+        (search_.passed_over.size() >= kUnhelpfulJobsMax && workers_[slot].runnable >= workers_[slot].slots))
       break;
-    passed_over_.push_back(waiting[0]);
+    search_.passed_over.push_back(waiting[0]);
     waiting.erase(0);
   }
-  for (const WaitingJobs::Entry& entry : passed_over_) waiting.push(entry);
+  for (const WaitingJobs::Entry& entry : search_.passed_over) waiting.push(entry);
 }
 
 // Brings the entry up to date. False if it was removed, as the job has nothing that it may send to the band now.
@@ -334,16 +334,6 @@ std::uint32_t SupervisorCore::lookahead_limit(const Job& job, std::uint32_t temp
   const std::uint64_t mean = std::max<std::uint64_t>(facts.mean_ns, 100);
   const std::uint64_t count = static_cast<std::uint64_t>(config_.lookahead.count()) * slots / mean;
   return std::max(least, static_cast<std::uint32_t>(std::min<std::uint64_t>(count, config_.lookahead_subtasks_max)));
-}
-
-std::uint64_t SupervisorCore::estimate_ns(const Job& job, std::uint32_t subtask) const {
-  const TemplateFacts& facts = job.templates[job.shape->template_index(subtask)];
-  if (!job.shape->graph().expected_ns.empty() && job.shape->graph().expected_ns[subtask] > 0)
-    return job.shape->graph().expected_ns[subtask];
-  if (facts.runs > 0) return std::max<std::uint64_t>(facts.mean_ns, 100);
-  const Duration expected = job.shape->template_of(subtask).expected_duration;
-  if (expected > Duration{0}) return static_cast<std::uint64_t>(expected.count());
-  return static_cast<std::uint64_t>(config_.lookahead.count()) / config_.lookahead_subtasks_initial;
 }
 
 void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
@@ -557,7 +547,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;
     if (!waits) continue;
     const std::int64_t wait_ns =
-        std::max(waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots), stands_still_ns);
+        std::max(PlacementCosts::waiting_ns(excess, costs_.estimate_ns(job, ref.subtask), band.slots), stands_still_ns);
     if (wait_ns < config_.steal_after.count()) {
       again = std::min(again, later(band.progress_at, config_.steal_after));
       break;
@@ -570,7 +560,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
       looked_at += workers_[thief].assigned.size();
     }
     const bool may_take = may_run_on(job, ref.subtask, thief) && (!is_wide || takes <= *left);
-    const std::int64_t cost = may_take ? movement_cost_ns(job, ref.subtask, thief) : 0;
+    const std::int64_t cost = may_take ? costs_.movement_ns(job, ref.subtask, thief) : 0;
     if (!may_take || cost > wait_ns) {
       if (may_take) again = std::min(again, later(band.progress_at, Duration{cost}));
       for_another = true;

@@ -58,7 +58,7 @@ void SupervisorCore::record_end(const Job& job) {
 void SupervisorCore::write_what_has_changed() {
   if (progress_.empty()) mail_.acknowledge_reports();
   for (const JobId brought_by : graphs_.take_forgotten()) gate_.write(record::GraphForgotten{brought_by});
-  gate_.commit(!active_.empty());
+  gate_.commit(!indices_.active.empty());
 }
 
 void SupervisorCore::on(supervisor_event::Persisted& event) {
@@ -95,9 +95,9 @@ void SupervisorCore::withdraw(JobId id) {
   PENSTOCK_COVERAGE_MARK("an acceptance could not be written");
   ++counters_.jobs_refused;
   gate_.withdraw(id);
-  active_.erase(id, job.spec.priority);
+  indices_.active.erase(id, job.spec.priority);
   leave_policy(job);
-  if (active_.empty()) watchdog_.stop();
+  if (indices_.active.empty()) watchdog_.stop();
   jobs_.remove_name(job);
   drop_references(job);
   leave_graph(job);

@@ -78,7 +78,7 @@ void SupervisorCore::run_policy() {
     give_up_pass("it took longer than `policy.pass_max`");
   if (policy_.pass.has_value() || event_.now < policy_.due) return;
   policy_.due = kNever;
-  if (!active_.empty()) begin_pass();
+  if (!indices_.active.empty()) begin_pass();
 }
 
 std::optional<Instant> SupervisorCore::policy_deadline() const {
@@ -108,7 +108,7 @@ void SupervisorCore::on(supervisor_event::PassEnded& event) {
   policy_.pass.reset();
   apply_plan(pass, event.plan);
   const bool moves = !event.plan.preemptions.empty() || !event.plan.starts.empty();
-  if (!active_.empty())
+  if (!indices_.active.empty())
     policy_.due = std::min(policy_.due, later(event_.now, moves ? policy_.config.settle : policy_.config.period));
 }
 

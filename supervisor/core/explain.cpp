@@ -162,7 +162,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
 // Spec: worker 11. Work pending and nothing happening for long is a defect or a cluster that cannot serve the job; the
 // reason is named once.
 void SupervisorCore::watch() {
-  if (active_.empty()) return watchdog_.stop();
+  if (indices_.active.empty()) return watchdog_.stop();
   if (!watchdog_.looks(event_.now)) return;
   bool runs = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
@@ -172,9 +172,9 @@ void SupervisorCore::watch() {
   PENSTOCK_COVERAGE_MARK("the watchdog gave alarm");
   ++counters_.watchdog_alerts;
   std::size_t named = 0;
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     if (named++ == kNamedMax) break;
-    const std::size_t others = named == kNamedMax ? active_.size() - kNamedMax : 0;
+    const std::size_t others = named == kNamedMax ? indices_.active.size() - kNamedMax : 0;
     Job& job = jobs_[id];
     const Value explanation = explain_job(job, false);
     const std::string* reason = explanation["reason"].text();

@@ -70,7 +70,7 @@ std::vector<const Job*> SupervisorCore::Explainer::waiting_before() const {
   std::vector<const Job*> before;
   const bool by_order =
       !core_.counts_quotas(job_.shares->pool) && !core_.parts_in(job_.shares->pool).has(policy::Action::StartByShare);
-  for (const JobId id : core_.active_) {
+  for (const JobId id : core_.indices_.active) {
     const Job& other = core_.jobs_[id];
     if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
     const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;

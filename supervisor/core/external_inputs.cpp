@@ -135,7 +135,7 @@ BandSlot SupervisorCore::band_of_external_input(Job& job, const ExternalInput& i
   for (const WorkerSlot holder : holders_of(input.datum))
     for (const BandSlot band : workers_[holder].bands) {
       if (!may_run_on(job, input.subtask, band)) continue;
-      if (!best.valid() || queue_cost_ns(job, input.subtask, band) < queue_cost_ns(job, input.subtask, best))
+      if (!best.valid() || costs_.queue_ns(job, input.subtask, band) < costs_.queue_ns(job, input.subtask, best))
         best = band;
     }
   return best;
@@ -196,7 +196,7 @@ SupervisorCore::Availability SupervisorCore::availability_of(Job& job, const Ext
   const Reach reach = reaches_of(job.spec.policy).front();  // As in `open_pools`.
   for (const WorkerSlot holder : holders)
     for (const BandSlot band : workers_[holder].bands) {
-      if (!is_eligible(wanted, workers_[band]) || !is_in(reach, band)) continue;
+      if (!eligibility_.is_eligible(wanted, workers_[band]) || !is_in(reach, band)) continue;
       fits = true;
       drains = drains && workers_[holder].draining;
     }

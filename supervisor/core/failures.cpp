@@ -85,7 +85,8 @@ bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes 
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive || band.draining || !may_use(job, BandSlot{i})) continue;
-    if (is_eligible(own, band) && knows_larger(band)) there_is = std::max(there_is, memory_limit_of(band));
+    if (eligibility_.is_eligible(own, band) && eligibility_.knows_larger(band))
+      there_is = std::max(there_is, Eligibility::memory_limit_of(band));
   }
   const LargerTemplate larger{job.shape->template_index(subtask), std::min({wanted, own.memory_max, there_is})};
   if (larger.memory <= had) return false;

@@ -101,7 +101,8 @@ bool SupervisorCore::has_workers(const Reach& reach) const {
 
 bool SupervisorCore::any_band_for(const Template& wanted, const Reach& reach) const {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && is_in(reach, BandSlot{i}) && is_eligible(wanted, workers_[BandSlot{i}]))
+    if (workers_[BandSlot{i}].alive && is_in(reach, BandSlot{i}) &&
+        eligibility_.is_eligible(wanted, workers_[BandSlot{i}]))
       return true;
   return false;
 }
@@ -209,7 +210,7 @@ SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, 
     ++room.sizes[band.slots];
     room.total += band.slots;
     for (const Template* wanted : of_kind)
-      room.anywhere = room.anywhere && wanted->required.empty() && is_eligible(*wanted, band);
+      room.anywhere = room.anywhere && wanted->required.empty() && eligibility_.is_eligible(*wanted, band);
   }
   return room;
 }
@@ -264,11 +265,11 @@ SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, const Rea
     const std::string name = worker.name + "/" + band.description.name;
     if (!is_in(reach, BandSlot{i})) {
       if (is_in({reach.pool, {}}, BandSlot{i})) {
-        if (offer.barred.empty() && is_eligible(wanted, band)) offer.barred = name;
+        if (offer.barred.empty() && eligibility_.is_eligible(wanted, band)) offer.barred = name;
         continue;
       }
       if (!is_in({kAnyPool, reach.labels}, BandSlot{i})) continue;
-      if (!offer.elsewhere.empty() || !is_eligible(wanted, band)) continue;
+      if (!offer.elsewhere.empty() || !eligibility_.is_eligible(wanted, band)) continue;
       offer.elsewhere = name;
       offer.other_pool = policy_.config.pools[policy_.pool_of_band[i]].name;
       continue;

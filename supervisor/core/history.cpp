@@ -100,7 +100,7 @@ Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
   const Result<JobFilter> filter = parse_filter(request);
   if (!filter) return filter.error();
   Value::List rows;
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     if (!filter->running || rows.size() >= filter->limit) break;
     if (fits(*filter, jobs_[id])) rows.push_back(describe_row(jobs_[id], filter->ended));
   }

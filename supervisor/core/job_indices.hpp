@@ -1,4 +1,4 @@
-// Indices of jobs by deadlines and open questions: no event searches all jobs.
+// Indices of jobs by state, deadlines and open questions: no event searches all jobs.
 #pragma once
 
 #include <set>
@@ -11,6 +11,7 @@
 namespace penstock::supervisor {
 
 struct JobIndices {
+  ActiveJobs active;                            ///< Jobs that have not ended.
   Deadlines kept;                               ///< Ended jobs with kept outputs, by `Job::keep_until`.
   Deadlines bands_awaited;                      ///< By `Job::bands_awaited_until`.
   std::set<JobId> with_unschedulable;           ///< Jobs with subtasks that no present band may have.

@@ -51,7 +51,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   }
   if (job.spec.keep == Keep::Wanted)
     for (const std::uint32_t wanted : job.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
-  active_.insert(id, job.spec.priority);
+  indices_.active.insert(id, job.spec.priority);
   open_shares(job);
   open_labels(job);
   watchdog_.note_progress(event_.now);
@@ -92,9 +92,9 @@ void SupervisorCore::place_sources(Job& job) {
       const SubtaskHistory* history = job.histories->empty() ? nullptr : job.histories->find(SubtaskIndex{subtask});
       const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
       const bool avoids_overlap = job.overlap_until > Instant{} && never_overlaps(job, subtask);
-      const bool anywhere = !avoids && !avoids_overlap &&
-                            eligible_bands(job, job.shape->template_index(subtask)).everywhere && !wants_gpu(wanted) &&
-                            wanted.preferred.empty() && job.shape->external_input_of(subtask) == nullptr;
+      const bool anywhere =
+          !avoids && !avoids_overlap && eligibility_.bands_of(job, job.shape->template_index(subtask)).everywhere &&
+          !wants_gpu(wanted) && wanted.preferred.empty() && job.shape->external_input_of(subtask) == nullptr;
       if (!anywhere) {
         become_placeable(job, subtask);
         continue;
@@ -165,9 +165,9 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
 }
 
 void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
-  active_.erase(job.id, job.spec.priority);
+  indices_.active.erase(job.id, job.spec.priority);
   job.spec.priority = priority;
-  active_.insert(job.id, priority);
+  indices_.active.insert(job.id, priority);
   policy_.agenda.change(job.id, priority, likeness_of(job), policy_.config.queue_depth);
   enter_waiting_anew(job);
   if (job.shares != nullptr) job.shares->position = first_position(job.id);
@@ -222,7 +222,7 @@ void SupervisorCore::finish_if_done(Job& job) {
     job.error = Seldom{why_failed(job.outbox.failures().front())};
   job.ended = event_.now;
   watchdog_.note_progress(event_.now);
-  active_.erase(job.id, job.spec.priority);
+  indices_.active.erase(job.id, job.spec.priority);
   clear_placements(job);
   charge(job);
   keep_usage();
@@ -247,7 +247,7 @@ void SupervisorCore::finish_if_done(Job& job) {
       release_job(job);
     }
   }
-  if (active_.empty()) watchdog_.stop();
+  if (indices_.active.empty()) watchdog_.stop();
   forget_old_jobs();
 }
 

@@ -79,7 +79,7 @@ std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
 /// Jobs under the limit that holds this one, in the order in which they are admitted.
 std::vector<const Job*> SupervisorCore::Explainer::jobs_under(const std::string& whom) const {
   std::vector<const Job*> jobs;
-  for (const JobId id : core_.active_)
+  for (const JobId id : core_.indices_.active)
     if (const Job& job = core_.jobs_[id]; job.shares != nullptr && limits_named(job, whom) != nullptr)
       jobs.push_back(&job);
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return core_.goes_before(*a, *b); });

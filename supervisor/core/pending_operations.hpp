@@ -9,8 +9,6 @@
 #include "supervisor/core/jobs/watchdog.hpp"
 #include "supervisor/core/ledger/after_write.hpp"
 #include "supervisor/core/work_search.hpp"
-#include "supervisor/core/workers/lost_incarnations.hpp"
-#include "supervisor/core/workers/readoption.hpp"
 
 namespace penstock::supervisor {
 

@@ -105,8 +105,8 @@ bool SupervisorCore::may_move_placement(const Job& job, std::uint32_t subtask, B
   if (!may_run_on(job, subtask, thief)) return false;
   const BandEntry& band = workers_[victim];
   const std::int64_t stands_still = band.in_flight > 0 ? (event_.now - band.progress_at).count() : 0;
-  const std::int64_t gain = std::max(queue_cost_ns(job, subtask, victim), stands_still);
-  return movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
+  const std::int64_t gain = std::max(costs_.queue_ns(job, subtask, victim), stands_still);
+  return costs_.movement_ns(job, subtask, thief) <= gain + config_.steal_after.count();
 }
 
 // The subtasks that `move_ready` examines first may all be for other bands, e.g. of templates that ask for more memory.
@@ -125,7 +125,7 @@ bool SupervisorCore::search_ranks() {
       return true;
     }
     if (budget == 0) return false;  // The search goes on here.
-    const std::optional<JobId> next = active_.after(search.job, search.priority);
+    const std::optional<JobId> next = indices_.active.after(search.job, search.priority);
     if (!next) {
       search.again_at = later(event_.now, config_.steal_after * kSearchPause);
       break;

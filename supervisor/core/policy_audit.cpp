@@ -216,7 +216,7 @@ void SupervisorCore::note_more_preempted() {
 /// Jobs and workers, each with its pool; without a policy they are in none.
 std::vector<std::pair<std::string, std::string>> SupervisorCore::pools_by_name() const {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     const Job& job = jobs_[id];
     all.emplace_back("move " + to_string(id), job.shares == nullptr ? "" : policy_.config.pools[job.shares->pool].name);
   }

@@ -150,7 +150,7 @@ std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
 
 /// Bands where the job may not be are ignored.
 bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
-  const IndexSet& misfits = eligible_bands(job, template_index).misfits;
+  const IndexSet& misfits = eligibility_.bands_of(job, template_index).misfits;
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
     if (may_use(job, BandSlot{band})) return false;
   const Template& wanted = job.shape->graph().templates[template_index];

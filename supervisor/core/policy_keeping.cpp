@@ -13,7 +13,7 @@ constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
 /// Use changes all the time: its record is renewed now and then, and when the last job ends.
 void SupervisorCore::keep_usage() {
   if (!gate_.durable() || policy_.config.accounts.empty()) return;
-  if (event_.now >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();
+  if (event_.now >= later(policy_.kept, kUsageKeptEvery) || indices_.active.empty()) keep_policy();
 }
 
 void SupervisorCore::keep_policy() {

@@ -159,7 +159,7 @@ Result<Value> SupervisorCore::describe_pools() const {
         if (!band.alive || policy_.pool_of_band[i] != pool || static_cast<std::size_t>(band.kind) != kind) continue;
         ++bands, slots += band.slots, running += band.load.running;
       }
-      for (const JobId id : active_) {
+      for (const JobId id : indices_.active) {
         const Job& job = jobs_[id];
         if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
         const std::vector<std::uint32_t>& listed = job.shares->fallback.pools();
@@ -205,7 +205,7 @@ Result<Value> SupervisorCore::describe_projects() const {
     std::uint64_t wanted = 0;
   };
   std::vector<Sum> sums(policy_.config.projects.size());
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     const Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     const std::uint64_t held[kBandKinds] = {milli_held(job, BandKind::Cpu), milli_held(job, BandKind::Gpu)};
@@ -291,7 +291,7 @@ std::string SupervisorCore::names_of(const std::vector<std::uint32_t>& pools) co
 Result<Value> SupervisorCore::describe_queue() const {
   if (!policed()) return no_policy();
   std::vector<const Job*> jobs;
-  for (const JobId id : active_)
+  for (const JobId id : indices_.active)
     if (jobs_[id].shares != nullptr) jobs.push_back(jobs_.find(id));
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) {
     if (a->shares->pool != b->shares->pool) return a->shares->pool < b->shares->pool;
@@ -392,7 +392,7 @@ Result<Value> SupervisorCore::set_of_owner(const AdminRequest& request) {
 std::string SupervisorCore::place_text(const Job& job) const {
   std::uint64_t place = 1;
   std::uint64_t all = 0;
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     const Job& each = jobs_[id];
     if (each.shares == nullptr || each.shares->pool != job.shares->pool || precedence_of(each) != precedence_of(job))
       continue;
@@ -455,7 +455,7 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
 Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead) {
   if (&job == &other) return {};
   std::vector<const Job*> order;
-  for (const JobId id : active_)
+  for (const JobId id : indices_.active)
     if (const Job& each = jobs_[id]; each.shares != nullptr && each.shares->pool == job.shares->pool)
       order.push_back(&each);
   std::stable_sort(order.begin(), order.end(), [this](const Job* a, const Job* b) {

@@ -257,7 +257,7 @@ Result<Value> SupervisorCore::describe_limits() const {
   for (const UserConfig& user : policy_.config.users) counts["user '" + user.name + "'"].limits = user.limits;
   for (const AccountConfig& account : policy_.config.accounts)
     if (account.limits.any()) counts["account '" + account.name + "'"].limits = account.limits;
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     const Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
     for (const LimitedBy& by : job.shares->rules.limits) {

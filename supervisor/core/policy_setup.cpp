@@ -66,7 +66,7 @@ Duration SupervisorCore::grace_of(const Job& job) const {
 /// The longest grace of preemptible jobs in a pool.
 Duration SupervisorCore::longest_grace_in(std::uint32_t pool) const {
   Duration longest = policy_.config.grace;
-  for (const JobId id : active_)
+  for (const JobId id : indices_.active)
     if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->pool == pool)
       longest = std::max(longest, grace_of(job));
   return longest;
@@ -215,7 +215,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
-  for (const JobId id : active_.all()) {
+  for (const JobId id : indices_.active.all()) {
     Job& job = jobs_[id];
     if (policed())
       open_shares(job);

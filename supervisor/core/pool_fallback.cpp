@@ -77,9 +77,9 @@ void SupervisorCore::follow_scale(Job& job) {
   const PriorityScale now = scale_of(job.spec);
   if (now == job.scale) return;
   const std::int32_t before = job.spec.priority;
-  active_.erase(job.id, before);
+  indices_.active.erase(job.id, before);
   job.spec.priority = now.taken_over(before, std::exchange(job.scale, now));
-  active_.insert(job.id, job.spec.priority);
+  indices_.active.insert(job.id, job.spec.priority);
   policy_.agenda.change(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
   const bool hidden = policy_.agenda.is_hidden(job.id);
   record_change(job);
@@ -362,7 +362,7 @@ std::vector<std::uint32_t> SupervisorCore::bands_allowed(const Job& job, BandKin
     const BandEntry& band = workers_[seen[i]];
     if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool) continue;
     ++all;
-    const auto has_it = [&](const Template& wanted) { return is_eligible(wanted, band); };
+    const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
     if (may_use(job, seen[i]) && (placed || std::any_of(templates.begin(), templates.end(), has_it)))
       allowed.push_back(i);
   }

@@ -38,7 +38,7 @@ std::vector<SupervisorCore::Explainer::Sums> SupervisorCore::Explainer::sums_wit
     const std::array<std::int64_t, 2>& next) const {
   const ProjectTree& tree = core_.policy_.tree;
   std::vector<Sums> sums(tree.parents.size());
-  for (const JobId id : core_.active_) {
+  for (const JobId id : core_.indices_.active) {
     const Job& each = core_.jobs_[id];
     if (each.shares == nullptr || each.shares->pool != job_.shares->pool) continue;
     const std::array<std::int64_t, 2> amounts{amount_of(each, policy::Resource::Gpu),
@@ -93,7 +93,7 @@ std::vector<bool> SupervisorCore::Explainer::reclaimable(const RoomView& room) c
   const std::vector<std::int64_t> guaranteed = guarantees_in(
       core_.policy_.config, tree, job_.shares->pool, kind_ == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
   std::vector<std::uint64_t> held(tree.parents.size(), 0);
-  for (const JobId id : core_.active_) {
+  for (const JobId id : core_.indices_.active) {
     const Job& each = core_.jobs_[id];
     if (each.shares == nullptr || each.shares->pool != job_.shares->pool) continue;
     const std::uint64_t own = core_.milli_held(each, kind_);

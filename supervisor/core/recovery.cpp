@@ -44,7 +44,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   }
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
-  for (const JobId id : active_) add_references(jobs_[id]);
+  for (const JobId id : indices_.active) add_references(jobs_[id]);
   for (const JobId id : indices_.kept.due_at(kNever))  // The last reference ended while that was being written.
     if (Job& job = jobs_[id]; job.release_when_unreferenced && job.references == 0) release_job(job);
   jobs_.skip_to(event.state.next_job);

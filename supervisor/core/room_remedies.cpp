@@ -81,7 +81,7 @@ RoomView SupervisorCore::Explainer::room() const {
     const std::uint64_t all = std::uint64_t{band.slots} * 1000;
     view.places.push_back({BandSlot{i}, all, all, !band.draining});
   }
-  for (const JobId id : core_.active_) {
+  for (const JobId id : core_.indices_.active) {
     const Job& other = core_.jobs_[id];
     if (other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
     RoomView::Holder holder = holder_of(other, view);
@@ -235,7 +235,7 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   if (!parts.has(policy::Action::StartByPriority) || parts.ordering != policy::Ordering::Priority) return;
   std::int64_t priority = job_.spec.priority;
   std::vector<std::int64_t> levels;  // A job may leave for one with a higher priority.
-  for (const JobId id : core_.active_) {
+  for (const JobId id : core_.indices_.active) {
     const Job& other = core_.jobs_[id];
     if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
     const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;

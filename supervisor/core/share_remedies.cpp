@@ -39,7 +39,7 @@ std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   view.capacity = last->second.capacity;
   for (const ProjectConfig& project : core_.policy_.config.projects)
     view.projects.push_back({project.weight == kNoWeight ? 1000 : project.weight, 0});
-  for (const JobId id : core_.active_)
+  for (const JobId id : core_.indices_.active)
     if (const Job& each = core_.jobs_[id]; each.shares != nullptr && each.shares->project < view.projects.size())
       view.projects[each.shares->project].jobs += core_.own_weight(each);
   const auto add = [&](const Job& each, policy::ShareGroup group) {

@@ -34,6 +34,8 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       data_(config_, workers_, mail_, gate_, jobs_, progress_, awaited_, counters_),
       questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
       readoption_(config_, gate_, event_),
+      eligibility_(workers_),
+      costs_(config_, workers_),
       graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
       timers_(rng),
       watchdog_(config.watchdog_after),
@@ -179,21 +181,6 @@ std::uint64_t SupervisorCore::memory_bytes() const {
   return sum;
 }
 
-/// The sets that are kept change by change are those that a look at all bands would find.
-void SupervisorCore::check_eligible_bands(const Job& job) const {
-  for (std::size_t i = 0; i < job.graph->eligible.size(); ++i) {
-    const EligibleBands& kept = job.graph->eligible[i];
-    if (kept.epoch != workers_.epoch()) continue;
-    EligibleBands fresh;
-    for (std::uint32_t band = 0; band < workers_.band_slots(); ++band) {
-      note_eligibility(job.shape->graph().templates[i], fresh, BandSlot{band});
-      PENSTOCK_CHECK(kept.bands.contains(band) == fresh.bands.contains(band));
-      PENSTOCK_CHECK(kept.misfits.contains(band) == fresh.misfits.contains(band));
-    }
-    PENSTOCK_CHECK(kept.bands.size() == fresh.bands.size() && kept.misfits.size() == fresh.misfits.size());
-  }
-}
-
 /// Whatever is kept here for a band is found by looking at what is kept here for that band.
 void SupervisorCore::check_placements(Job& job) const {
   std::vector<bool> found(job.total());
@@ -312,7 +299,7 @@ void SupervisorCore::validate() const {
     }
     PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
     if (job->shares != nullptr) check_shares(*job);
-    check_eligible_bands(*job);
+    eligibility_.validate(*job);
     check_placements(*job);
     check_waiting(*job, ready);
   }

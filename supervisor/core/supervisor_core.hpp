@@ -8,14 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/admin/worker_questions.hpp"
-#include "supervisor/core/data/data_directory.hpp"
 #include "supervisor/core/events.hpp"
-#include "supervisor/core/jobs/subtask_machine.hpp"
-#include "supervisor/core/ledger/audit_log.hpp"
+#include "supervisor/core/parts.hpp"
 #include "supervisor/core/pending_operations.hpp"
 #include "supervisor/core/policy_state.hpp"
-#include "supervisor/core/supervisor_counters.hpp"
 
 namespace penstock::supervisor {
 
@@ -180,32 +176,19 @@ class SupervisorCore {
   void release_job(Job& job);
   void release_for(Job& job, ClientId client);
 
-  // Where a subtask goes: assigner.cpp. The score terms are named functions.
+  // Where a subtask goes: assigner.cpp.
   void become_placeable(Job& job, std::uint32_t subtask);
   BandSlot choose_tentative_band(Job& job, std::uint32_t subtask);
   BandSlot preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred);
   BandSlot idle_band_for(const Job& job, std::uint32_t subtask) const;
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
-  BandSlot cheapest_of(const Job& job, std::uint32_t subtask, std::span<const BandSlot> candidates) const;
   BandSlot any_band(Job& job, std::uint32_t subtask);
-  std::int64_t movement_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
-  std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
-  static std::int64_t waiting_ns(std::uint64_t queued, std::uint64_t each_ns, std::uint32_t slots);
-  std::int64_t pressure_cost_ns(BandSlot band) const;
   void note_load(BandSlot slot, const BandLoad& load);
-  static std::int64_t used_permille(const BandEntry& band);
   bool may_run_on(const Job& job, std::uint32_t subtask, BandSlot band);
-  bool is_eligible(const Template& wanted, const BandEntry& band) const;
-  const EligibleBands& eligible_bands(const Job& job, std::uint32_t template_index);
-  void check_eligible_bands(const Job& job) const;
   void check_placements(Job& job) const;
   void check_waiting(Job& job, std::vector<std::uint64_t>& ready) const;
   void check_shares(const Job& job) const;
-  void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
-  bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
-  static Bytes memory_limit_of(const BandEntry& band);
-  bool knows_larger(const BandEntry& band) const;
 
   // The subtasks that are sent now: dispatch.cpp.
   void fill_dirty_bands();
@@ -227,7 +210,6 @@ class SupervisorCore {
   AssignBatch& open_batch(Job& job, WorkerSlot worker);
   void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;
-  std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
   void help_idle_bands();
   void offer_again();
   /// Runnable subtasks that a band may hold beyond its slots, whatever its credit: they are prepared while others run.
@@ -537,10 +519,11 @@ class SupervisorCore {
   DataDirectory data_;
   WorkerQuestions questions_;
   Readoption readoption_;
+  Eligibility eligibility_;
+  PlacementCosts costs_;
 
   // State.
   GraphTable graphs_;
-  ActiveJobs active_;
   std::map<SubtaskId, Instant> holders_drain_until_;  ///< By waiter; then it fails.
   std::vector<SubtaskId> unread_;                     ///< Checkpoints that wait for a worker to stand for them.
   Attempt attempts_begin_ = attempts_begin(1);        ///< Of the state's term.
@@ -556,7 +539,6 @@ class SupervisorCore {
   LostIncarnations lost_incarnations_;
   // Scratch, and what is valid during `handle`.
   std::vector<JobId> maybe_done_;
-  std::vector<WaitingJobs::Entry> passed_over_;  ///< Jobs from which the band that is being filled can take no more.
 };
 
 }  // namespace penstock::supervisor

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "common/base/time.hpp"
 #include "supervisor/core/index_set.hpp"
@@ -33,6 +34,7 @@ struct WorkSearch {
   bool all_may_try = false;                 ///< This event may help bands that found nothing before.
   std::uint64_t fill_round = 0;             ///< Counts how often bands with changes were filled.
   std::uint32_t search_budget = 0;          ///< Examinations left for idle bands in this event.
+  std::vector<WaitingJobs::Entry> passed_over;  ///< Scratch: jobs from which the band that is filled can take no more.
 };
 
 }  // namespace penstock::supervisor

@@ -114,7 +114,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     place_unschedulable();
     return;
   }
-  for (const JobId id : active_)
+  for (const JobId id : indices_.active)
     for (const BandSlot band : worker.bands) place_again(jobs_[id], band);
 }
 
@@ -155,7 +155,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   if (gate_.durable() && !workers_[slot].lost) gate_.write(record::WorkerGone{workers_[slot].id});
   if (std::exchange(workers_[slot].claiming, false)) {
     readoption_.claim_lost();  // Its attempts are unknown.
-    for (const JobId id : active_)
+    for (const JobId id : indices_.active)
       if (Job& job = jobs_[id]; job.overlap_until > Instant{}) job.overlap_until = overlap_over_at(config_, event_.now);
   }
   const WorkerEntry& worker = workers_[slot];
@@ -174,7 +174,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   const std::vector<std::pair<JobId, BandKind>> broken = barriers_with(slot);
   const std::string name = worker.description.name;
   std::vector<JobId> closed;
-  for (const JobId id : active_) {
+  for (const JobId id : indices_.active) {
     Job& job = jobs_[id];
     for (const BandSlot band : worker.bands) {
       place_again(job, band);
@@ -222,7 +222,7 @@ void SupervisorCore::lose_all_data(WorkerSlot slot) {
   std::vector<HeldOutput> held = std::exchange(workers_[slot].held, {});
   std::sort(held.begin(), held.end());
   held.erase(std::unique(held.begin(), held.end()), held.end());
-  for (const JobId id : active_.all()) {
+  for (const JobId id : indices_.active.all()) {
     const auto first = std::lower_bound(held.begin(), held.end(), HeldOutput{id, 0});
     const auto last = std::upper_bound(first, held.end(), HeldOutput{id, ~std::uint32_t{0}});
     Job& job = jobs_[id];
