@@ -45,11 +45,11 @@ class ReadoptionTest : public ::testing::TestWithParam<Durability> {
   Readoption readoption{config, gate, event};
 };
 
-class WithJournal : public ReadoptionTest {};
-class WithoutJournal : public ReadoptionTest {};
+class ReadoptionWithJournal : public ReadoptionTest {};
+class ReadoptionWithoutJournal : public ReadoptionTest {};
 INSTANTIATE_TEST_SUITE_P(Both, ReadoptionTest, ::testing::Values(Durability::None, Durability::Journal));
-INSTANTIATE_TEST_SUITE_P(Of, WithJournal, ::testing::Values(Durability::Journal));
-INSTANTIATE_TEST_SUITE_P(Of, WithoutJournal, ::testing::Values(Durability::None));
+INSTANTIATE_TEST_SUITE_P(Of, ReadoptionWithJournal, ::testing::Values(Durability::Journal));
+INSTANTIATE_TEST_SUITE_P(Of, ReadoptionWithoutJournal, ::testing::Values(Durability::None));
 
 TEST_P(ReadoptionTest, WithoutWorkersOfBeforeNothingIsWaitedFor) {
   readoption.begin({});
@@ -97,7 +97,7 @@ TEST_P(ReadoptionTest, AnIncarnationThatHasEndedIsWaitedForNoLonger) {
   EXPECT_EQ(readoption.missing(), 1U);
 }
 
-TEST_P(WithoutJournal, AbsentWorkersAreGivenUpAfterTheWaitAndStayKnown) {
+TEST_P(ReadoptionWithoutJournal, AbsentWorkersAreGivenUpAfterTheWaitAndStayKnown) {
   readoption.begin({worker(1)});
   EXPECT_EQ(readoption.next_due(), at(9));
   EXPECT_FALSE(gives_up_at(8));
@@ -110,7 +110,7 @@ TEST_P(WithoutJournal, AbsentWorkersAreGivenUpAfterTheWaitAndStayKnown) {
   EXPECT_TRUE(back->late);
 }
 
-TEST_P(WithJournal, AbsentWorkersAreGivenUpWhenTheirRecordsAreOnTheDisk) {
+TEST_P(ReadoptionWithJournal, AbsentWorkersAreGivenUpWhenTheirRecordsAreOnTheDisk) {
   readoption.begin({worker(1), worker(2), worker(3)});
   EXPECT_TRUE(readoption.take_back(WorkerId{2}, Incarnation{102}).has_value());
   EXPECT_FALSE(gives_up_at(9)) << "the records come first";
@@ -128,7 +128,7 @@ TEST_P(WithJournal, AbsentWorkersAreGivenUpWhenTheirRecordsAreOnTheDisk) {
   EXPECT_FALSE(readoption.are_given_up_on_disk());
 }
 
-TEST_P(WithJournal, WithoutAbsentWorkersThereIsNothingToWrite) {
+TEST_P(ReadoptionWithJournal, WithoutAbsentWorkersThereIsNothingToWrite) {
   readoption.begin({worker(1)});
   readoption.take_back(WorkerId{1}, Incarnation{101});
   readoption.claim_begun();
@@ -149,7 +149,7 @@ TEST_P(ReadoptionTest, EachClaimThatEndsLengthensTheWaitByAThirdUpToThreeTimes) 
   }
 }
 
-TEST_P(WithoutJournal, WorkersThatAreBackAndClaimGetTenTimesTheWait) {
+TEST_P(ReadoptionWithoutJournal, WorkersThatAreBackAndClaimGetTenTimesTheWait) {
   readoption.begin({worker(1), worker(2)});
   readoption.take_back(WorkerId{1}, Incarnation{101});
   readoption.claim_begun();
