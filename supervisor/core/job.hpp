@@ -60,7 +60,7 @@ struct Job {
   Instant bands_awaited_until = kNever;      ///< Unschedulable subtasks fail then if their required band is not there.
 
   JobOutbox outbox;
-  std::uint64_t ended_bytes = 0;        ///< Its cost once it has ended.
+  std::uint64_t ended_bytes = 0;        ///< Memory of the job once it has ended.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   Seldom<KeptKeys> keys;                ///< Of those, once it was recovered as one that had ended: it has no graph.
   bool outputs_sorted = false;  ///< By producer and output: the job has ended, and others have external inputs from it.

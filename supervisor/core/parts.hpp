@@ -1,4 +1,4 @@
-// The parts that a supervisor's core is made of and that keep more than one list.
+// The parts of a supervisor's core that have folders of their own: one list of includes for its header.
 #pragma once
 
 #include "supervisor/core/admin/worker_questions.hpp"

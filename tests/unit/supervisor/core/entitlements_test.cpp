@@ -38,7 +38,7 @@ TEST(Entitlements, AJobAloneIsNotLimited) {
   supervisor.ignore();
 }
 
-// Other jobs would run in the place that was made for it.
+// Jobs of others would run in the place that was made for it.
 TEST(Entitlements, WhereSomebodyNeedsSlotsTogetherPlansAreKeptAlsoWhileNobodyWaits) {
   for (const std::int64_t slots : {1, 4}) {
     PolicedSupervisor supervisor{policed("quota")};
