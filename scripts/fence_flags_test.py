@@ -22,7 +22,7 @@ class Flags(unittest.TestCase):
         self.assertEqual(len(self.found("common/link/a.cpp", "-fno-rtti")), 1)
 
     def test_others_do_not(self):
-        self.assertEqual(self.found("common/runtime/a.cpp", "", "penstock_runtime"), [])
+        self.assertEqual(self.found("common/net/a.cpp", "", "penstock_net"), [])
 
     def test_a_pure_source_stands_in_a_pure_archive(self):
         self.assertEqual(len(self.found("common/link/a.cpp", "-fno-exceptions -fno-rtti", "penstock_other")), 1)

@@ -77,7 +77,7 @@ class Arrows(RuleTest):
         self.taken("common/wire/a.cpp", "<capnp/message.h>")
         self.taken("common/wire/a.cpp", "<xxhash.h>")
         self.refused("common/protocol/a.cpp", "<capnp/message.h>")
-        self.taken("common/runtime/a.cpp", "<boost/asio/io_context.hpp>")
+        self.taken("common/net/a.cpp", "<boost/asio/io_context.hpp>")
         self.refused("worker/actors/a.cpp", "<tbb/task_arena.h>")
         self.refused("common/link/a.cpp", "<unistd.h>")
 
@@ -133,7 +133,7 @@ class Arrows(RuleTest):
         self.refused("worker/core/a.cpp", "<absl/strings/str_cat.h>")
         self.refused("worker/core/a.cpp", '"flow.hpp"')
         self.refused("worker/core/a.cpp", "<stdint.h>")
-        self.taken("common/runtime/a.cpp", "<time.h>")  # POSIX says more in it than <ctime>.
+        self.taken("common/host/a.cpp", "<time.h>")  # POSIX says more in it than <ctime>.
         self.expect(tidy.rule_arrows, "helpers/a.cpp", "")
 
     def test_a_finding_can_be_allowed_with_a_reason(self):
@@ -263,17 +263,17 @@ class Calls(RuleTest):
         for text in ("auto t = std::chrono::steady_clock::now();", "auto t = system_clock :: now();",
                      "clock_gettime(CLOCK_MONOTONIC, &t);", "time(nullptr);", "std::time(&t);"):
             self.refused(text)
-            self.taken(text, "common/runtime/clock.cpp")
+            self.taken(text, "common/host/clock.cpp")
         self.taken("auto t = clock.now(); deadline_time(0); x.time(0);")
 
     def test_chance_comes_from_the_seed(self):
         for text in ("rand();", "std::srand(1);", "std::mt19937 g;", "std::uniform_int_distribution<int> d;", "std::random_device d;"):
             self.refused(text)
-        self.taken("rng.rand(); operand(1); std::random_device d;", "common/runtime/a.cpp")
+        self.taken("rng.rand(); operand(1); std::random_device d;", "common/host/a.cpp")
 
     def test_the_environment_is_read_in_one_place(self):
         self.refused('std::getenv("HOME");')
-        self.taken('std::getenv("HOME");', "common/runtime/config_file.cpp")
+        self.taken('std::getenv("HOME");', "common/config/config_file.cpp")
 
     def test_tests_never_sleep(self):
         self.refused("std::this_thread::sleep_for(1s);", "tests/integration/a_test.cpp")

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "common/base/time.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 
 namespace penstock::bench {
 

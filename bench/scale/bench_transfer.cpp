@@ -30,8 +30,8 @@
 #include <vector>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/host.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/host.hpp"
 #include "worker/transfer/transfer_thread.hpp"
 
 namespace penstock::worker {

@@ -10,9 +10,9 @@
 #include "cli/show/terminal.hpp"
 #include "client/src/transport.hpp"
 #include "common/base/nearest_name.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/host.hpp"
+#include "common/host/log.hpp"
+#include "common/host/process.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "client/src/session.hpp"
-#include "common/runtime/config_file.hpp"
-#include "common/runtime/connection.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/stop_signals.hpp"
+#include "common/config/config_file.hpp"
+#include "common/host/log.hpp"
+#include "common/loop/stop_signals.hpp"
+#include "common/net/connection.hpp"
 
 namespace CLI {
 class App;

@@ -16,7 +16,7 @@
 #include "cli/show/time_spent.hpp"
 #include "cli/show/timeline.hpp"
 #include "client/embedded/embedded_cluster.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {

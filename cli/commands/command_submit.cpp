@@ -9,8 +9,8 @@
 #include "cli/commands/job_source.hpp"
 #include "cli/show/job_report.hpp"
 #include "common/base/quantity.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/host.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/host.hpp"
 
 namespace penstock::cli {
 namespace {

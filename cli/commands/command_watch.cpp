@@ -10,7 +10,7 @@
 #include "cli/jobfile/field_reader.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 
 namespace penstock::cli {
 namespace {

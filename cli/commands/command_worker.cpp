@@ -7,9 +7,9 @@
 #include "cli/commands/command.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/worker_setup.hpp"
-#include "common/runtime/actor_host.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/open_files.hpp"
+#include "common/host/log.hpp"
+#include "common/host/open_files.hpp"
+#include "common/loop/actor_host.hpp"
 #include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {

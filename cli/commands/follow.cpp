@@ -8,7 +8,7 @@
 #include "cli/show/progress.hpp"
 #include "cli/show/render.hpp"
 #include "cli/show/terminal.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 
 namespace penstock::cli {
 namespace {

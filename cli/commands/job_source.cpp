@@ -6,9 +6,9 @@
 #include "cli/jobfile/amounts.hpp"
 #include "cli/jobfile/wfformat.hpp"
 #include "common/base/quantity.hpp"
+#include "common/host/host.hpp"
+#include "common/host/process.hpp"
 #include "common/protocol/job_kind.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/process.hpp"
 
 namespace penstock::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "common/runtime/process.hpp"
+#include "common/host/process.hpp"
 
 namespace penstock::cli {
 

@@ -7,9 +7,9 @@
 
 #include "cli/jobfile/field_reader.hpp"
 #include "common/base/quantity.hpp"
+#include "common/host/host.hpp"
+#include "common/host/topology.hpp"
 #include "common/protocol/labels.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/topology.hpp"
 
 namespace penstock::cli {
 

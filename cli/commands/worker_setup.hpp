@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
-#include "common/runtime/config_file.hpp"
+#include "common/config/config_file.hpp"
 #include "worker/actors/worker_actor.hpp"
 
 namespace CLI {

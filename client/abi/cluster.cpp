@@ -7,8 +7,8 @@
 #include "client/abi/graph.hpp"
 #include "client/abi/last_error.hpp"
 #include "client/embedded/embedded_cluster.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/topology.hpp"
+#include "common/host/host.hpp"
+#include "common/host/topology.hpp"
 
 namespace penstock::abi {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "client/include/penstock/penstock.h"
 #include "client/src/session.hpp"
-#include "common/runtime/loop.hpp"
+#include "common/loop/loop.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/data_client.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "client/include/penstock/penstock.h"
-#include "common/runtime/memory_segment.hpp"
+#include "common/host/memory_segment.hpp"
 #include "worker/store/object_store.hpp"
 
 /// Invariant: `views` show the bytes of the other members, and no other thread changes those. A runner's inputs are

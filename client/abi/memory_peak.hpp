@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "common/base/time.hpp"
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock::abi {
 

@@ -14,8 +14,8 @@
 #include "client/abi/memory_peak.hpp"
 #include "common/base/attempt_id.hpp"
 #include "common/base/error_code_of.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/runner_channel.hpp"
+#include "common/host/clock.hpp"
+#include "common/net/runner_channel.hpp"
 #include "common/wire/codec_runner.hpp"
 
 using penstock::Descriptor;

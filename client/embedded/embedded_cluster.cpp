@@ -6,10 +6,10 @@
 #include <future>
 #include <thread>
 
-#include "common/runtime/actor_host.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/mail.hpp"
-#include "common/runtime/open_files.hpp"
+#include "common/host/host.hpp"
+#include "common/host/open_files.hpp"
+#include "common/loop/actor_host.hpp"
+#include "common/loop/mail.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::client {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "client/src/transport.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/loop.hpp"
-#include "common/runtime/uplink.hpp"
+#include "common/host/host.hpp"
+#include "common/loop/loop.hpp"
+#include "common/net/uplink.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock::client {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "common/host/host.hpp"
 #include "common/protocol/graph_chunks.hpp"
-#include "common/runtime/host.hpp"
 
 namespace penstock::client {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "common/net/connection.hpp"
 #include "common/protocol/client.hpp"
 #include "common/protocol/config.hpp"
-#include "common/runtime/connection.hpp"
 
 namespace penstock::client {
 

@@ -5,7 +5,7 @@
 
 namespace penstock {
 
-/// Prints `condition`, the place and `detail`, then aborts. Defined once per program: by `common/runtime/log.cpp` in
+/// Prints `condition`, the place and `detail`, then aborts. Defined once per program: by `common/host/log.cpp` in
 /// the binaries and by `tests/support/check_failed.cpp` in tests, because a core itself has no access to output.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, std::string_view detail);
 

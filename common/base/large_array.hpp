@@ -8,7 +8,7 @@
 namespace penstock {
 
 /// Called for whole pages of `kLargePage` that have just been allocated. Defined once per program, by
-/// `common/runtime/large_pages.cpp` in the binaries and by `tests/support/large_pages.cpp` in tests: a core itself
+/// `common/host/large_pages.cpp` in the binaries and by `tests/support/large_pages.cpp` in tests: a core itself
 /// cannot call the kernel.
 void prefer_large_pages(void* begin, std::size_t bytes);
 

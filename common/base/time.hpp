@@ -9,7 +9,7 @@ namespace penstock {
 using Duration = std::chrono::nanoseconds;
 
 /// The monotonic time line of one process. A core cannot ask for the time, because there deliberately is no `now()`;
-/// shells read the time from `common/runtime/clock.hpp`, and the simulator makes it up.
+/// shells read the time from `common/host/clock.hpp`, and the simulator makes it up.
 struct MonotonicClock {
   using rep = std::int64_t;
   using period = std::nano;

@@ -7,10 +7,10 @@
 #include <caf/stateful_actor.hpp>
 #include <map>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/mail.hpp"
-#include "common/runtime/peer_link.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
+#include "common/loop/mail.hpp"
+#include "common/net/peer_link.hpp"
 #include "common/wire/codec.hpp"
 #include "supervisor/core/graph_shape.hpp"
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "common/base/result.hpp"
+#include "common/loop/loop.hpp"
+#include "common/net/connection.hpp"
 #include "common/protocol/config.hpp"
-#include "common/runtime/connection.hpp"
-#include "common/runtime/loop.hpp"
 #include "supervisor/store/journal.hpp"
 
 namespace penstock::supervisor {

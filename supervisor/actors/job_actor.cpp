@@ -4,7 +4,7 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/stateful_actor.hpp>
 
-#include "common/runtime/host.hpp"
+#include "common/host/host.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
 namespace penstock::supervisor {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "common/runtime/host.hpp"
+#include "common/host/host.hpp"
 #include "common/storage/anchor_file.hpp"
 #include "common/storage/durable_files.hpp"
 #include "supervisor/actors/state_directory.hpp"

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/log.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/host.hpp"
+#include "common/host/log.hpp"
 #include "common/storage/durable_files.hpp"
 
 namespace penstock::supervisor {

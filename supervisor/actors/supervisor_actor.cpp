@@ -9,9 +9,9 @@
 #include <map>
 #include <optional>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/mail.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
+#include "common/loop/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
 #include "supervisor/actors/journal_thread.hpp"
 #include "supervisor/actors/policy_thread.hpp"

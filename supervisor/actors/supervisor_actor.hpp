@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "common/base/rng.hpp"
+#include "common/host/host.hpp"
+#include "common/loop/loop.hpp"
 #include "common/protocol/config.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/loop.hpp"
 #include "supervisor/actors/state_directory.hpp"
 
 namespace penstock::supervisor {

@@ -25,7 +25,7 @@
 #include "cli/jobfile/wfformat.hpp"
 #include "client/src/session.hpp"
 #include "client/src/transport.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tools/bench/idle_workers.hpp"
 #include "tools/bench/shapes.hpp"
 

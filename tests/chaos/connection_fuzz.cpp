@@ -19,8 +19,8 @@
 
 #include "client/include/penstock/client.hpp"
 #include "common/base/rng.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/local_socket.hpp"
+#include "common/host/clock.hpp"
+#include "common/net/local_socket.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/supervisor/raw_peer.hpp"
 #include "worker/transfer/transfer_format.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "tests/unit/common/wire/wire_samples.hpp"
 #include "worker/core/worker_core.hpp"

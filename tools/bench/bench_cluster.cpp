@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "client/src/transport.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/host.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/host.hpp"
 
 namespace penstock::tools {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "client/embedded/embedded_cluster.hpp"
 #include "client/src/session.hpp"
-#include "common/runtime/process.hpp"
-#include "common/runtime/stop_signals.hpp"
+#include "common/host/process.hpp"
+#include "common/loop/stop_signals.hpp"
 #include "tools/bench/idle_workers.hpp"
 #include "tools/bench/wire_bytes.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 #include "tools/bench/shapes.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 
 namespace penstock::tools {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/commands/command.hpp"
 #include "cli/jobfile/wfformat.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tools/bench/bench_cluster.hpp"
 #include "tools/bench/bench_figures.hpp"
 #include "tools/bench/bench_jobs.hpp"

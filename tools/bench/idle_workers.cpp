@@ -4,9 +4,9 @@
 #include <thread>
 #include <vector>
 
-#include "common/runtime/host.hpp"
-#include "common/runtime/loop.hpp"
-#include "common/runtime/uplink.hpp"
+#include "common/host/host.hpp"
+#include "common/loop/loop.hpp"
+#include "common/net/uplink.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock::tools {

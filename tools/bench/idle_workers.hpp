@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/base/result.hpp"
-#include "common/runtime/connection.hpp"
+#include "common/net/connection.hpp"
 
 namespace penstock::tools {
 

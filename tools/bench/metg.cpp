@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "cli/jobfile/amounts.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tools/bench/bench_figures.hpp"
 #include "tools/bench/shapes.hpp"
 

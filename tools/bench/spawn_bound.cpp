@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 
 namespace penstock::tools {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock::tools {
 namespace {

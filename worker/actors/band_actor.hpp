@@ -7,7 +7,7 @@
 #include <memory>
 #include <set>
 
-#include "common/runtime/loop.hpp"
+#include "common/loop/loop.hpp"
 #include "worker/actors/worker_host.hpp"
 #include "worker/runner/command/command_runner.hpp"
 #include "worker/store/object_store.hpp"

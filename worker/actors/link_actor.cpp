@@ -5,8 +5,8 @@
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 
-#include "common/runtime/log.hpp"
-#include "common/runtime/mail.hpp"
+#include "common/host/log.hpp"
+#include "common/loop/mail.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock::worker {

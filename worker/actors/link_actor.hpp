@@ -6,7 +6,7 @@
 #include <caf/fwd.hpp>
 #include <functional>
 
-#include "common/runtime/uplink.hpp"
+#include "common/net/uplink.hpp"
 
 namespace penstock::worker {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "common/runtime/log.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/log.hpp"
+#include "common/host/process.hpp"
 #include "worker/runner/command/daemons.hpp"
 #include "worker/runner/native/crash_note.hpp"
 

@@ -8,11 +8,11 @@
 #include <map>
 #include <thread>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/mail.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/host.hpp"
+#include "common/host/log.hpp"
+#include "common/host/process.hpp"
+#include "common/loop/mail.hpp"
 #include "worker/actors/band_actor.hpp"
 #include "worker/actors/link_actor.hpp"
 #include "worker/actors/worker_host.hpp"

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "common/loop/loop.hpp"
+#include "common/net/connection.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/handshake.hpp"
-#include "common/runtime/connection.hpp"
-#include "common/runtime/loop.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/object_store.hpp"
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "worker/runner/process/process_runners.hpp"
 #include "worker/store/writer_threads.hpp"
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock::worker {
 namespace {

@@ -1,6 +1,6 @@
 #include "worker/store/device_tier.hpp"
 
-#include "common/runtime/log.hpp"
+#include "common/host/log.hpp"
 
 namespace penstock::worker {
 

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <set>
 
-#include "common/runtime/life_directory.hpp"
+#include "common/host/life_directory.hpp"
 #include "worker/store/datum_file.hpp"
 #include "worker/store/spill_thread.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock::worker {
 

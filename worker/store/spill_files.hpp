@@ -12,7 +12,7 @@
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
 #include "common/base/units.hpp"
-#include "common/runtime/life_directory.hpp"
+#include "common/host/life_directory.hpp"
 
 namespace penstock::worker {
 

@@ -7,8 +7,8 @@
 
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
-#include "common/runtime/connection.hpp"
-#include "common/runtime/loop.hpp"
+#include "common/loop/loop.hpp"
+#include "common/net/connection.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
 #include "worker/transfer/handle_client.hpp"

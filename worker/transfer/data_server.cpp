@@ -9,8 +9,8 @@
 #include <boost/asio/write.hpp>
 #include <list>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
 #include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/give_up_after.hpp"
 #include "worker/transfer/pace_watch.hpp"

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "common/base/result.hpp"
-#include "common/runtime/connection.hpp"
-#include "common/runtime/loop.hpp"
+#include "common/loop/loop.hpp"
+#include "common/net/connection.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
 #include "worker/transfer/handle_desk.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "common/base/time.hpp"
-#include "common/runtime/loop.hpp"
+#include "common/loop/loop.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/transfer_format.hpp"
 

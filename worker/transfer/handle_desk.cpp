@@ -5,8 +5,9 @@
 #include <map>
 #include <set>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/local_socket.hpp"
+#include "common/host/clock.hpp"
+#include "common/loop/descriptor_watch.hpp"
+#include "common/net/local_socket.hpp"
 #include "worker/store/segment.hpp"
 
 namespace penstock::worker {

@@ -11,7 +11,7 @@
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
-#include "common/runtime/loop.hpp"
+#include "common/loop/loop.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/transfer_format.hpp"
 

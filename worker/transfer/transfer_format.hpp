@@ -51,7 +51,7 @@ struct TransferReply {
 /// Follows a reply `Offered`, in place of the chunks: the client fetches the handle of the datum from that socket,
 /// within `worker.handle_wait_max`.
 struct HandleOffer {
-  std::uint64_t desk = 0;    ///< The name of the server's local socket (common/runtime/local_socket.hpp).
+  std::uint64_t desk = 0;    ///< The name of the server's local socket (common/net/local_socket.hpp).
   std::uint64_t ticket = 0;  ///< Names the datum in the request for its handle.
 };
 

@@ -10,7 +10,7 @@
 
 #include "client/include/penstock/client.hpp"
 #include "common/base/ids.hpp"
-#include "common/runtime/runner_channel.hpp"
+#include "common/net/runner_channel.hpp"
 #include "common/wire/codec_runner.hpp"
 #include "tests/integration/abi/one_literal.hpp"
 

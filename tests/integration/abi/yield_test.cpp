@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "client/include/penstock/client.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 namespace penstock::engine {

@@ -9,8 +9,8 @@
 
 #include <array>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/process.hpp"
 
 namespace penstock {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock {
 

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "client/src/transport.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/loop.hpp"
+#include "common/host/clock.hpp"
+#include "common/loop/loop.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock::client {

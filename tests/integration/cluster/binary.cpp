@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 
 namespace penstock {
 namespace {

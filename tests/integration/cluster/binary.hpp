@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/time.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/process.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 namespace penstock {

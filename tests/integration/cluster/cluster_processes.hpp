@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/src/session.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/process.hpp"
 #include "tests/integration/cluster/binary.hpp"
 
 namespace penstock {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 

@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
-#include "tools/bench/shapes.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {

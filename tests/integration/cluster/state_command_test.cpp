@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <set>
 
-#include "tools/bench/shapes.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 
 namespace penstock {

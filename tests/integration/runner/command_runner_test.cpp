@@ -15,9 +15,9 @@
 #include <map>
 #include <thread>
 
-#include "common/runtime/cgroup.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/descriptor.hpp"
+#include "common/host/cgroup.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock::worker {
 namespace {

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <fstream>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "worker/runner/command/command_runner.hpp"
 #include "worker/runner/process/process_runners.hpp"

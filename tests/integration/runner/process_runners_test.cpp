@@ -12,8 +12,8 @@
 #include <future>
 #include <thread>
 
-#include "common/runtime/cgroup.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/cgroup.hpp"
+#include "common/host/clock.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 namespace penstock::worker {

@@ -1,5 +1,5 @@
 // Connections and links over real loopback sockets, in one thread.
-#include "common/runtime/connection.hpp"
+#include "common/net/connection.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/peer_link.hpp"
+#include "common/host/clock.hpp"
+#include "common/net/peer_link.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 namespace penstock {

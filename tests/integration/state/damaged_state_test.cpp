@@ -10,7 +10,7 @@
 #include <set>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/process.hpp"
 #include "tests/chaos/journal_maker.hpp"
 #include "tests/support/scratch_directory.hpp"
 

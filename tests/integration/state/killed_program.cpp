@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "common/runtime/process.hpp"
+#include "common/host/process.hpp"
 
 namespace penstock {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/process.hpp"
 #include "supervisor/actors/state_copies.hpp"
 #include "supervisor/actors/state_directory.hpp"
 #include "tests/chaos/journal_maker.hpp"

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "common/host/descriptor.hpp"
 #include "common/protocol/handshake.hpp"
-#include "common/runtime/descriptor.hpp"
 #include "common/wire/codec.hpp"
 #include "common/wire/frame.hpp"
 

@@ -13,9 +13,10 @@
 #include <optional>
 
 #include "common/base/attempt_id.hpp"
-#include "common/runtime/cgroup.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/cgroup.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/process.hpp"
+#include "common/loop/descriptor_watch.hpp"
 #include "worker/runner/command/captured_output.hpp"
 #include "worker/runner/command/checkpoint_directory.hpp"
 #include "worker/runner/command/command_line.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/loop/loop.hpp"
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
-#include "common/runtime/loop.hpp"
 #include "worker/store/device_tier.hpp"
 #include "worker/store/object_store.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "common/runtime/cgroup.hpp"
+#include "common/host/cgroup.hpp"
 
 namespace penstock::worker {
 namespace {

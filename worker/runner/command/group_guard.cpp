@@ -9,9 +9,9 @@
 #include <cstring>
 #include <string>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/host.hpp"
-#include "common/runtime/log.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/host.hpp"
+#include "common/host/log.hpp"
 
 namespace penstock::worker {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/base/time.hpp"
-#include "common/runtime/descriptor.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/descriptor.hpp"
+#include "common/host/process.hpp"
 
 namespace penstock::worker {
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <string>
 
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "common/runtime/host.hpp"
-#include "common/runtime/log.hpp"
+#include "common/host/host.hpp"
+#include "common/host/log.hpp"
 
 namespace penstock::worker {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "common/base/result.hpp"
 #include "common/base/units.hpp"
-#include "common/runtime/cgroup.hpp"
+#include "common/host/cgroup.hpp"
 
 namespace penstock::worker {
 

@@ -15,8 +15,8 @@
 #include <mutex>
 #include <thread>
 
-#include "common/runtime/host.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/host.hpp"
+#include "common/host/process.hpp"
 
 namespace penstock::worker {
 namespace {

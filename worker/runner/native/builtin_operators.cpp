@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 
 namespace penstock::worker {

@@ -15,9 +15,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
-#include "common/runtime/process.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
+#include "common/host/process.hpp"
 
 namespace penstock::worker {
 namespace {

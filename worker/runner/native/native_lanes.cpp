@@ -12,9 +12,9 @@
 
 #include "common/base/attempt_id.hpp"
 #include "common/base/cpu_relax.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
 #include "common/protocol/external_input.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
 #include "worker/runner/native/bound_arena.hpp"
 #include "worker/runner/native/crash_note.hpp"
 #include "worker/runner/native/device_run.hpp"

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <charconv>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
 #include "common/wire/codec_runner.hpp"
 #include "worker/runner/command/command_line.hpp"
 

@@ -8,10 +8,10 @@
 #include <set>
 #include <string>
 
+#include "common/host/process.hpp"
+#include "common/net/runner_channel.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/runner.hpp"
-#include "common/runtime/process.hpp"
-#include "common/runtime/runner_channel.hpp"
 #include "worker/runner/command/captured_output.hpp"
 #include "worker/runner/process/job_logs.hpp"
 

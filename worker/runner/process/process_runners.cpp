@@ -9,8 +9,8 @@
 #include <system_error>
 #include <thread>
 
-#include "common/runtime/clock.hpp"
-#include "common/runtime/log.hpp"
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
 #include "common/wire/codec_runner.hpp"
 #include "worker/runner/command/command_line.hpp"
 #include "worker/runner/command/group_guard.hpp"

@@ -10,7 +10,7 @@
 
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
-#include "common/runtime/descriptor.hpp"
+#include "common/host/descriptor.hpp"
 
 namespace penstock::worker {
 

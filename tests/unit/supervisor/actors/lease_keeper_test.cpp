@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <future>
 
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 namespace penstock::supervisor {

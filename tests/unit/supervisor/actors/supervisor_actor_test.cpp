@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "common/runtime/actor_host.hpp"
-#include "common/runtime/clock.hpp"
-#include "common/runtime/mail.hpp"
+#include "common/host/clock.hpp"
+#include "common/loop/actor_host.hpp"
+#include "common/loop/mail.hpp"
 
 namespace penstock::supervisor {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/gpus.hpp"
+#include "common/host/gpus.hpp"
 #include "worker/store/device_memory.hpp"
 #include "worker/store/device_store.hpp"
 

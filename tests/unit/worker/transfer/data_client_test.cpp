@@ -1,7 +1,7 @@
 // Data that are mapped where they lie instead of being copied, and copies where that cannot be.
 #include <gtest/gtest.h>
 
-#include "common/runtime/local_socket.hpp"
+#include "common/net/local_socket.hpp"
 #include "tests/unit/worker/transfer/transfer_ends.hpp"
 #include "worker/transfer/transfer_thread.hpp"
 

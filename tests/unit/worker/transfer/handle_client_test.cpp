@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/runtime/local_socket.hpp"
+#include "common/net/local_socket.hpp"
 #include "tests/unit/worker/transfer/transfer_ends.hpp"
 #include "worker/store/segment.hpp"
 #include "worker/transfer/handle_desk.hpp"

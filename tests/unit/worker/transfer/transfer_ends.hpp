@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "common/base/rng.hpp"
-#include "common/runtime/clock.hpp"
+#include "common/host/clock.hpp"
 #include "worker/transfer/data_client.hpp"
 #include "worker/transfer/data_server.hpp"
 

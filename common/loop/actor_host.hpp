@@ -1,0 +1,39 @@
+// CAF on the loop: the actor system of a process.
+#pragma once
+
+#include <memory>
+
+#include "common/loop/loop.hpp"
+
+namespace caf {
+class actor;
+class actor_system;
+}  // namespace caf
+
+namespace penstock {
+
+/// Owns the CAF actor system of a process and runs its pooled actors on a `Loop`, in between sockets and timers. So a
+/// frame goes from socket to core to socket without a change of threads, and an idle process neither polls nor sleeps in
+/// steps. Detached actors have threads of their own, as always in CAF. See docs/decisions/0002.
+///
+/// Messages between pooled actors may be sent from any thread. CAF's own timeouts (`delayed_send`, `after`) are not
+/// served: use `LoopTimer`.
+class ActorHost {
+ public:
+  explicit ActorHost(Loop& loop);
+  /// REQUIRES: all actors have been told to exit. Runs the loop's ready actors until none is left.
+  ~ActorHost();
+  ActorHost(const ActorHost&) = delete;
+  ActorHost& operator=(const ActorHost&) = delete;
+
+  caf::actor_system& system();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Tells an actor to exit and releases the handle.
+void end_actor(caf::actor& actor);
+
+}  // namespace penstock

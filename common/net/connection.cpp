@@ -1,0 +1,467 @@
+#include "common/net/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <charconv>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <vector>
+
+#include "common/host/clock.hpp"
+
+namespace penstock {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host) {
+  const auto wrong = [&](const char* why) {
+    return Error{ErrorCode::InvalidArgument, text, std::string{"is no address: "} + why,
+                 "write host:port, e.g. 127.0.0.1:7465"};
+  };
+  if (text.find("://") != std::string::npos) return wrong("it has a scheme");
+  HostPort address{default_host, 0};
+  std::string port = text;
+  if (const std::size_t colon = text.rfind(':'); colon != std::string::npos) {
+    address.host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    if (address.host.size() >= 2 && address.host.front() == '[' && address.host.back() == ']')
+      address.host = address.host.substr(1, address.host.size() - 2);
+    if (address.host.empty()) return wrong("the host is missing");
+  }
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc{} || end != port.data() + port.size()) return wrong("the port is no number");
+  if (number > 65535) return wrong("the port is above 65535");
+  address.port = static_cast<std::uint16_t>(number);
+  return address;
+}
+
+Result<HostPort> parse_supervisor_address(const std::string& text, const std::string& default_host) {
+  if (!text.starts_with('@')) return parse_host_port(text, default_host);
+  if (text.size() == 1)
+    return Error{ErrorCode::InvalidArgument, text, "names no file", "write @FILE, as in `--address-file FILE`"};
+  return HostPort{"", 0, text.substr(1)};
+}
+
+Result<HostPort> look_up(const HostPort& address) {
+  if (address.file.empty()) return address;
+  std::ifstream file{address.file};
+  std::string line;
+  std::getline(file, line);
+  if (line.empty())
+    return Error{ErrorCode::Unreachable, address.file, "has no address of a supervisor",
+                 "start the supervisor with `--address-file " + address.file + "`"};
+  Result<HostPort> found = parse_host_port(line, "127.0.0.1");
+  if (!found) return Error{ErrorCode::Unreachable, address.file, "has no address: " + to_string(found.error()), {}};
+  return found;
+}
+
+std::string to_string(const HostPort& address) {
+  if (!address.file.empty()) return "@" + address.file;
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+/// Shared with the handlers of pending operations, which may outlive the `Connection`.
+struct Connection::State : std::enable_shared_from_this<State> {
+  State(Loop& event_loop, tcp::socket connected, const WireConfig& wire)
+      : loop(event_loop), socket(std::move(connected)), config(wire), timer(loop.io()) {
+    error_code ignored;
+    socket.set_option(tcp::no_delay{true}, ignored);
+    const tcp::endpoint peer = socket.remote_endpoint(ignored);
+    if (!ignored) address = peer.address().to_string() + ":" + std::to_string(peer.port());
+  }
+
+  void read();
+  bool parse_some();
+  void tidy_buffer();
+  void take_what_came();
+  bool parse_one();
+  void watch_frame();
+  void write();
+  void fail(Error error);
+  void fail_as_sent() { fail({ErrorCode::Disconnected, address, "was closed after the last frame", {}}); }
+  void tell_closed(Error error);
+  void close();
+
+  struct Outgoing {
+    FrameHeaderBytes header;
+    FramePayloadPtr payload;
+  };
+
+  Loop& loop;
+  tcp::socket socket;
+  const WireConfig config;
+  asio::steady_timer timer;   ///< Of a frame that has begun and is not complete.
+  std::string address;
+  OnFrame on_frame;
+  OnClosed on_closed;
+  bool started = false;  ///< A read is under way, or a frame is being handled.
+  bool closed = false;
+  bool closing = false;       ///< Closes when everything is sent.
+  std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);
+  std::size_t begin = 0;      ///< Bytes of the buffer that are parsed.
+  std::size_t end = 0;        ///< Bytes of the buffer that are filled.
+  bool filled = false;        ///< By the last read.
+  std::uint64_t turn = 0;     ///< Of the loop, in which `taken` was handed out.
+  std::size_t taken = 0;      ///< Bytes; small frames count as more.
+  bool frame_begun = false;
+  std::size_t frame_bytes = 0;  ///< Of the frame that is not whole yet.
+  std::deque<Outgoing> outgoing;
+  std::size_t writing = 0;    ///< Frames of `outgoing` in the write under way.
+  std::vector<asio::const_buffer> gather;
+  std::uint64_t queued_bytes = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;
+
+  // Ten thousand idle workers must not cost gigabytes (faults F32, F33): a buffer grows when its peer fills it.
+  static constexpr std::size_t kIdleWords = 1024;
+  static constexpr std::size_t kBusyWords = 32UL * 1024;
+  static constexpr std::size_t kGatherFrames = 256;
+  static constexpr std::size_t kSmallFrameBytes = 4096;
+
+  std::byte* bytes() { return reinterpret_cast<std::byte*>(buffer.data()); }
+  std::size_t capacity() const { return buffer.size() * sizeof(std::uint64_t); }
+};
+
+Connection::Connection(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Connection::~Connection() {
+  state_->on_frame = nullptr;
+  state_->on_closed = nullptr;
+  state_->close();
+}
+
+void Connection::start(OnFrame on_frame, OnClosed on_closed) {
+  state_->on_frame = std::move(on_frame);
+  state_->on_closed = std::move(on_closed);
+  if (!std::exchange(state_->started, true))
+    state_->read();
+  else if (state_->closed)
+    state_->tell_closed({ErrorCode::Disconnected, state_->address, "was closed before it was handed over", {}});
+}
+
+void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr payload) {
+  State& state = *state_;
+  if (state.closed || state.closing) return;
+  static const FramePayloadPtr empty = std::make_shared<const FramePayload>();
+  if (payload == nullptr) payload = empty;
+  state.queued_bytes += kFrameHeaderBytes + payload->bytes().size();
+  state.outgoing.push_back({write_header(kind, link, *payload), std::move(payload)});
+  if (state.queued_bytes > state.config.send_buffer_bytes_max) {
+    state.fail({ErrorCode::LimitExceeded,
+                state.address,
+                "does not read what it is sent: " + std::to_string(state.queued_bytes) + " bytes wait",
+                {}});
+    return;
+  }
+  if (state.writing == 0) state.write();
+}
+
+void Connection::weigh(std::size_t bytes) { state_->taken += bytes; }
+
+void Connection::close_after_sending() {
+  state_->closing = true;
+  state_->on_frame = nullptr;
+  if (state_->outgoing.empty()) state_->fail_as_sent();
+}
+
+std::string Connection::peer_address() const { return state_->address; }
+std::uint64_t Connection::bytes_sent() const { return state_->sent_bytes; }
+std::uint64_t Connection::bytes_received() const { return state_->received_bytes; }
+
+void Connection::State::read() {
+  if (closed) return;
+  socket.async_read_some(asio::buffer(bytes() + end, capacity() - end),
+                         [self = shared_from_this()](const error_code& error, std::size_t count) {
+                           if (self->closed) return;
+                           if (error) {
+                             self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});
+                             return;
+                           }
+                           self->end += count;
+                           self->received_bytes += count;
+                           self->filled = self->end == self->capacity();
+                           self->take_what_came();
+                         });
+}
+
+// A connection that has used its share waits for the loop's next turn and reads nothing meanwhile, so that actors and
+// further connections get their turn (fault F20).
+void Connection::State::take_what_came() {
+  if (closed) return;
+  if (parse_some()) {
+    loop.next_turn([self = shared_from_this()] { self->take_what_came(); });
+    return;
+  }
+  if (closed) return;
+  tidy_buffer();
+  if (filled && buffer.size() < kBusyWords) buffer.resize(buffer.size() * 2);
+  read();
+}
+
+/// True if the buffer may hold more frames, but not for this turn.
+bool Connection::State::parse_some() {
+  if (std::exchange(turn, loop.turns()) != loop.turns()) taken = 0;
+  while (!closed && taken < config.turn_bytes_max) {
+    const std::size_t before = begin;
+    if (!parse_one()) return false;
+    // A small frame costs more than its bytes.
+    taken += std::max(begin - before, kSmallFrameBytes);
+  }
+  return !closed;
+}
+
+void Connection::State::tidy_buffer() {
+  if (begin == end) {
+    begin = end = 0;
+    if (buffer.size() > 2 * kBusyWords) buffer = std::vector<std::uint64_t>(kBusyWords);  // A large frame has passed.
+  } else if (begin > 0) {
+    std::memmove(bytes(), bytes() + begin, end - begin);
+    end -= begin;
+    begin = 0;
+  }
+  // Grown by doubling, as bytes arrive: a size that a header only claims takes no memory.
+  if (end == capacity()) buffer.resize(std::min(frame_bytes, capacity() * 2) / sizeof(std::uint64_t) + 1);
+  watch_frame();
+}
+
+// True if a whole frame was there.
+bool Connection::State::parse_one() {
+  if (end - begin < kFrameHeaderBytes) return false;
+  FrameHeaderBytes header_bytes;
+  std::memcpy(header_bytes.data(), bytes() + begin, kFrameHeaderBytes);
+  const Result<FrameHeader> header = read_header(header_bytes, config);
+  if (!header) {
+    Error error = header.error();
+    error.subject = address;
+    fail(std::move(error));
+    return false;
+  }
+  const std::size_t whole = kFrameHeaderBytes + header->payload_bytes;
+  if (end - begin < whole) {
+    frame_bytes = whole;
+    return false;
+  }
+  const std::span<const std::byte> payload{bytes() + begin + kFrameHeaderBytes, header->payload_bytes};
+  begin += whole;
+  if (std::exchange(frame_begun, false)) timer.cancel();  // The next frame has a time limit of its own.
+  if (const Result<void> checked = check_payload(header_bytes, *header, payload); !checked) {
+    Error error = checked.error();
+    error.subject = address;
+    fail(std::move(error));
+    return false;
+  }
+  if (on_frame) {
+    // The handler may end the connection, and itself with it.
+    const std::shared_ptr<State> self = shared_from_this();
+    const OnFrame handler = on_frame;
+    handler(*header, payload);
+  }
+  return true;
+}
+
+// Faults F17, F19: a frame that has begun must become whole in time.
+void Connection::State::watch_frame() {
+  const bool begun = end > begin;
+  if (begun == frame_begun) return;
+  frame_begun = begun;
+  timer.cancel();
+  if (!begun) return;
+  timer.expires_after(config.frame_timeout);
+  timer.async_wait([self = shared_from_this()](const error_code& error) {
+    // The timer may have expired for a frame that was completed meanwhile.
+    if (!error && self->frame_begun && self->timer.expiry() <= asio::steady_timer::clock_type::now())
+      self->fail({ErrorCode::MalformedFrame, self->address, "sent half a frame and then nothing", {}});
+  });
+}
+
+void Connection::State::write() {
+  gather.clear();
+  writing = std::min(outgoing.size(), kGatherFrames);
+  for (std::size_t i = 0; i < writing; ++i) {
+    gather.emplace_back(outgoing[i].header.data(), kFrameHeaderBytes);
+    const auto payload = outgoing[i].payload->bytes();
+    if (!payload.empty()) gather.emplace_back(payload.data(), payload.size());
+  }
+  asio::async_write(socket, gather, [self = shared_from_this()](const error_code& error, std::size_t count) {
+    self->sent_bytes += count;
+    if (self->closed) return;
+    if (error) {
+      self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});
+      return;
+    }
+    self->queued_bytes -= count;
+    self->outgoing.erase(self->outgoing.begin(), self->outgoing.begin() + static_cast<std::ptrdiff_t>(self->writing));
+    self->writing = 0;
+    if (!self->outgoing.empty())
+      self->write();
+    else if (self->closing)
+      self->fail_as_sent();
+  });
+}
+
+void Connection::State::fail(Error error) {
+  if (closed) return;
+  close();
+  tell_closed(std::move(error));
+}
+
+// From a turn of its own: the caller may be in the middle of something.
+void Connection::State::tell_closed(Error error) {
+  asio::post(socket.get_executor(), [self = shared_from_this(), error = std::move(error)] {
+    if (self->on_closed) std::exchange(self->on_closed, nullptr)(error);
+  });
+}
+
+void Connection::State::close() {
+  if (closed) return;
+  closed = true;
+  timer.cancel();
+  error_code ignored;
+  socket.shutdown(tcp::socket::shutdown_both, ignored);
+  socket.close(ignored);
+}
+
+struct Listener::State : std::enable_shared_from_this<State> {
+  State(Loop& event_loop, const WireConfig& wire, OnConnection handler)
+      : loop(event_loop), acceptor(loop.io()), retry(loop.io()), config(wire), on_connection(std::move(handler)) {}
+  void accept();
+
+  Loop& loop;
+  tcp::acceptor acceptor;
+  asio::steady_timer retry;
+  const WireConfig config;
+  OnConnection on_connection;
+  bool closed = false;
+};
+
+Listener::Listener(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Listener::~Listener() {
+  state_->closed = true;
+  state_->on_connection = nullptr;
+  error_code ignored;
+  state_->acceptor.close(ignored);
+  state_->retry.cancel();
+}
+
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const WireConfig& config, const HostPort& address,
+                                                 OnConnection on_connection) {
+  const std::string text = to_string(address);
+  error_code error;
+  const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
+  if (error)
+    return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
+                 "use e.g. 127.0.0.1 or 0.0.0.0"};
+  auto state = std::make_shared<State>(loop, config, std::move(on_connection));
+  const tcp::endpoint endpoint{ip, address.port};
+  state->acceptor.open(endpoint.protocol(), error);
+  if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
+  if (!error) state->acceptor.bind(endpoint, error);
+  if (!error) state->acceptor.listen(4096, error);
+  if (error == asio::error::address_in_use)
+    return Error{ErrorCode::AddressInUse, text, "another process listens there already",
+                 "choose another port, or stop that process (ss -ltnp shows it)"};
+  if (error) return Error{ErrorCode::InvalidArgument, text, "cannot be listened on: " + error.message(), {}};
+  state->accept();
+  return std::unique_ptr<Listener>{new Listener{std::move(state)}};
+}
+
+std::uint16_t Listener::port() const {
+  error_code ignored;
+  return state_->acceptor.local_endpoint(ignored).port();
+}
+
+void Listener::State::accept() {
+  acceptor.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
+    if (self->closed) return;
+    if (error) {
+      // Fault F33: without descriptors, accepting fails at once and again; the listener waits a while and serves its
+      // connections meanwhile.
+      self->retry.expires_after(std::chrono::milliseconds{50});
+      self->retry.async_wait([self](const error_code& cancelled) {
+        if (!cancelled && !self->closed) self->accept();
+      });
+      return;
+    }
+    if (self->on_connection)
+      self->on_connection(std::unique_ptr<Connection>{
+          new Connection{std::make_shared<Connection::State>(self->loop, std::move(socket), self->config)}});
+    if (!self->closed) self->accept();
+  });
+}
+
+struct Connector::State : std::enable_shared_from_this<State> {
+  State(Loop& event_loop, const WireConfig& wire, const HostPort& target, OnDone handler)
+      : loop(event_loop), resolver(loop.io()), socket(loop.io()), timer(loop.io()), config(wire), address(target),
+        on_done(std::move(handler)) {}
+
+  void start(Duration timeout);
+  void finish(const error_code& error, const char* step);
+
+  Loop& loop;
+  tcp::resolver resolver;
+  tcp::socket socket;
+  asio::steady_timer timer;
+  const WireConfig config;
+  const HostPort address;
+  OnDone on_done;
+};
+
+Connector::Connector(Loop& loop, const WireConfig& config, const HostPort& address, Duration timeout, OnDone on_done)
+    : state_(std::make_shared<State>(loop, config, address, std::move(on_done))) {
+  state_->start(timeout);
+}
+
+Connector::~Connector() {
+  state_->on_done = nullptr;
+  state_->resolver.cancel();
+  error_code ignored;
+  state_->socket.close(ignored);
+  state_->timer.cancel();
+}
+
+void Connector::State::start(Duration timeout) {
+  timer.expires_after(timeout);
+  timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
+    if (!cancelled) self->finish(asio::error::timed_out, "connect");
+  });
+  resolver.async_resolve(
+      address.host, std::to_string(address.port),
+      [self = shared_from_this()](const error_code& error, const tcp::resolver::results_type& results) {
+        if (!self->on_done) return;
+        if (error) {
+          self->finish(error, "look up the host");
+          return;
+        }
+        asio::async_connect(self->socket, results, [self](const error_code& failed, const tcp::endpoint&) {
+          self->finish(failed, "connect");
+        });
+      });
+}
+
+void Connector::State::finish(const error_code& error, const char* step) {
+  if (!on_done) return;
+  const OnDone done = std::exchange(on_done, nullptr);
+  timer.cancel();
+  if (error) {
+    error_code ignored;
+    socket.close(ignored);
+    done(Error{ErrorCode::Unreachable, to_string(address), std::string{"cannot "} + step + ": " + error.message(),
+               "check that a supervisor runs there: `penstock supervisor --listen " + to_string(address) + "`"});
+    return;
+  }
+  done(std::unique_ptr<Connection>{
+      new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
+}
+
+}  // namespace penstock
