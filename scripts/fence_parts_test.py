@@ -36,7 +36,7 @@ class Parts(unittest.TestCase):
             path.write_text(text)
 
     def table(self):
-        return fence_parts.table_of(fence_parts.read_parts(self.root))
+        return fence_parts.table_of(fence_parts.read_parts(self.root), fence_parts.read_rooms(self.root))
 
     def run_main(self, *arguments):
         with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -47,6 +47,11 @@ class Parts(unittest.TestCase):
         self.write({"workers/mail.cpp": "void Mail::flush() { table_[3]; Table::size_of(); }  // gate_.lost()\n"})
         self.assertEqual(self.table()["Mail"], {"Gate": ["write"], "Table": ["[]", "size_of"]})
         self.assertEqual(self.table()["Gate"], {})
+
+    def test_finds_calls_through_a_room(self):
+        self.write({"rooms.hpp": "struct Ledger {\n  Gate gate;  ///< Of the journal.\n};\n",
+                    "workers/mail.hpp": MAIL.replace("gate_.write", "ledger_.gate.write").replace("Gate& gate_", "Ledger& ledger_")})
+        self.assertEqual(self.table()["Mail"], {"Gate": ["write"]})
 
     def test_the_table_names_what_the_core_calls(self):
         code, out = self.run_main("--table")

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
-#include "supervisor/core/credit.hpp"
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/placement/band_queues.hpp"
 #include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/report_prefetcher.hpp"
+#include "supervisor/core/invariants.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -14,68 +16,66 @@ constexpr std::uint32_t kBudgetForEvent = 16;
 /// The same for each further message in one event.
 constexpr std::uint32_t kBudgetForMessage = 4;
 
-/// Graphs that are kept in case that they are wanted again leave seven eighths of the memory to what is wanted.
-std::uint64_t cached_graph_bytes(const SupervisorConfig& config) {
-  const std::int64_t most = config.memory_max.is_zero() ? INT64_MAX : config.memory_max.value() / 8;
-  return static_cast<std::uint64_t>(std::min(config.cached_graph_bytes_max, most));
+std::string band_text(const WorkerTable& workers, BandSlot band) {
+  return workers.worker_of(band).description.name + "/" + workers[band].description.name;
 }
 
 }  // namespace
 
 SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability)
     : config_(config),
-      gate_(durability, event_),
-      audit_(config_, gate_, clock_, event_),
-      mail_(workers_, gate_, event_),
-      bands_(workers_),
-      machine_(workers_, bands_, event_),
-      ended_(config_, jobs_),
-      progress_(config_, jobs_, gate_, event_),
-      data_(config_, workers_, mail_, gate_, jobs_, progress_, awaited_, counters_),
-      questions_(workers_, mail_, gate_, config_.log_answer_bytes_max),
-      readoption_(config_, gate_, event_),
-      eligibility_(workers_),
-      costs_(config_, workers_),
-      graphs_(config.cached_graphs_max, cached_graph_bytes(config)),
-      timers_(rng),
-      watchdog_(config.watchdog_after),
-      lost_incarnations_(config.lost_lives_max) {
-  policy_.config = config.policy;
-  policy_.tree = project_tree(policy_.config);
-  policy_.parts = parts_in_force(config.policy);
-  policy_.contended.assign(config.policy.pools.size() * kBandKinds, true);
+      ledger_(config_, event_, durability),
+      fleet_(config_, event_, ledger_),
+      tables_(config_, rng),
+      outputs_(config_, event_, ledger_, fleet_, tables_),
+      policy_base_(config_, event_, ledger_, fleet_, tables_),
+      placement_(config_, event_, ledger_, fleet_, tables_, outputs_, policy_base_),
+      driver_(event_, ledger_, fleet_, tables_, policy_base_, placement_),
+      runs_(config_, event_, fleet_, tables_, outputs_, policy_base_, placement_, driver_),
+      lifecycle_(config_, event_, ledger_, fleet_, tables_, outputs_, policy_base_, placement_, driver_, runs_),
+      admin_(config_, event_, ledger_, fleet_, tables_, policy_base_, placement_, driver_, runs_),
+      returns_(config_, event_, ledger_, fleet_, tables_, outputs_, policy_base_, driver_, runs_, lifecycle_, admin_),
+      losses_(config_, event_, ledger_, fleet_, tables_, outputs_, policy_base_, placement_, driver_, runs_, lifecycle_,
+              admin_, returns_) {
+  policy_base_.state.config = config.policy;
+  policy_base_.state.tree = project_tree(policy_base_.state.config);
+  policy_base_.state.parts = parts_in_force(config.policy);
+  policy_base_.state.contended.assign(config.policy.pools.size() * kBandKinds, true);
 }
 
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
   event_.now = now;
   event_.out = &actions;
-  search_.search_budget = kBudgetForEvent;
+  placement_.search.search_budget = kBudgetForEvent;
   // Such events change nothing for bands that found nothing before; whatever else happens may.
-  search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
-                        !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() &&
-                          losses_.empty() && !readoption_.awaits_disk());
+  placement_.search.all_may_try =
+      !std::holds_alternative<supervisor_event::Tick>(event) &&
+      !(std::holds_alternative<supervisor_event::Persisted>(event) && ledger_.accepting.empty() &&
+        ledger_.losses.empty() && !fleet_.readoption.awaits_disk());
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
-    awaited_.settle([this](const SubtaskId& waiter) { resolve_external_input(waiter); });
-    fill_dirty_bands();
-    help_idle_bands();
-    for (std::size_t i = 0; i < maybe_done_.size(); ++i)
-      if (jobs_.knows(maybe_done_[i])) finish_if_done(jobs_[maybe_done_[i]]);
-    maybe_done_.clear();
-  } while (awaited_.any_changed());  // Further jobs waited for outputs of a job that has ended.
+    outputs_.awaited.settle([this](const SubtaskId& waiter) { lifecycle_.waits.resolve_external_input(waiter); });
+    placement_.dispatcher.fill_dirty_bands();
+    placement_.dispatcher.help_idle_bands();
+    for (std::size_t i = 0; i < tables_.maybe_done.size(); ++i)
+      if (tables_.jobs.knows(tables_.maybe_done[i]))
+        lifecycle_.releases.finish_if_done(tables_.jobs[tables_.maybe_done[i]]);
+    tables_.maybe_done.clear();
+  } while (outputs_.awaited.any_changed());  // Further jobs waited for outputs of a job that has ended.
   run_policy();
-  progress_.send_due();
-  data_.remove_old_files();
-  mail_.flush();
-  if (gate_.durable()) write_what_has_changed();
+  outputs_.progress.send_due();
+  outputs_.data.remove_old_files();
+  fleet_.mail.flush();
+  if (ledger_.gate.durable()) write_what_has_changed();
   event_.out = nullptr;
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min(
-      {watchdog_.look_at(), search_.help_at, readoption_.next_due(), holders_given_up_at(), ended_.next_due()});
-  if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
-  next = std::min({next, progress_.due(), timers_.first(), indices_.bands_awaited.first(), indices_.kept.first()});
+  Instant next = std::min({tables_.watchdog.look_at(), placement_.search.help_at, fleet_.readoption.next_due(),
+                           placement_.external_inputs.holders_given_up_at(), tables_.ended.next_due()});
+  if (const std::optional<Instant> policy = policy_base_.turns.policy_deadline()) next = std::min(next, *policy);
+  next = std::min({next, outputs_.progress.due(), tables_.timers.first(), tables_.indices.bands_awaited.first(),
+                   tables_.indices.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -87,24 +87,24 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   }
   std::optional<record::WorkerJoined> known;
   if (event.description.reclaims) {
-    known = take_back(event.worker, event.incarnation);
+    known = returns_.take_back(event.worker, event.incarnation);
     if (!known) {
       event_.out->add(supervisor_action::ReleaseWorker{event.worker});
       return;
     }
   }
-  const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
-  if (known) workers_[slot].drain_order = known->drain;
-  note_pools_of(slot);
-  mail_.tell(slot, RegisterReply{event.worker});
-  watchdog_.note_progress(event_.now);
-  if (event.description.crash) blame(slot, *event.description.crash);
-  if (event.description.reclaims) return begin_claim(slot);
-  gate_.write_with_next(
+  const WorkerSlot slot = fleet_.workers.add(event.worker, event.incarnation, event.description);
+  if (known) fleet_.workers[slot].drain_order = known->drain;
+  driver_.membership.note_pools_of(slot);
+  fleet_.mail.tell(slot, RegisterReply{event.worker});
+  tables_.watchdog.note_progress(event_.now);
+  if (event.description.crash) losses_.blame(slot, *event.description.crash);
+  if (event.description.reclaims) return returns_.begin_claim(slot);
+  ledger_.gate.write_with_next(
       record::WorkerJoined{event.worker, event.incarnation, event.description.name, event.description.shared_storage});
-  data_.workers_changed();
-  for (const BandSlot band : workers_[slot].bands) bands_.mark_dirty(band);
-  place_unschedulable();
+  outputs_.data.workers_changed();
+  for (const BandSlot band : fleet_.workers[slot].bands) fleet_.bands.mark_dirty(band);
+  lifecycle_.waits.place_all_unschedulable();
 }
 
 void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
@@ -113,14 +113,14 @@ void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
 }
 
 void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
-  ReportPrefetcher prefetcher{workers_, jobs_};
+  ReportPrefetcher prefetcher{fleet_.workers, tables_.jobs};
   for (std::size_t i = 0; i < event.said.size(); ++i) {
-    if (i > 0) search_.search_budget += kBudgetForMessage;
+    if (i > 0) placement_.search.search_budget += kBudgetForMessage;
     if (i % ReportPrefetcher::kTogether == 0)
       prefetcher.look_at(event.said.subspan(i, std::min(ReportPrefetcher::kTogether, event.said.size() - i)));
-    const WorkerSlot slot = workers_.find(event.said[i].worker);
+    const WorkerSlot slot = fleet_.workers.find(event.said[i].worker);
     if (!slot.valid()) {
-      ++counters_.stale_reports;
+      ++tables_.counters.stale_reports;
       continue;
     }
     std::visit([this, slot](const auto& message) { receive(slot, message); }, event.said[i].message);
@@ -129,51 +129,48 @@ void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
 
 void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
-    attach(event.client, *attach_message);
+    lifecycle_.acceptance.attach(event.client, *attach_message);
   } else if (const auto* release = std::get_if<ReleaseJob>(&event.message)) {
-    if (jobs_.knows(release->job) && !differ(release->identity, jobs_[release->job].identity))
-      release_for(jobs_[release->job], event.client);
+    if (tables_.jobs.knows(release->job) && !differ(release->identity, tables_.jobs[release->job].identity))
+      lifecycle_.releases.release_for(tables_.jobs[release->job], event.client);
   } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
-    if (jobs_.knows(unfollow_message->job) &&
-        !differ(unfollow_message->identity, jobs_[unfollow_message->job].identity))
-      unfollow(jobs_[unfollow_message->job], event.client);
+    if (tables_.jobs.knows(unfollow_message->job) &&
+        !differ(unfollow_message->identity, tables_.jobs[unfollow_message->job].identity))
+      lifecycle_.releases.unfollow(tables_.jobs[unfollow_message->job], event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
-    submit_again(event.client, *again, event.identity);
+    lifecycle_.acceptance.submit_again(event.client, *again, event.identity);
   }
 }
 
 void SupervisorCore::on(supervisor_event::ClientGone& event) {
-  for (const JobId id : progress_.followed_by(event.client))
-    if (jobs_.knows(id)) unfollow(jobs_[id], event.client);
-  questions_.client_gone(event.client);
+  for (const JobId id : outputs_.progress.followed_by(event.client))
+    if (tables_.jobs.knows(id)) lifecycle_.releases.unfollow(tables_.jobs[id], event.client);
+  admin_.questions.client_gone(event.client);
 }
 
 void SupervisorCore::on(supervisor_event::Tick&) {
-  if (policed() && event_.now >= policy_.barriers_end) give_up_late_barriers();
-  run_timers();
-  give_up_missing_bands();
-  give_up_draining_holders();
-  if (readoption_.gives_up_absent()) end_reclaiming();
-  for (const JobId id : indices_.kept.due_at(event_.now)) {
-    Job& job = jobs_[id];
+  if (policy_base_.view.policed() && event_.now >= policy_base_.state.barriers_end)
+    driver_.entitlements.give_up_late_barriers();
+  runs_.retries.run_timers();
+  lifecycle_.waits.give_up_missing_bands();
+  lifecycle_.waits.give_up_draining_holders();
+  if (fleet_.readoption.gives_up_absent()) returns_.end_reclaiming();
+  for (const JobId id : tables_.indices.kept.due_at(event_.now)) {
+    Job& job = tables_.jobs[id];
     if (job.outbox.followers().empty() && job.references == 0)
-      release_job(job);
+      lifecycle_.releases.release_job(job);
     else  // A follower is connected, or a job refers to it.
-      indices_.kept.move(id, job.keep_until, later(event_.now, config_.results_keep));
+      tables_.indices.kept.move(id, job.keep_until, later(event_.now, config_.results_keep));
   }
-  forget_old_jobs();
+  lifecycle_.releases.forget_old_jobs();
   watch();
 }
 
-void SupervisorCore::send_to_client(ClientId client, ToClient message) {
-  gate_.defer(supervisor_action::SendToClient{client, std::move(message)});
-}
-
 std::uint64_t SupervisorCore::memory_bytes() const {
-  std::uint64_t sum = graphs_.memory_bytes();
-  for (const auto& job : jobs_.all()) {
+  std::uint64_t sum = tables_.graphs.memory_bytes();
+  for (const auto& job : tables_.jobs.all()) {
     if (job == nullptr) continue;
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
     for (const LocalSet& local : job->locals) sum += sizeof(LocalSet) + local.memory_bytes();
@@ -181,140 +178,118 @@ std::uint64_t SupervisorCore::memory_bytes() const {
   return sum;
 }
 
-/// Whatever is kept here for a band is found by looking at what is kept here for that band.
-void SupervisorCore::check_placements(Job& job) const {
-  std::vector<bool> found(job.total());
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (const LocalSet* local = job.find_local(BandSlot{i}))
-      for (const std::uint64_t key : local->all_keys()) {
-        const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
-        if (job.hot[subtask].band == BandSlot{i}) found[subtask] = true;
-      }
-  for (std::uint32_t i = 0; i < job.total(); ++i) {
-    const bool kept = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid();
-    PENSTOCK_CHECK_MSG(!kept || found[i], to_string(SubtaskId{job.id, SubtaskIndex{i}}));
-  }
-}
-
-/// A subtask that may be given to a worker reads nothing that no worker holds, unless there is no worker.
-void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
-  const auto predecessors = job.shape->predecessors(subtask);
-  for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
-    const SubtaskId id{job.id, SubtaskIndex{predecessors[k]}};
-    const bool waits = std::find(unread_.begin(), unread_.end(), id) != unread_.end();
-    PENSTOCK_CHECK_MSG(waits || !DataDirectory::is_gone(job, predecessors[k]), to_string(id));
-  }
-}
-
-/// The counts for policy are those that a look at all subtasks would find.
-void SupervisorCore::check_shares(const Job& job) const {
-  std::vector<BandShare> found(std::max<std::size_t>(workers_.band_slots(), job.shares->bands.size()));
-  UsedRate started_rate{};
-  for (std::uint32_t i = 0; i < job.hot.size(); ++i) {
-    const SubtaskHot& hot = job.hot[i];
-    if (hot.phase != SubtaskPhase::Assigned) continue;
-    BandShare& share = found[hot.band.value()];
-    ++share.in_flight;
-    share.runnable += hot.missing == 0;
-    if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
-    ++share.started;
-    add(started_rate, rate_of(job, i));
-  }
-  PENSTOCK_CHECK_MSG(job.shares->use->started_rate == started_rate, to_string(job.id));
-  std::array<std::size_t, kBandKinds> short_bands{};
-  for (std::uint32_t i = 0; i < found.size(); ++i) {
-    const BandShare share = job.shares->of(BandSlot{i});
-    const auto kind = static_cast<std::size_t>(workers_[BandSlot{i}].kind);
-    if (share.is_short()) ++short_bands[kind];
-    PENSTOCK_CHECK_MSG(job.shares->short_bands[kind].contains(i) == share.is_short(), to_string(job.id));
-    PENSTOCK_CHECK_MSG(share.in_flight == found[i].in_flight, to_string(job.id));
-    PENSTOCK_CHECK_MSG(share.runnable == found[i].runnable, to_string(job.id));
-    PENSTOCK_CHECK_MSG(share.started == found[i].started, to_string(job.id));
-  }
-  for (std::size_t kind = 0; kind < kBandKinds; ++kind)
-    PENSTOCK_CHECK_MSG(job.shares->short_bands[kind].size() == short_bands[kind], to_string(job.id));
-}
-
-/// Subtasks of a job that may be sent to a band are found by a look at the jobs that wait for the band. Counts what is
-/// kept.
-void SupervisorCore::check_waiting(Job& job, std::vector<std::uint64_t>& ready) const {
-  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i) {
-    const LocalSet* local = job.find_local(BandSlot{i});
-    if (local == nullptr || local->empty()) continue;
-    ready[i] += local->ready_count();
-    const BandEntry& band = workers_[BandSlot{i}];
-    if (!band.alive || job.cancelling || credit_of(job, BandSlot{i}).slots == 0) continue;
-    bool found = false;
-    for (std::size_t at = 0; at < band.waiting.size(); ++at)
-      found |= band.waiting[at].job == job.id && band.waiting[at].epoch == job.waiting_epoch &&
-               band.waiting[at].priority == job.spec.priority;
-    PENSTOCK_CHECK_MSG(found && local->is_waiting(), to_string(job.id));
-  }
-}
-
 void SupervisorCore::validate() const {
-  data_.validate();
-  progress_.validate();
-  std::vector<std::uint64_t> ready(workers_.band_slots());
-  std::vector<std::uint32_t> in_flight(workers_.band_slots());
-  std::vector<std::uint32_t> runnable(workers_.band_slots());
-  LimitedJobs limited;
-  for (const auto& job : jobs_.all()) {
-    if (job != nullptr && job->shares != nullptr) limited.add(job->shares->rules.limits);
-    if (job == nullptr || job->shape == nullptr || job->state != JobState::Running) continue;
-    std::uint32_t open = 0;
-    std::uint32_t assigned = 0;
-    for (std::uint32_t i = 0; i < job->total(); ++i) {
-      const SubtaskHot& hot = job->hot[i];
-      open += !is_final(hot.phase);
-      if (is_final(hot.phase)) continue;
-      std::uint32_t missing = 0;
-      std::uint32_t unplaced = 0;
-      bool doomed = false;
-      for (const std::uint32_t predecessor : job->shape->predecessors(i)) {
-        const SubtaskPhase phase = job->hot[predecessor].phase;
-        missing += phase != SubtaskPhase::Succeeded;
-        unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
-        doomed |= phase == SubtaskPhase::Failed || phase == SubtaskPhase::Cancelled;
-      }
-      const SubtaskId id{job->id, SubtaskIndex{i}};
-      PENSTOCK_CHECK_MSG(missing == hot.missing, to_string(id));
-      PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, to_string(id));
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, to_string(id));
-      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->recovering,
-                         to_string(id));
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling ||
-                             job->waiting_for_disk || job->recovering,
-                         to_string(id));
-      if (hot.phase == SubtaskPhase::Placeable && !job->recovering && !job->cancelling) {
-        check_inputs(*job, i);
-        check_waiting_external_inputs(*job, i);
-      }
-      if (hot.phase != SubtaskPhase::Assigned) continue;
-      ++assigned;
-      PENSTOCK_CHECK_MSG(workers_[hot.band].alive, to_string(id));
-      ++in_flight[hot.band.value()];
-      runnable[hot.band.value()] += hot.missing == 0;
+  outputs_.data.validate();
+  outputs_.progress.validate();
+  Invariants{fleet_, tables_, outputs_, policy_base_, placement_}.check();
+}
+
+void SupervisorCore::on(supervisor_event::GraphChecked& event) { lifecycle_.acceptance.submit(event); }
+
+void SupervisorCore::on(supervisor_event::StateRecovered& event) {
+  ledger_.clock = WallClock{event_.now, event.unix_ms};
+  placement_.first_attempt = attempts_begin(event.term);
+  lifecycle_.recovery.recover(event);
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const WorkerClaim& message) {
+  if (!fleet_.workers[slot].claiming) return;  // The worker has nothing to claim in this term.
+  for (const ClaimedJob& claimed : message.jobs)
+    if (losses_.means_another(slot, claimed.job, claimed.identity)) return;
+  for (const ClaimedJob& claimed : message.jobs) returns_.claim_job(slot, claimed);
+  if (message.last) returns_.finish_claim(slot, message.draining);
+}
+
+// Fault F02: subtasks given to a worker that is gone wait there until it is declared lost.
+void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
+  const WorkerSlot slot = fleet_.workers.find(event.worker);
+  if (!slot.valid() || fleet_.workers[slot].lost || fleet_.workers[slot].suspected == event.suspected) return;
+  WorkerEntry& worker = fleet_.workers[slot];
+  worker.suspected = event.suspected;
+  outputs_.data.workers_changed();
+  if (event.suspected) {
+    PENSTOCK_COVERAGE_MARK("a worker was suspected");
+    event_.out->add(
+        supervisor_action::Alert{Error{ErrorCode::Disconnected,
+                                       worker.description.name,
+                                       "suspected: nothing is heard of it; it gets nothing new until it is heard again",
+                                       {}}});
+  }
+  if (!worker.claiming) losses_.open_or_close_bands(slot);
+}
+
+// The work of a lost worker is given to others when its loss is on the disk. A supervisor that died before that would
+// be followed by one that takes the worker back, and its runs would go on beside those that others were given.
+void SupervisorCore::on(supervisor_event::WorkerLost& event) {
+  const WorkerSlot slot = fleet_.workers.find(event.worker);
+  if (!slot.valid() || fleet_.workers[slot].lost) return;
+  if (!ledger_.gate.durable()) return losses_.lose_worker(slot, event.reason);
+  ledger_.gate.write(record::WorkerGone{event.worker});
+  ledger_.losses.add({event.worker, std::move(event.reason)});
+  WorkerEntry& worker = fleet_.workers[slot];
+  worker.lost = worker.suspected = true;
+  if (!worker.claiming) losses_.open_or_close_bands(slot);
+  // A gang must not begin on slots of a lost worker.
+  for (const auto& [id, kind] : driver_.barriers.barriers_with(slot))
+    driver_.entitlements.give_up_barrier(tables_.jobs[id], kind,
+                                         worker.description.name + ", which held a part of them, was lost");
+}
+
+// A second registration of the same incarnation changes nothing.
+void SupervisorCore::receive(WorkerSlot, const Register&) {}
+
+void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
+  fleet_.workers[slot].drained = message.draining && message.empty;
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
+  if (!tables_.jobs.knows(message.job) || message.band.value() >= fleet_.workers[slot].bands.size()) return;
+  Job& job = tables_.jobs[message.job];
+  if (job.shares == nullptr || job.cancelling) return;
+  const BandSlot band = fleet_.workers[slot].bands[message.band.value()];
+  const BandKind kind = fleet_.workers[band].kind;
+  GangBarrier& barrier = job.shares->kinds.edit(kind).barrier.edit();
+  if (message.held.is_zero() && message.barrier != 0 && barrier.opened == message.barrier &&
+      job.shares->of(band).planned > 0) {
+    PENSTOCK_COVERAGE_MARK("a gang was let begin on slots that had been given back");
+    return driver_.entitlements.give_up_barrier(
+        job, kind, band_text(fleet_.workers, band) + " gave its slots back before it heard that all begin");
+  }
+  if (!barrier.waits() || barrier.number != message.barrier) {
+    PENSTOCK_COVERAGE_MARK("a worker answers for a barrier that is over");
+    return;
+  }
+  if (message.held.is_zero())
+    return driver_.entitlements.give_up_barrier(
+        job, kind, band_text(fleet_.workers, band) + " had no word for too long and gave its slots back");
+  // As the worker counts it: a band may have a part of a slot.
+  const MilliSlots asked = std::min(job.shares->of(band).entitled, fleet_.workers[band].description.capacity.slots);
+  if (asked.is_zero() || message.held < asked || barrier.is_held(band)) return;
+  if (barrier.now_held(band)) driver_.barriers.open_if_all_held(job, kind);
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
+  WorkerEntry& worker = fleet_.workers[slot];
+  worker.reports_received = std::max(worker.reports_received, message.number);
+  fleet_.mail.of(slot);  // At least `ReportsApplied` goes back.
+  for (const JobReports& reports : message.jobs)
+    if (losses_.means_another(slot, reports.job, reports.identity)) return;
+  for (const JobReports& reports : message.jobs) {
+    if (tables_.jobs.knows(reports.job) && tables_.jobs[reports.job].state == JobState::Running) {
+      runs_.reports.apply(slot, tables_.jobs[reports.job], reports);
+    } else {
+      tables_.counters.stale_reports += reports.attempts.size();
     }
-    PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
-    if (job->shares != nullptr) check_shares(*job);
-    eligibility_.validate(*job);
-    check_placements(*job);
-    check_waiting(*job, ready);
   }
-  PENSTOCK_CHECK(limited == indices_.limited);
-  std::uint32_t claims = 0;
-  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
-    claims += workers_[WorkerSlot{i}].alive && workers_[WorkerSlot{i}].claiming;
-  PENSTOCK_CHECK(claims == readoption_.claims_open());
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
-    const BandEntry& band = workers_[BandSlot{i}];
-    if (!band.alive) continue;
-    PENSTOCK_CHECK_MSG(band.in_flight == in_flight[i], to_string(band.id));
-    PENSTOCK_CHECK_MSG(band.runnable == runnable[i], to_string(band.id));
-    PENSTOCK_CHECK_MSG(band.ready_here == ready[i], to_string(band.id));
+  for (const ReplicaReport& replica : message.replicas) {
+    if (!tables_.jobs.knows(replica.producer.job)) continue;
+    Job& job = tables_.jobs[replica.producer.job];
+    if (outputs_.data.receive(slot, job, replica)) policy_base_.records.record_end(job);
   }
+  for (const BandLoad& load : message.loads)
+    if (load.band.value() < worker.bands.size()) placement_.placer.note_load(worker.bands[load.band.value()], load);
+  if (message.counters.any()) fleet_.workers[slot].counters = *message.counters;
+  if (!message.loads.empty()) outputs_.data.make_room(slot);
 }
 
 }  // namespace penstock::supervisor

@@ -36,24 +36,4 @@ WorkerId copy_to_try(const Job& job, const WorkerTable& workers, std::uint32_t s
   return source == 0 ? primary : (*replicas)[source - 1];
 }
 
-/// The copy at its holder counts as lost, if another worker may make the data. Data that must not be made twice, or
-/// that only the holder can make, stay: their readers try on. REQUIRES: no reference into `job.histories` is used after
-/// it.
-void SupervisorCore::make_elsewhere(Job& job, std::uint32_t producer) {
-  if (producer >= job.total()) return;
-  const SubtaskHot& made = job.hot[producer];
-  const bool there = made.phase == SubtaskPhase::Succeeded && job.data.in_use() && !job.data.gone(producer);
-  if (!there || !job.shape->template_of(producer).retryable) return;
-  const WorkerSlot holder = workers_[made.band].worker;
-  bool elsewhere = false;
-  for (std::uint32_t i = 0; i < workers_.band_slots() && !elsewhere; ++i)
-    elsewhere = workers_[BandSlot{i}].alive && workers_[BandSlot{i}].worker != holder &&
-                may_run_on(job, producer, BandSlot{i});
-  if (!elsewhere) return;
-  PENSTOCK_COVERAGE_MARK("an unreachable input was made again elsewhere");
-  job.hot[producer].flags |= SubtaskFlag::kTroubled;
-  rule_out_worker(job.histories.edit()[SubtaskIndex{producer}], workers_, holder);
-  data_.drop(job, producer, true);
-}
-
 }  // namespace penstock::supervisor

@@ -46,6 +46,10 @@ class CommitGate {
   const std::optional<Error>& trouble() const { return trouble_; }
 
   /// The action leaves when all records of this event are on the disk.
+  /// The client gets the message when everything is written that it may rest on.
+  void send_to_client(ClientId client, ToClient message) {
+    defer(supervisor_action::SendToClient{client, std::move(message)});
+  }
   void defer(SupervisorAction action);
   /// The action leaves when all records of earlier events are on the disk.
   void defer_until_written(SupervisorAction action);

@@ -1,0 +1,343 @@
+#include "supervisor/core/admin/cluster_answers.hpp"
+#include <algorithm>
+#include <optional>
+#include "common/base/pattern.hpp"
+#include "common/base/quantity.hpp"
+#include "common/protocol/config.hpp"
+#include "supervisor/core/driver/policy_answers.hpp"
+#include "supervisor/core/event_context.hpp"
+#include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/ended_jobs.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/jobs/retry_timers.hpp"
+#include "supervisor/core/jobs/subtask_machine.hpp"
+#include "supervisor/core/lookahead.hpp"
+#include "supervisor/core/overlap_holds.hpp"
+#include "supervisor/core/placement/band_queues.hpp"
+#include "supervisor/core/placement/dispatcher.hpp"
+#include "supervisor/core/placement/external_inputs.hpp"
+#include "supervisor/core/policy/feasibility.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/request_words.hpp"
+#include "supervisor/core/results.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/core/workers/readoption.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+const char* state_of(const WorkerEntry& worker) {
+  if (worker.suspected) return "suspected";
+  if (!worker.draining) return "ready";
+  return worker.drained ? "drained" : "draining";
+}
+
+/// The jobs that a question selects.
+struct JobFilter {
+  bool ended = false;  ///< Ended jobs, too.
+  bool running = true;
+  std::optional<JobState> state;
+  std::string name;                  ///< A pattern; empty: any.
+  std::string owner;                 ///< Empty: any.
+  Duration since = Duration::max();  ///< Running, or ended not longer ago than this.
+  std::uint32_t limit = 0xffffffffU;
+};
+
+Result<JobState> parse_state(const std::string& text) {
+  for (const JobState state : {JobState::Running, JobState::Succeeded, JobState::Failed, JobState::Cancelled})
+    if (text == to_string(state)) return state;
+  return bad_argument("--state", "'" + text + "' is none of running, succeeded, failed, cancelled");
+}
+
+Result<JobFilter> parse_filter(const AdminRequest& request) {
+  JobFilter filter;
+  filter.ended = has_flag(request, "all");
+  filter.name = option(request, "name");
+  filter.owner = option(request, "owner");
+  if (const std::string text = option(request, "state"); !text.empty()) {
+    const Result<JobState> state = parse_state(text);
+    if (!state) return state.error();
+    filter.state = *state;
+    filter.running = *state == JobState::Running;
+    filter.ended = !filter.running;
+  }
+  if (const std::string text = option(request, "since"); !text.empty()) {
+    const Result<Duration> since = parse_duration(text);
+    if (!since) return since.error();
+    filter.since = *since;
+  }
+  if (const std::string text = option(request, "limit"); !text.empty() && !parse(text, filter.limit))
+    return bad_argument("--limit", "'" + text + "' is no number of jobs");
+  return filter;
+}
+
+bool fits(const JobFilter& filter, const Job& job) {
+  if (filter.state.has_value() && job.state != *filter.state) return false;
+  if (!filter.owner.empty() && job.spec.owner != filter.owner) return false;
+  return filter.name.empty() || matches(filter.name, job.spec.name);
+}
+
+}  // namespace
+
+Value ClusterAnswers::describe_job(const Job& job) const {
+  const Duration age = (job.ended == kNever ? event_.now : job.ended) - job.submitted;
+  Value::Record fields = first_fields(job);
+  fields.emplace_back("attempts", job.counts.attempts);
+  fields.emplace_back("forward_hits", job.counts.forward_hits);
+  fields.emplace_back("forward_misses", job.counts.forward_misses);
+  fields.emplace_back("work_s", static_cast<double>(job.counts.run_us) / 1e6);
+  fields.emplace_back("elapsed_s", seconds(age));
+  if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
+  if (job.shape != nullptr && job.state == JobState::Running) {
+    std::uint64_t ready = 0;
+    for (const SubtaskHot& hot : job.hot) ready += hot.phase == SubtaskPhase::Placeable && hot.missing == 0;
+    fields.emplace_back("ready", ready);
+    fields.emplace_back("critical_path_s", static_cast<double>(job.shape->critical_path_ns()) / 1e9);
+  }
+  Value::List failures;
+  for (const SubtaskFailure& failure : job.outbox.failures()) {
+    Value::List history;
+    for (const std::string& line : failure.history) history.emplace_back(line);
+    failures.push_back(Value::Record{{"subtask", failure.subtask.value()},
+                                     {"key", failure.name},
+                                     {"class", std::string{to_string(failure.last.failure)}},
+                                     {"message", failure.last.message},
+                                     {"exit_code", failure.last.exit_code},
+                                     {"signal", failure.last.signal},
+                                     {"output_tail", failure.last.output_tail},
+                                     {"history", std::move(history)}});
+  }
+  if (!failures.empty()) fields.emplace_back("failures", std::move(failures));
+  return fields;
+}
+
+Value ClusterAnswers::describe_row(const Job& job, bool with_end) const {
+  Value::Record row = first_fields(job);
+  row.emplace_back("age_s", seconds(event_.now - job.submitted));
+  if (with_end) {
+    row.emplace_back().first = "ended_ago_s";  // In place: gcc 12 warns of a moved empty value.
+    if (job.ended != kNever) row.back().second = seconds(event_.now - job.ended);
+  }
+  return row;
+}
+
+Value::Record ClusterAnswers::first_fields(const Job& job) const {
+  return {{"id", to_string(job.id)},
+          {"name", job.spec.name},
+          {"owner", job.spec.owner},
+          {"state", std::string{to_string(job.state)}},
+          {"priority", job.scale.written(job.spec.priority)},
+          {"subtasks", job.counts.total},
+          {"succeeded", job.counts.succeeded},
+          {"failed", job.counts.failed},
+          {"cancelled", job.counts.cancelled},
+          {"assigned", job.in_flight}};
+}
+
+Result<Value> ClusterAnswers::list_jobs(const AdminRequest& request) const {
+  const Result<JobFilter> filter = parse_filter(request);
+  if (!filter) return filter.error();
+  Value::List rows;
+  for (const JobId id : indices_.active) {
+    if (!filter->running || rows.size() >= filter->limit) break;
+    if (fits(*filter, jobs_[id])) rows.push_back(describe_row(jobs_[id], filter->ended));
+  }
+  if (!filter->ended) return Value{std::move(rows)};
+  for (auto id = ended_.in_order().rbegin(); id != ended_.in_order().rend() && rows.size() < filter->limit; ++id) {
+    const Job& job = jobs_[*id];
+    if (event_.now - job.ended > filter->since) break;  // The list is in the order of the ends.
+    if (fits(*filter, job)) rows.push_back(describe_row(job, true));
+  }
+  return Value{std::move(rows)};
+}
+
+Value ClusterAnswers::describe_workers() const {
+  Value::List rows;
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    const WorkerEntry& worker = workers_[WorkerSlot{i}];
+    if (!worker.alive) continue;
+    std::uint64_t slots = 0;
+    std::uint64_t running = 0;
+    std::uint64_t assigned = 0;
+    for (const BandSlot band : worker.bands) {
+      slots += workers_[band].slots;
+      running += workers_[band].load.running;
+      assigned += workers_[band].in_flight;
+    }
+    std::string labels;
+    for (const std::string& label : worker.description.labels) labels += (labels.empty() ? "" : ",") + label;
+    rows.push_back(Value::Record{{"id", to_string(worker.id)},
+                                 {"name", worker.description.name},
+                                 {"host", worker.description.host},
+                                 {"state", state_of(worker)},
+                                 {"bands", static_cast<std::uint64_t>(worker.bands.size())},
+                                 {"slots", slots},
+                                 {"running", running},
+                                 {"assigned", assigned},
+                                 {"data_address", worker.description.data_address},
+                                 {"labels", std::move(labels)}});
+  }
+  return rows;
+}
+
+Value ClusterAnswers::describe_bands() const {
+  Value::List rows;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    const BandDescription& found = band.description;
+    rows.push_back(Value::Record{{"band", to_string(band.id)},
+                                 {"worker", workers_[band.worker].description.name},
+                                 {"name", found.name},
+                                 {"kind", found.kind == BandKind::Gpu ? "gpu" : "cpu"},
+                                 {"slots", band.slots},
+                                 {"milli_cpu", found.capacity.cpu.value()},
+                                 {"milli_gpu", found.capacity.gpu.value()},
+                                 {"memory_bytes", found.capacity.memory.value()},
+                                 {"device_memory_bytes", found.capacity.device_memory.value()},
+                                 {"device", found.device_name},
+                                 {"device_uuid", found.device_uuid},
+                                 {"running", band.load.running},
+                                 {"quota_used_bytes", band.load.quota_used.value()},
+                                 {"store_used_bytes", band.load.store_used.value()}});
+  }
+  return rows;
+}
+
+Value ClusterAnswers::describe_queues() const {
+  Value::List rows;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    rows.push_back(Value::Record{{"band", to_string(band.id)},
+                                 {"worker", workers_[band.worker].description.name},
+                                 {"name", band.description.name},
+                                 {"kept_here", band.ready_here},
+                                 {"assigned", band.in_flight},
+                                 {"runnable", band.runnable},
+                                 {"cached", band.load.cached},
+                                 {"queued", band.load.queued},
+                                 {"preparing", band.load.preparing},
+                                 {"ready", band.load.ready},
+                                 {"running", band.load.running}});
+  }
+  return rows;
+}
+
+Result<Value> ClusterAnswers::complete_words(const AdminRequest& request) const {
+  Value::List words;
+  if (operand(request, 0) == "workers") {
+    for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+      if (workers_[WorkerSlot{i}].alive) words.emplace_back(workers_[WorkerSlot{i}].description.name);
+    return Value{std::move(words)};
+  }
+  for (const auto& job : jobs_.all()) {
+    if (job == nullptr) continue;
+    words.emplace_back(to_string(job->id));
+    words.emplace_back(job->spec.name);
+  }
+  return Value{std::move(words)};
+}
+
+Value ClusterAnswers::explain_job(Job& job, bool with_remedies) {
+  Value::Record fields{
+      {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
+  if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
+  if (job.state != JobState::Running || job.shape == nullptr) return fields;
+  policy_answers_.explain_policy(job, with_remedies, fields);
+  std::uint64_t phases[7] = {};
+  for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
+  for (std::size_t i = 0; i < 7; ++i)
+    if (phases[i] > 0) fields.emplace_back(std::string{to_string(static_cast<SubtaskPhase>(i))}, phases[i]);
+  // The best subtask that is neither running nor done tells what holds the job.
+  for (std::uint32_t rank = 0; rank < job.total(); ++rank) {
+    const std::uint32_t subtask = job.shape->at_rank(rank);
+    const SubtaskPhase phase = job.hot[subtask].phase;
+    if (is_final(phase) || (job.hot[subtask].flags & SubtaskFlag::kStarted) != 0) continue;
+    fields.emplace_back("next", job.shape->name(subtask));
+    fields.emplace_back("reason", reason_of(job, subtask));
+    break;
+  }
+  return fields;
+}
+
+Value ClusterAnswers::explain_subtask(Job& job, std::uint32_t subtask) {
+  const SubtaskHot& hot = job.hot[subtask];
+  Value::Record fields{{"job", to_string(job.id)},        {"subtask", subtask},
+                       {"key", job.shape->name(subtask)}, {"state", std::string{to_string(hot.phase)}},
+                       {"attempt", hot.attempt},          {"reason", reason_of(job, subtask)}};
+  if (const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask})) {
+    Value::List lines;
+    for (const std::string& line : history->lines) lines.emplace_back(line);
+    fields.emplace_back("history", std::move(lines));
+  }
+  return fields;
+}
+
+std::string ClusterAnswers::reason_of(Job& job, std::uint32_t subtask) {
+  const SubtaskHot& hot = job.hot[subtask];
+  const auto band_name = [this](BandSlot slot) {
+    return workers_.worker_of(slot).description.name + "/" + workers_[slot].description.name;
+  };
+  switch (hot.phase) {
+    case SubtaskPhase::Waiting: {
+      if (job.waiting_for_disk) return "its job is being written to the journal";
+      if (job.recovering && hot.missing == 0)
+        return "waits until the workers of before the restart are back, which may hold it: " +
+               std::to_string(readoption_.missing()) + " are missing";
+      std::string reason = "waits for " + std::to_string(hot.missing) + " predecessors:";
+      std::size_t shown = 0;
+      for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+        if (job.hot[predecessor].phase == SubtaskPhase::Succeeded) continue;
+        if (shown++ == 3) return reason + " ...";
+        reason += " " + job.shape->name(predecessor) + " (" + std::string{to_string(job.hot[predecessor].phase)} + ")";
+      }
+      return reason;
+    }
+    case SubtaskPhase::Placeable: {
+      if (!hot.band.valid()) {
+        if (workers_.alive_workers() == 0) return "no worker is connected";
+        if (const ExternalInput* external = job.shape->external_input_of(subtask); external != nullptr)
+          return external_inputs_.explain_external_input(job, *external);
+        return feasibility_.explain_unschedulable(job, subtask);
+      }
+      const BandEntry& band = workers_[hot.band];
+      if (job.shares != nullptr && queues_.credit_of(job, hot.band).slots == 0) {
+        const std::string hold = policy_.agenda.is_hidden(job.id)
+                                     ? policy_answers_.hold_of(job, band.kind)
+                                     : job.shares->kinds[static_cast<std::size_t>(band.kind)].hold;
+        return "policy gives its job no slots of " + band_name(hot.band) + (hold.empty() ? "" : ": " + hold);
+      }
+      const std::uint32_t slots = queues_.credit_of(job, hot.band).slots;
+      const std::uint32_t credit = std::min(dispatcher_.lookahead_limit(job, job.shape->template_index(subtask), slots),
+                                            part_ahead(config_.lookahead_subtasks_max, slots, band.slots));
+      return "kept for " + band_name(hot.band) + ", which holds " + std::to_string(band.in_flight) + " attempts, " +
+             std::to_string(band.runnable) + " of them runnable, on " + std::to_string(band.slots) +
+             " slots; its credit is " + std::to_string(credit) + ", and " + std::to_string(band.ready_here) +
+             " runnable subtasks are kept for it";
+    }
+    case SubtaskPhase::Assigned:
+      return "assigned to " + band_name(hot.band) +
+             (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
+             ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "");
+    case SubtaskPhase::Backoff: {
+      const RetryTimer* timer = timers_.find(job.id, subtask, hot.attempt);
+      const Duration rest = timer == nullptr ? Duration{0} : timer->at - event_.now;
+      const std::string until = " in " + std::to_string(rest.count() / 1'000'000) + " ms";
+      const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+      if (overlap_ends(job, subtask, {}) > event_.now)
+        return "a worker that was lost may still run it (overlap = \"never\"); it is given out" + until;
+      if (history == nullptr || history->transfers == 0) return "failed and runs again" + until;
+      return history->last.message + ", " + std::to_string(history->transfers) + " times in a row; it is tried again" +
+             until;
+    }
+    case SubtaskPhase::Succeeded:
+    case SubtaskPhase::Failed:
+    case SubtaskPhase::Cancelled: return "has ended";
+  }
+  return {};
+}
+
+}  // namespace penstock::supervisor

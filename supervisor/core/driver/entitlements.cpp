@@ -1,0 +1,196 @@
+#include "supervisor/core/driver/entitlements.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/driver/admission_audit.hpp"
+#include "supervisor/core/driver/gang_barriers.hpp"
+#include "supervisor/core/event_context.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/placement/assignment_writer.hpp"
+#include "supervisor/core/placement/band_queues.hpp"
+#include "supervisor/core/policy/entitlement_mail.hpp"
+#include "supervisor/core/policy/job_demand.hpp"
+#include "supervisor/core/policy/job_records.hpp"
+#include "supervisor/core/policy/policy_turns.hpp"
+#include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/core/workers/worker_mail.hpp"
+#include "supervisor/policy/plan.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Attempts that may run at once on the slots of an entitlement: at least one for each slot.
+std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
+  const std::int64_t each = std::min<std::int64_t>(std::max<std::int64_t>(share.unit_milli, 1), kOneSlot.value());
+  return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
+}
+
+/// Whether the gang has begun at its present place: it runs something that is never preempted on a band where the plan
+/// gives it slots. A run at a place that the gang has given up does not count.
+bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kind) {
+  if (job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay) return false;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
+    const BandShare there = job.shares->of(BandSlot{i});
+    const bool counts = workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind;
+    if (counts && there.started > 0 && there.planned > 0) return true;
+  }
+  return false;
+}
+
+std::string seconds_text(Duration duration) {
+  const std::int64_t milliseconds = std::max<std::int64_t>(duration / std::chrono::milliseconds{1}, 0);
+  return decimal_text(milliseconds) + " s";
+}
+
+}  // namespace
+
+void Entitlements::entitle(Job& job) {
+  if (job.shares == nullptr || job.cancelling) return;
+  const bool limited[kBandKinds] = {view_.is_limited(job, BandKind::Cpu), view_.is_limited(job, BandKind::Gpu)};
+  const std::uint64_t preempted = job.shares->preemptions;
+  const bool anew[kBandKinds] = {barriers_.watch_barrier(job, BandKind::Cpu),
+                                 barriers_.watch_barrier(job, BandKind::Gpu)};
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    const WorkerEntry& worker = workers_[WorkerSlot{i}];
+    if (!worker.alive) continue;
+    bool changed = false;
+    bool waits = false;
+    for (const BandSlot band : worker.bands) {
+      const BandShare share = job.shares->of(band);
+      const bool free = view_.may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)];
+      const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
+      const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
+      const bool differs = share.entitled != entitled;
+      const std::uint32_t runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
+      // A waiting job has nothing on any of possibly thousands of bands, and keeps no list of them.
+      if (differs || share.runs != runs)
+        job.shares->change(band, workers_[band].kind, [&](BandShare& changes) {
+          changes.runs = runs;
+          changes.entitled = entitled;
+        });
+      if (differs) {
+        changed = true;
+        queues_.follow_entitlement(job, band);
+      }
+      const bool sent_anew = anew[static_cast<std::size_t>(workers_[band].kind)] && worker.description.barriers;
+      changed = changed || (sent_anew && !entitled.is_zero());
+      waits = waits || (of_kind.barrier->waits() && !entitled.is_zero() && worker.description.barriers);
+      take_back_running(job, band);
+    }
+    const bool heard = i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
+    if (!changed || worker.claiming || (!heard && !waits)) continue;
+    if (!heard) {
+      assignments_.open_batch(
+          job, WorkerSlot{i});  // The batch announces the job first: slots are reserved before work comes.
+      continue;
+    }
+    entitlement_mail_.send_entitlements(job, WorkerSlot{i});
+    // Behind the entitlement: prepared attempts have gone back by then and can be given up.
+    for (const BandSlot band : worker.bands)
+      if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
+        recall(job, band);
+  }
+  if (job.shares->preemptions != preempted) records_.record_change(job);
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) barriers_.open_if_all_held(job, kind);
+}
+
+void Entitlements::recall(Job& job, BandSlot slot) {
+  for (const AssignedRef& ref : workers_[slot].assigned) {
+    if (ref.job != job.id || ref.subtask >= job.total()) continue;
+    SubtaskHot& hot = job.hot[ref.subtask];
+    const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
+                       (hot.flags & SubtaskFlag::kForAttempt) == 0;
+    if (!waits) continue;
+    hot.flags |= SubtaskFlag::kStealAsked;
+    mail_.last<StealRequest>(workers_[slot].worker, job.id)
+        .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
+  }
+}
+
+void Entitlements::take_back_running(Job& job, BandSlot slot) {
+  const BandShare share = job.shares->of(slot);
+  const auto kind = static_cast<std::size_t>(workers_[slot].kind);
+  const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
+  if (!share.limited() || most <= share.entitled || share.claimed) return;
+  if (!job.spec.policy.may_be_preempted() || !view_.parts_in(job.shares->pool).preemption) return;
+  if (!policy_.contended[job.shares->pool * kBandKinds + kind]) return;
+  std::vector<AssignedRef> running;
+  MilliSlots held;
+  for (const AssignedRef& ref : workers_[slot].assigned) {
+    if (ref.job != job.id || ref.subtask >= job.total()) continue;
+    const SubtaskHot& hot = job.hot[ref.subtask];
+    const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
+                      (hot.flags & SubtaskFlag::kStarted) != 0;
+    if (!runs || is_leaving(job, ref.subtask, ref.attempt)) continue;
+    running.push_back(ref);
+    held += job.shape->template_of(ref.subtask).request.slots;
+  }
+  for (; held > share.entitled && !running.empty(); running.pop_back()) {
+    const Template& of = job.shape->template_of(running.back().subtask);
+    if (!of.retryable) continue;
+    held -= of.request.slots;
+    preempt(job, running.back());
+  }
+}
+
+bool Entitlements::is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const {
+  const std::uint64_t* reported = job.shares->preempting->find(SubtaskIndex{subtask});
+  return reported != nullptr && *reported == attempt && subtask < job.total() &&
+         job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt;
+}
+
+void Entitlements::preempt(Job& job, const AssignedRef& ref) {
+  PENSTOCK_COVERAGE_MARK("a running attempt is preempted");
+  job.shares->preempting.edit()[SubtaskIndex{ref.subtask}] = ref.attempt;
+  ++job.shares->preemptions;
+  ++policy_.preemptions;
+  CancelBatch order;
+  order.job = job.id;
+  order.attempts = {{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}}};
+  order.kill_after = view_.grace_of(job);
+  order.alone = order.preempt = true;
+  mail_.tell(workers_[job.hot[ref.subtask].band].worker, std::move(order));
+  admission_audit_.note_preempted(job, ref);
+}
+
+void Entitlements::give_up_barrier(Job& job, BandKind kind, const std::string& why) {
+  PENSTOCK_COVERAGE_MARK("a gang gives all its reserved slots back");
+  KindShare& share = job.shares->kinds.edit(kind);
+  const bool stays = has_runs_that_stay(workers_, job, kind);
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || band.kind != kind) continue;
+    BandShare& there = job.shares->at(BandSlot{i});
+    there.planned = stays ? demand_.milli_run(share, there, band) : 0;
+  }
+  share.barrier.edit().end(stays);
+  share.barrier.edit().backs_off_through = stays ? 0 : policy_.passes + 1;
+  share.gave_back = "its gang gave all its reserved slots back and waits anew: " + why;
+  ++policy_.barriers_given_up;
+  entitle(job);
+  turns_.policy_changed();
+}
+
+void Entitlements::give_up_late_barriers() {
+  policy_.barriers_end = kNever;
+  for (const JobId id : policy_.agenda.in_sight().all())
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      Job& job = jobs_[id];
+      if (job.shares == nullptr || job.cancelling) continue;
+      const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+      if (!barrier.waits()) continue;
+      if (event_.now >= barrier.until)
+        give_up_barrier(job, kind,
+                        "after `policy.gang_barrier`, " + seconds_text(barrier.until - barrier.since) + ", " +
+                            barriers_.barrier_text(job, kind));
+      else
+        policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
+    }
+}
+
+}  // namespace penstock::supervisor

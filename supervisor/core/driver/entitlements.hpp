@@ -1,0 +1,85 @@
+// The slots that a plan lets each job hold, from the plan to the workers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class AdmissionAudit;
+class AssignmentWriter;
+class BandQueues;
+class EntitlementMail;
+struct EventContext;
+class GangBarriers;
+class JobDemand;
+class JobRecords;
+class JobTable;
+class PolicyTurns;
+class PolicyView;
+class WorkerMail;
+class WorkerTable;
+
+/// Gives each job what the last plan says: workers are told, jobs that have lost slots are asked to leave, gangs wait
+/// at barriers. Cost: for a job linear in the bands.
+class Entitlements {
+ public:
+  Entitlements(EventContext& event, JobTable& jobs, WorkerTable& workers, WorkerMail& mail, PolicyState& policy,
+               PolicyView& view, PolicyTurns& turns, JobRecords& records, JobDemand& demand,
+               EntitlementMail& entitlement_mail, BandQueues& queues, AssignmentWriter& assignments,
+               AdmissionAudit& admission_audit, GangBarriers& barriers)
+      : event_(event),
+        jobs_(jobs),
+        workers_(workers),
+        mail_(mail),
+        policy_(policy),
+        view_(view),
+        turns_(turns),
+        records_(records),
+        demand_(demand),
+        entitlement_mail_(entitlement_mail),
+        queues_(queues),
+        assignments_(assignments),
+        admission_audit_(admission_audit),
+        barriers_(barriers) {}
+  Entitlements(const Entitlements&) = delete;
+  Entitlements& operator=(const Entitlements&) = delete;
+
+  void entitle(Job& job);
+  /// All or nothing: slots that workers hold already are given back with the rest, and other jobs come first in the
+  /// next pass.
+  void give_up_barrier(Job& job, BandKind kind, const std::string& why);
+  void give_up_late_barriers();
+
+ private:
+  /// The job has lost the band: unprepared attempts there come back and go to bands where the job has slots.
+  void recall(Job& job, BandSlot slot);
+  /// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
+  /// attempts end before a message could reach them.
+  void take_back_running(Job& job, BandSlot slot);
+  bool is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const;
+  void preempt(Job& job, const AssignedRef& ref);
+
+  EventContext& event_;
+  JobTable& jobs_;
+  WorkerTable& workers_;
+  WorkerMail& mail_;
+  PolicyState& policy_;
+  PolicyView& view_;
+  PolicyTurns& turns_;
+  JobRecords& records_;
+  JobDemand& demand_;
+  EntitlementMail& entitlement_mail_;
+  BandQueues& queues_;
+  AssignmentWriter& assignments_;
+  AdmissionAudit& admission_audit_;
+  GangBarriers& barriers_;
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,419 @@
+#include "supervisor/core/driver/pass_snapshot.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/driver/pool_fallbacks.hpp"
+#include "supervisor/core/event_context.hpp"
+#include "supervisor/core/gang_waits.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/policy/allocation_units.hpp"
+#include "supervisor/core/policy/feasibility.hpp"
+#include "supervisor/core/policy/job_demand.hpp"
+#include "supervisor/core/policy/limit_rules.hpp"
+#include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy/usage_accounts.hpp"
+#include "supervisor/core/policy_owners.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/share_view.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// A slot is shown to policy as a device, and parts of it as parts of that device's memory in thousandths. The real
+/// memory of a device counts in the slots of a run.
+constexpr std::int64_t kDeviceMib = 1000;
+
+policy::WorkloadKind kind_of(JobKind kind) {
+  switch (kind) {
+    case JobKind::Training: return policy::WorkloadKind::Training;
+    case JobKind::Interactive: return policy::WorkloadKind::Interactive;
+    case JobKind::Inference: return policy::WorkloadKind::Inference;
+  }
+  return policy::WorkloadKind::Training;
+}
+
+/// Shows the promise for the member that was shown last. A promise with a lost worker, or for another part of a gang,
+/// is void.
+void show_carried(const std::vector<BandSlot>& bands, const std::vector<PromisedPlace>& promised,
+                  std::uint64_t granularity, policy::Snapshot& snapshot) {
+  policy::CarriedReservation reservation{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
+  std::int64_t kept = 0;
+  for (const PromisedPlace& place : promised) {
+    const auto at = std::lower_bound(bands.begin(), bands.end(), place.band);
+    if (at == bands.end() || *at != place.band) continue;
+    const auto slots = static_cast<std::int64_t>((place.milli + granularity - 1) / granularity);
+    reservation.places.push_back({static_cast<std::uint32_t>(at - bands.begin()), slots});
+    kept += slots;
+  }
+  if (kept == snapshot.members.back().slots) snapshot.carried.push_back(std::move(reservation));
+}
+
+/// A part of one slot shares a device with others; a larger request takes whole ones. A rest of an allocation unit
+/// comes with all amounts beside a whole allocation unit: rather too much than too little.
+void request(policy::Member& member, const AllocationUnit& allocation_unit, std::uint64_t milli) {
+  const auto allocation_units = static_cast<std::int64_t>((milli + allocation_unit.milli - 1) / allocation_unit.milli);
+  member.request = {allocation_unit.cpu.value() * allocation_units, allocation_unit.memory.value() * allocation_units,
+                    0};
+  if (milli % 1000 == 0 || milli > 1000) {
+    member.request.gpu = static_cast<std::int64_t>((milli + 999) / 1000 * 1000);
+  } else {
+    member.devices = 1;
+    member.device_share = static_cast<std::int64_t>(milli);
+  }
+}
+
+/// On a band that is too small for a mixture of subtasks the member takes the whole band: see `allocation_unit_of`.
+void fit_to(policy::Member& member, const BandEntry& band) {
+  const ResourceVector& all = band.description.capacity;
+  member.request.cpu = std::min(member.request.cpu, all.cpu.value());
+  member.request.memory = std::min(member.request.memory, all.memory.value());
+}
+
+/// The name of its account, if it has one, and of its owner. REQUIRES: the job has shares.
+UsageTable::Key charged_for(const Job& job, const std::vector<AccountConfig>& accounts) {
+  const std::uint32_t account = job.shares->account;
+  return {account < accounts.size() ? accounts[account].name : "", job.spec.owner};
+}
+
+bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band) {
+  return allowed.empty() || std::binary_search(allowed.begin(), allowed.end(), band);
+}
+
+/// The part of an allocation unit that a band could hold if it were empty: 1 is all of it.
+double part_held_by(const BandEntry& band, const AllocationUnit& allocation_unit) {
+  const auto part = [](std::int64_t has, std::int64_t needs) {
+    return needs > has ? static_cast<double>(has) / static_cast<double>(needs) : 1.0;
+  };
+  const ResourceVector& all = band.description.capacity;
+  return std::min(part(all.cpu.value(), allocation_unit.cpu.value()),
+                  part(all.memory.value(), allocation_unit.memory.value()));
+}
+
+/// The device of the band on which a member that holds a part of one is shown: the first with room.
+std::uint32_t share_device(std::vector<std::uint64_t>& devices, const BandEntry& band, std::uint64_t milli) {
+  const auto room = [&](std::uint64_t used) { return used + milli <= 1000; };
+  auto found = std::find_if(devices.begin(), devices.end(), room);
+  if (found == devices.end() && devices.size() < band.slots) found = devices.insert(devices.end(), 0);
+  if (found == devices.end()) found = devices.begin();
+  *found += milli;
+  return static_cast<std::uint32_t>(found - devices.begin());
+}
+
+}  // namespace
+
+void PassSnapshot::begin_pass() {
+  policy_.pass.emplace();
+  PassUnderWay& pass = *policy_.pass;
+  pass.number = ++policy_.passes;
+  pass.begun = event_.now;
+  policy_.agenda.admit(policy_.config.queue_depth, [this](JobId id) {
+    const Job& job = jobs_[id];
+    return view_.is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
+  });
+  usage_.charge_accounts();
+  for (const JobId id : policy_.agenda.in_sight())
+    if (Job& job = jobs_[id]; view_.is_shown(job)) fallbacks_.follow_fallback(job);
+  units_.size_allocation_units(pass);
+  demand_.count_holdings();
+  policy::Snapshot snapshot;
+  snapshot.now = event_.now;
+  show_bands(pass, snapshot);
+  show_owners(pass, snapshot);
+  std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (job.shares != nullptr) weights[job.shares->project] += view_.own_weight(job);
+    if (view_.is_shown(job)) measure_job(job);
+  }
+  rules_.apply_limits();
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (!view_.is_shown(job)) continue;
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+      show_job(job, kind, weights[job.shares->project], snapshot);
+  }
+  // After all jobs that may start: where there are more members than a pass can hold, none is left out for these.
+  for (const JobId id : policy_.agenda.in_sight())
+    if (Job& job = jobs_[id]; view_.is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
+  event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
+}
+
+void PassSnapshot::measure_job(Job& job) {
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
+    share.bound = demand_.is_bound(job, kind);
+    const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity;
+    share.demand = demand_.measure_demand(job, kind, view_.capacity_for(job, kind, all));
+    if (share.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
+  }
+  rules_.leave_admission(job);
+}
+
+void PassSnapshot::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    policy::Band seen;
+    seen.name = to_string(band.id);
+    seen.pool = domain_of(policy_.pool_of_band[i], band.kind);
+    seen.state = band.draining ? policy::BandState::Draining : policy::BandState::Enabled;
+    const DomainView& domain = pass.domains[seen.pool];
+    seen.slots = static_cast<std::int64_t>(std::uint64_t{band.slots} * 1000 / domain.granularity);
+    seen.capacity.gpu = std::int64_t{band.slots} * 1000;
+    const ResourceVector& capacity = band.description.capacity;
+    if (domain.by_amount) seen.capacity.cpu = capacity.cpu.value(), seen.capacity.memory = capacity.memory.value();
+    seen.device_memory_mib = kDeviceMib;
+    snapshot.bands.push_back(std::move(seen));
+    pass.bands.push_back(BandSlot{i});
+    pass.band_ids.push_back(band.id);
+    pass.devices.emplace_back();
+  }
+}
+
+void PassSnapshot::show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const {
+  for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      pass.first_projects.push_back(static_cast<std::uint32_t>(snapshot.projects.size()));
+      if (!view_.counts_quotas(pool)) continue;
+      for (policy::Project& project : projects_in(policy_.config, policy_.tree, pool, kind, pass.first_projects.back()))
+        snapshot.projects.push_back(std::move(project));
+    }
+  AccountTree tree = usage_.accounts_now();
+  snapshot.accounts = std::move(tree.accounts);
+  pass.charged = std::move(tree.charged);
+}
+
+void PassSnapshot::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
+                              std::vector<PromisedPlace>& leaving) const {
+  KindShare& share = job.shares->kinds.edit(kind);
+  const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
+  const bool gives_up = aborts_reservation(share, all, held, event_.now, policy_.config.gang_wait);
+  if (view_.counts_quotas(job.shares->pool) && !held.empty()) {
+    share.promised_since = kNever;  // The time of the next promise begins anew.
+    return;
+  }
+  if (gives_up) {
+    PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
+    leaving.insert(leaving.end(), held.begin(), held.end());
+    held.clear();
+    if (share.demand < all) share.demand = 0;  // A limit leaves it a part only.
+  }
+  // The grace is looked up among all jobs, so only where places are promised.
+  const Duration grace = share.promised.empty() ? Duration{0} : view_.longest_grace_in(job.shares->pool);
+  if (gives_promise_back(share, event_.now, policy_.config.gang_wait, grace))
+    PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
+}
+
+void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
+  if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) return;
+  KindShare& share = job.shares->kinds.edit(kind);
+  const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool, kind)];
+  std::vector<PromisedPlace> leaving;
+  std::vector<PromisedPlace> held = demand_.settle_holdings(job, kind, leaving);
+  if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : event_.now;
+  const JobPolicy& wishes = job.spec.policy;
+  const bool gang = wishes.gang > 0 && !share.bound;
+  if (gang) watch_gang(job, kind, held, leaving);
+  // A job that a limit holds has no members, but a priority: jobs are admitted by it.
+  const bool is_held = !job.shares->rules.hold.empty();
+  if (share.demand == 0 && held.empty() && leaving.empty() && !is_held) return;
+  PassUnderWay& pass = *policy_.pass;
+  policy::Workload seen;
+  seen.name = to_string(job.id);
+  seen.pool = domain_of(job.shares->pool, kind);
+  if (view_.counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
+  if (const auto at = pass.charged.find(charged_for(job, policy_.config.accounts)); at != pass.charged.end())
+    seen.account = at->second;
+  seen.kind = kind_of(wishes.kind);
+  seen.preemptible = demand_.may_leave(job, kind);
+  seen.priority = view_.precedence_of(job);
+  seen.weight = view_.weight_of(job, weights);
+  const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.granularity);
+  seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
+  seen.position = job.shares->position;
+  seen.submitted = job.id.value();
+  seen.submitted_at = job.submitted;
+  seen.quality_factor = job.shares->rules.qos_factor;
+  seen.level_factor = job.shares->rules.queue_factor;
+  seen.user_factor = job.shares->rules.user_factor;
+  const std::uint64_t wanted =
+      is_held ? demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)) : share.demand;
+  seen.size = static_cast<std::int64_t>(wanted / domain.granularity);
+  seen.time_limit = view_.time_limit_of(job);
+  if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
+  if (!held.empty()) seen.last_start = share.holds_since;
+  if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
+  const bool together = gang && view_.counts_quotas(job.shares->pool);
+  if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.allocation_unit.milli)}};
+  pass.subjects.push_back({job.id, kind, gang, seen.pool});
+  snapshot.workloads.push_back(std::move(seen));
+  show_members(share, held, leaving, snapshot);
+}
+
+void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlace>& held,
+                                const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject subject = pass.subjects.back();
+  const bool whole = subject.gang && !view_.counts_quotas(jobs_[subject.job].shares->pool);
+  std::uint64_t sum = 0;
+  for (const PromisedPlace& place : held) sum += place.milli;
+  const Job& job = jobs_[subject.job];
+  if (whole && sum > 0) {
+    show_member(sum, held, policy::MemberState::Running, snapshot);
+    for (const PromisedPlace& place : held)
+      if (demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
+  }
+  // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
+  // none.
+  const bool moves = view_.counts_quotas(job.shares->pool) && !held.empty();
+  const std::uint32_t movable_to =
+      moves && !share.bound ? pass.band_lists.name(view_.bands_allowed(job, subject.kind), snapshot) : policy::kNone;
+  for (const PromisedPlace& place : held) {
+    const std::uint64_t unit = share.unit_on(workers_[place.band]);
+    const std::uint64_t stays = whole ? 0 : demand_.milli_that_stays(job, place.band);
+    for (std::uint64_t shown = 0; !whole && shown + unit <= place.milli; shown += unit) {
+      show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
+      policy::Member& member = snapshot.members.back();
+      const bool bound = moves && share.bound;
+      member.band_list = bound ? pass.band_lists.name({member.places.front().band}, snapshot) : movable_to;
+      if (shown < stays) snapshot.members.back().preemptible = false;
+    }
+  }
+  for (const PromisedPlace& place : leaving) show_member(place.milli, {place}, policy::MemberState::Leaving, snapshot);
+  if (sum >= share.demand) return;
+  if (share.bound)
+    show_bound_members(share, share.demand - sum, snapshot);
+  else
+    show_waiting_members(share, share.demand - sum, snapshot);
+}
+
+void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> places, policy::MemberState state,
+                               policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject& subject = pass.subjects.back();
+  const Job& job = jobs_[subject.job];
+  policy::Member member;
+  member.name = to_string(job.id) + "." + std::to_string(snapshot.members.size());
+  member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
+  member.state = state;
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
+  member.slots = static_cast<std::int64_t>((milli + granularity - 1) / granularity);
+  member.preemptible = demand_.may_leave(job, subject.kind);
+  member.single_band = !subject.gang || view_.counts_quotas(job.shares->pool);
+  request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].allocation_unit, milli);
+  member.submitted = job.id.value();
+  member.requested = static_cast<std::int64_t>(snapshot.members.size());
+  for (const PromisedPlace& place : places) {
+    const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
+    const auto band = static_cast<std::uint32_t>(at - pass.bands.begin());
+    member.places.push_back({band, static_cast<std::int64_t>((place.milli + granularity - 1) / granularity)});
+    fit_to(member, workers_[place.band]);
+    if (member.devices > 0) member.device_groups = {share_device(pass.devices[band], workers_[place.band], milli)};
+  }
+  pass.members.push_back({member.workload, milli, std::move(places), state == policy::MemberState::Leaving});
+  snapshot.members.push_back(std::move(member));
+}
+
+void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject subject = pass.subjects.back();
+  const bool quotas = view_.counts_quotas(jobs_[subject.job].shares->pool);
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
+  const std::uint64_t each = subject.gang && !quotas ? missing : share.allocation_unit.milli;
+  const std::vector<std::uint32_t> allowed = view_.bands_allowed(jobs_[subject.job], subject.kind);
+  const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
+  const BandEntry* roomiest = nullptr;
+  double most = 0;
+  for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
+    const BandEntry& band = workers_[pass.bands[i]];
+    const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job].shares->pool;
+    if (band.kind != subject.kind || !in_pool || !may_use_band(allowed, i)) continue;
+    if (const double part = part_held_by(band, share.allocation_unit); part > most) most = part, roomiest = &band;
+  }
+  std::size_t promise = 0;
+  // The rest of a gang that is moved in part is shown always: it would run without it.
+  const bool is_rest = subject.gang && missing < share.demand;
+  if (snapshot.members.size() >= policy_.config.members_max && !is_rest) return;
+  for (; missing > 0; missing -= std::min(missing, each)) {
+    // A part of a gang would wait for its rest for ever.
+    if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
+    show_member(each, {}, policy::MemberState::Pending, snapshot);
+    snapshot.members.back().band_list = band_list;
+    // A subtask that fits none of them runs alone there: it takes the whole band.
+    if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
+    if (promise < share.promised.size()) show_carried(pass.bands, share.promised[promise++], granularity, snapshot);
+  }
+}
+
+void PassSnapshot::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject subject = pass.subjects.back();
+  const Job& job = jobs_[subject.job];
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
+  std::map<BandSlot, std::vector<const std::vector<PromisedPlace>*>> promised;
+  for (const std::vector<PromisedPlace>& places : share.promised)
+    if (places.size() == 1) promised[places.front().band].push_back(&places);
+  for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
+    const BandEntry& band = workers_[pass.bands[i]];
+    if (band.kind != subject.kind) continue;
+    const std::uint64_t unit = share.unit_on(band);
+    const std::uint64_t wanted = demand_.measure_demand_at(job, pass.bands[i]);
+    for (std::uint64_t held = job.shares->of(pass.bands[i]).planned; held < wanted && missing > 0; held += unit) {
+      if (snapshot.members.size() >= policy_.config.members_max) return;
+      show_member(unit, {}, policy::MemberState::Pending, snapshot);
+      snapshot.members.back().band_list = pass.band_lists.name({i}, snapshot);
+      fit_to(snapshot.members.back(), band);
+      if (const auto at = promised.find(pass.bands[i]); at != promised.end() && !at->second.empty()) {
+        show_carried(pass.bands, *at->second.back(), granularity, snapshot);
+        at->second.pop_back();
+      }
+      missing -= std::min(missing, unit);
+    }
+  }
+}
+
+void PassSnapshot::keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot) {
+  JobShares& shares = *job.shares;
+  const std::size_t here = shares.fallback.index();
+  if (here == 0 || shares.fallback.pool() != shares.pool || job.in_flight > 0 || holds_slots(shares)) return;
+  if (!shares.rules.hold.empty()) return;
+  const KindShares kinds = shares.kinds;
+  const std::uint32_t placed_in_pool = std::exchange(shares.placed_in_pool, kAnyPool);
+  for (std::size_t i = 0; i < here; ++i) {
+    if (feasibility_.could_hold(job, shares.fallback.pools()[i]))
+      show_kept_place(job, shares.fallback.pools()[i], weights, snapshot);
+    shares.kinds = kinds;
+  }
+  shares.placed_in_pool = placed_in_pool;
+  shares.pool = shares.fallback.pool();
+}
+
+void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  job.shares->pool = pool;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const KindShare& before = job.shares->kinds[static_cast<std::size_t>(kind)];
+    if (before.unit_milli == 0 || before.demand == 0) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
+    const DomainView& domain = pass.domains[domain_of(pool, kind)];
+    share.allocation_unit = units_.allocation_unit_of(share, kind, domain, view_.counts_quotas(pool));
+    if (job.spec.policy.gang > 0 || !domain.by_amount)
+      share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
+    share.bound = false;
+    share.promised.clear();
+    share.demand =
+        std::min(share.demand, demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)));
+    const std::size_t at = pass.subjects.size();
+    show_job(job, kind, weights, snapshot);
+    if (pass.subjects.size() == at) continue;
+    pass.subjects[at].keeps_place = snapshot.workloads[at].keeps_place = true;
+  }
+}
+
+}  // namespace penstock::supervisor

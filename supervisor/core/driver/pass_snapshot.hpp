@@ -1,0 +1,86 @@
+// The cluster as a pass of the policy sees it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class AllocationUnits;
+struct EventContext;
+class Feasibility;
+class JobDemand;
+class JobTable;
+class LimitRules;
+class PolicyView;
+class PoolFallbacks;
+class UsageAccounts;
+class WorkerTable;
+
+/// Builds the snapshot of a pass out of jobs, bands and owners, and keeps in `PolicyState::pass` what its positions
+/// mean. Cost: linear in bands and in the members of jobs in sight, of which there are `policy.members_max`.
+class PassSnapshot {
+ public:
+  PassSnapshot(EventContext& event, JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view,
+               AllocationUnits& units, JobDemand& demand, LimitRules& rules, Feasibility& feasibility,
+               UsageAccounts& usage, PoolFallbacks& fallbacks)
+      : event_(event),
+        jobs_(jobs),
+        workers_(workers),
+        policy_(policy),
+        view_(view),
+        units_(units),
+        demand_(demand),
+        rules_(rules),
+        feasibility_(feasibility),
+        usage_(usage),
+        fallbacks_(fallbacks) {}
+  PassSnapshot(const PassSnapshot&) = delete;
+  PassSnapshot& operator=(const PassSnapshot&) = delete;
+
+  void begin_pass();
+
+ private:
+  /// A job that is tried in one of its pools has been tried in the ones that it prefers, and waits there as well:
+  /// others get neither the place of its start there, nor its share, nor a start that would delay its reserved one.
+  void keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot);
+  void show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot);
+  void measure_job(Job& job);
+  void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
+  void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
+  /// `weights`: of the project's jobs together.
+  void show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot);
+  /// Takes all places of a gang back that has waited too long for the rest. Where quotas count, the pass itself does so
+  /// for a gang that holds places. The pass may also move a part of the gang; the promise for the moved part then
+  /// stays, because without it the gang would run in part.
+  void watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held, std::vector<PromisedPlace>& leaving) const;
+  /// One member for each allocation unit; one for a gang, of which the members are shown singly where quotas count.
+  void show_members(KindShare& share, const std::vector<PromisedPlace>& held, const std::vector<PromisedPlace>& leaving,
+                    policy::Snapshot& snapshot);
+  void show_member(std::uint64_t milli, std::vector<PromisedPlace> places, policy::MemberState state,
+                   policy::Snapshot& snapshot);
+  /// Shows members that take any place, or the place that they were promised.
+  void show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot);
+  /// Shows members that wait for slots of one band each. A member with a promised place has a carried reservation:
+  /// otherwise the next pass might divide the free slots in another way, and take them back again.
+  void show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot);
+
+  EventContext& event_;
+  JobTable& jobs_;
+  const WorkerTable& workers_;
+  PolicyState& policy_;
+  PolicyView& view_;
+  AllocationUnits& units_;
+  JobDemand& demand_;
+  LimitRules& rules_;
+  Feasibility& feasibility_;
+  UsageAccounts& usage_;
+  PoolFallbacks& fallbacks_;
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,206 @@
+#include "supervisor/core/driver/plan_effects.hpp"
+#include <algorithm>
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/driver/admission_audit.hpp"
+#include "supervisor/core/driver/entitlements.hpp"
+#include "supervisor/core/driver/pool_fallbacks.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/policy/limit_rules.hpp"
+#include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_owners.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/policy/plan.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// `granularity`: thousandths of a slot that the numbers count by; `subject`: the project concerned; `other`: the job
+/// that it waits for, or nothing.
+std::string hold_text(const policy::Explanation& why, std::int64_t granularity, const std::string& subject,
+                      const std::string& other) {
+  const auto amount = [&](std::int64_t of) {
+    if (why.resource == policy::Resource::Memory) return decimal_text(of / 1024 * 1000 / 1024) + " MiB of memory";
+    if (why.resource == policy::Resource::Cpu) return decimal_text(of) + " processors";
+    return decimal_text(of * granularity);
+  };
+  const std::string need = amount(why.need);
+  const std::string have = amount(why.have);
+  switch (why.hold) {
+    case policy::Hold::NoRoom: return "no room: it needs " + need + ", and the roomiest place has " + have;
+    case policy::Hold::NeverFits:
+      return "infeasible: it needs " + need +
+             " slots at once, which neither one band of its pool nor whole bands of one size have; there are " + have;
+    case policy::Hold::AtFairShare: return "fair share: it holds " + have + " of the " + need + " slots of its share";
+    case policy::Hold::AtSlotsMax: return "slots_max: it holds " + have + " of " + need;
+    case policy::Hold::HigherPriority:
+      return "priority: " + (other.empty() ? "a job" : other) + " of higher priority waits";
+    case policy::Hold::PredecessorsLeave:
+      return "its place is promised, and " + (other.empty() ? "others are" : other + " is") + " leaving it";
+    case policy::Hold::ProjectLimit:
+      return "limit of " + subject + ": with it, it would hold " + need + ", and it may hold " + have;
+    case policy::Hold::ProjectGuarantee:
+      return "guarantee of " + subject + ": a job that is never preempted must fit it; with it, it would hold " + need +
+             " of " + have;
+    case policy::Hold::Gated: return "its gang is not complete";
+    case policy::Hold::Held: return "it is held";
+    case policy::Hold::BehindReservation:
+      return "starting it would delay " + (other.empty() ? "a reserved start" : other + ", whose start is reserved");
+    case policy::Hold::FirstServed:
+      return "first come, first served: " + (other.empty() ? "another job" : other) + " waits before it";
+  }
+  return {};
+}
+
+/// For `explain`, which computes the remedies from them.
+std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, const policy::Plan& plan) {
+  std::map<std::uint32_t, ShareDivision> divisions;
+  for (const policy::Division& each : plan.divisions) {
+    if (each.workloads.empty()) continue;
+    ShareDivision& division = divisions[each.pool];
+    division = {pass.granularity_of(each.workloads.front()), each.capacity, {}, each.groups, each.limits};
+    for (const std::uint32_t workload : each.workloads) division.jobs.push_back(pass.subjects[workload].job);
+  }
+  return divisions;
+}
+
+}  // namespace
+
+void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
+  admission_audit_.note_preemptions(pass, plan);
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (job.shares == nullptr) continue;
+    for (BandShare& share : job.shares->bands) share.planned = 0;
+    job.shares->kinds.visit_own([](KindShare& share) {
+      share.promised.clear();
+      share.hold.clear();
+      share.waits.reset();
+      share.target = 0;
+      share.starts_by = kNever;
+    });
+  }
+  std::vector<bool> stays(pass.members.size(), true);
+  for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
+  const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
+    if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
+    JobShares& shares = *jobs_[subject.job].shares;
+    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier->backs_off_through >= pass.number) return;
+    if (policy_.pool_of_band[place.band.value()] != shares.pool) {
+      PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
+      return;
+    }
+    shares.at(place.band).planned += place.milli;
+  };
+  // On one band a member takes all of its slots; a gang is told the slots that it takes of each band.
+  const auto place_of = [&](std::uint32_t member, const policy::Place& place, std::size_t places) -> PromisedPlace {
+    const std::uint64_t granularity = pass.granularity_of(pass.members[member].subject);
+    const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * granularity;
+    return {pass.bands[place.band], places == 1 ? pass.members[member].milli : milli};
+  };
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (const PassUnderWay::Member& member = pass.members[i]; stays[i] && !member.leaving)
+      for (const PromisedPlace& place : member.places) give(pass.subjects[member.subject], place);
+  for (const policy::Start& start : plan.starts)
+    for (const policy::Place& place : start.places)
+      give(pass.subjects[pass.members[start.member].subject], place_of(start.member, place, start.places.size()));
+  for (const policy::Reservation& each : plan.reservations) {
+    std::vector<PromisedPlace> places;
+    for (const policy::Place& place : each.places) places.push_back(place_of(each.member, place, each.places.size()));
+    const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    KindShare& share = jobs_[subject.job].shares->kinds.edit(subject.kind);
+    share.starts_by = std::min(share.starts_by, each.starts_by);
+    if (!places.empty()) share.promised.push_back(std::move(places));
+  }
+  note_explanations(pass, plan);
+  fallbacks_.note_fallbacks(pass, plan);
+  for (const JobId id : policy_.agenda.in_sight()) {
+    rules_.note_limit_holds(jobs_[id]);
+    entitlements_.entitle(jobs_[id]);
+    admission_audit_.note_admission_state(jobs_[id]);
+  }
+  admission_audit_.note_more_preempted();
+}
+
+bool PlanEffects::is_still(const PassUnderWay& pass, BandSlot band) const {
+  const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), band);
+  return at != pass.bands.end() && *at == band && workers_[band].alive &&
+         workers_[band].id == pass.band_ids[static_cast<std::size_t>(at - pass.bands.begin())];
+}
+
+std::vector<std::uint32_t> PlanEffects::pools_wanted_by(const JobShares& shares) {
+  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool} : shares.fallback.pools();
+}
+
+void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
+  policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
+  const auto kind_share = [&](std::uint32_t subject) -> KindShare* {
+    const PassUnderWay::Subject& of = pass.subjects[subject];
+    if (of.keeps_place || !jobs_.knows(of.job) || jobs_[of.job].shares == nullptr) return nullptr;
+    JobShares& shares = *jobs_[of.job].shares;
+    for (const std::uint32_t pool : pools_wanted_by(shares))
+      policy_.contended[pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
+    return &shares.kinds.edit(of.kind);
+  };
+  const std::size_t projects = policy_.config.projects.size() + 1;
+  for (const policy::Explanation& why : plan.explanations) {
+    const std::size_t project = why.subject == policy::kNone ? projects : why.subject % projects;
+    const bool named = project < policy_.config.projects.size();
+    KindShare* share = kind_share(why.workload);
+    if (share == nullptr) continue;
+    share->hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
+                            named                     ? owner_text(policy_.config.projects[project])
+                            : project + 1 == projects ? "jobs without a project"
+                                                      : "its project",
+                            why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
+    const JobPolicy& wish = jobs_[pass.subjects[why.workload].job].spec.policy;
+    if (why.hold == policy::Hold::NoRoom && wish.gang > 0 && !share->bound &&
+        view_.counts_quotas(pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds)))
+      share->hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
+    if (!share->gave_back.empty()) share->hold += "; " + share->gave_back;
+    const auto granularity =
+        why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.granularity_of(why.workload)) : 1;
+    share->waits = WaitsFor{why.hold,
+                            why.need * granularity,
+                            why.have * granularity,
+                            named ? static_cast<std::uint32_t>(project) : policy::kNone,
+                            why.other == policy::kNone ? JobId::none() : pass.subjects[why.other].job,
+                            why.resource};
+  }
+  for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (pass.members[i].leaving) kind_share(pass.members[i].subject);
+  // A job that is alone takes nothing from others, also where its allocation units do not fill the band.
+  std::vector<JobId> alone(policy_.contended.size(), JobId::none());
+  std::vector<bool> several(policy_.contended.size(), false);
+  std::vector<bool> placed(policy_.contended.size(), false);  // A job needs its slots together.
+  std::vector<bool> leaves(pass.subjects.size(), false);
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
+  for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
+    const PassUnderWay::Subject& subject = pass.subjects[i];
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    const JobShares& shares = *jobs_[subject.job].shares;
+    const auto kind = static_cast<std::size_t>(subject.kind);
+    if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // The job takes nothing.
+    for (const std::uint32_t pool : pools_wanted_by(shares)) {
+      const std::size_t at = pool * kBandKinds + kind;
+      several[at] = several[at] || alone[at].valid();
+      placed[at] = placed[at] || subject.gang || shares.kinds[kind].unit_milli > 1000;
+      alone[at] = subject.job;
+    }
+  }
+  for (std::size_t at = 0; at < several.size(); ++at)
+    policy_.contended[at] = (policy_.contended[at] || placed[at]) && several[at];
+  const std::vector<bool> contended = policy_.contended;
+  for (const policy::Target& target : plan.workload_targets)
+    if (KindShare* share = kind_share(target.owner)) share->target = admission_audit_.milli_of_target(pass, target);
+  policy_.divisions = divisions_of(pass, plan);
+  for (const policy::WorkloadPriority& each : plan.priorities)
+    if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms.edit() = each.terms;
+  policy_.contended = contended;
+}
+
+}  // namespace penstock::supervisor

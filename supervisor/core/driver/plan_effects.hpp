@@ -1,0 +1,58 @@
+// A plan is carried out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class AdmissionAudit;
+class Entitlements;
+class JobTable;
+class LimitRules;
+class PolicyView;
+class PoolFallbacks;
+class WorkerTable;
+
+/// Carries out the plan of a pass: what each job holds and is promised, the rule that holds it, its next pool, and its
+/// entitlements. Cost: linear in the plan and in jobs in sight times bands.
+class PlanEffects {
+ public:
+  PlanEffects(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view, LimitRules& rules,
+              PoolFallbacks& fallbacks, AdmissionAudit& admission_audit, Entitlements& entitlements)
+      : jobs_(jobs),
+        workers_(workers),
+        policy_(policy),
+        view_(view),
+        rules_(rules),
+        fallbacks_(fallbacks),
+        admission_audit_(admission_audit),
+        entitlements_(entitlements) {}
+  PlanEffects(const PlanEffects&) = delete;
+  PlanEffects& operator=(const PlanEffects&) = delete;
+
+  void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
+
+ private:
+  bool is_still(const PassUnderWay& pass, BandSlot band) const;
+  /// Records the rule that holds each job, and the pools in which a job waits at all.
+  void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
+  /// A job that holds nothing is tried in one of its pools after the other, and waits for all of them.
+  static std::vector<std::uint32_t> pools_wanted_by(const JobShares& shares);
+
+  JobTable& jobs_;
+  const WorkerTable& workers_;
+  PolicyState& policy_;
+  PolicyView& view_;
+  LimitRules& rules_;
+  PoolFallbacks& fallbacks_;
+  AdmissionAudit& admission_audit_;
+  Entitlements& entitlements_;
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,179 @@
+#include "supervisor/core/lifecycle/job_releases.hpp"
+#include "common/base/coverage_mark.hpp"
+#include "common/protocol/config.hpp"
+#include "supervisor/core/data/awaited_outputs.hpp"
+#include "supervisor/core/data/data_directory.hpp"
+#include "supervisor/core/driver/gang_barriers.hpp"
+#include "supervisor/core/driver/policy_membership.hpp"
+#include "supervisor/core/event_context.hpp"
+#include "supervisor/core/graph_table.hpp"
+#include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/ended_jobs.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/jobs/progress_outbox.hpp"
+#include "supervisor/core/jobs/watchdog.hpp"
+#include "supervisor/core/ledger/commit_gate.hpp"
+#include "supervisor/core/placement/external_inputs.hpp"
+#include "supervisor/core/placement/placer.hpp"
+#include "supervisor/core/policy/job_records.hpp"
+#include "supervisor/core/policy/policy_turns.hpp"
+#include "supervisor/core/policy/usage_accounts.hpp"
+#include "supervisor/core/rooms.hpp"
+#include "supervisor/core/runs/job_priorities.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/core/workers/worker_mail.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// With its memory: `= {}` and `clear()` would keep that, and jobs that have ended are remembered by the thousand.
+template <class Container>
+void give_back(Container& container) {
+  container = Container{};
+}
+
+/// Of a job that went on without it.
+Error why_failed(const SubtaskFailure& first) {
+  const FailureDetail& last = first.last;
+  return {last.failure == FailureClass::InputLost ? ErrorCode::InputLost : ErrorCode::UserError, first.name,
+          "failed for good: " + std::string{to_string(last.failure)} + ": " + last.message,
+          "see the history of its attempts"};
+}
+
+}  // namespace
+
+void JobReleases::finish_if_done(Job& job) {
+  if (job.state != JobState::Running || job.open > 0 || job.recovering) return;
+  if (job.counts.failed > 0 || (!job.error->message.empty() && job.error->code != ErrorCode::Cancelled))
+    job.state = JobState::Failed;
+  else
+    job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
+  if (job.counts.failed > 0 && job.error->message.empty() && !job.outbox.failures().empty())
+    job.error = Seldom{why_failed(job.outbox.failures().front())};
+  job.ended = event_.now;
+  tables_.watchdog.note_progress(event_.now);
+  tables_.indices.active.erase(job.id, job.spec.priority);
+  runs_.priorities.clear_placements(job);
+  policy_base_.usage.charge(job);
+  policy_base_.usage.keep_usage();
+  driver_.barriers.leave_barriers(job);
+  driver_.membership.leave_policy(job);
+  policy_base_.turns.policy_changed();
+  outputs_.progress.end(job);
+  outputs_.awaited.all_changed(job.id);
+  drop_references(job);
+  tables_.ended.add(job);
+  learn_durations(job);
+  const bool unneeded = std::exchange(job.release_when_unreferenced, false) && job.outbox.followers().empty();
+  policy_base_.records.record_end(job);
+  if (!job.outputs.empty() || job.references > 0) outputs_.data.drop_retained(job);
+  if (job.outputs.empty()) {
+    release_job(job);
+  } else {
+    job.keep_until = later(event_.now, config_.results_keep);
+    tables_.indices.kept.insert(job.id, job.keep_until);
+    if (unneeded) {
+      PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
+      release_job(job);
+    }
+  }
+  if (tables_.indices.active.empty()) tables_.watchdog.stop();
+  forget_old_jobs();
+}
+
+void JobReleases::release_job(Job& job) {
+  PENSTOCK_CHECK(job.state != JobState::Running);
+  const bool was_unneeded = std::exchange(job.release_when_unreferenced, job.references > 0);
+  if (job.release_when_unreferenced) {
+    if (!was_unneeded && !job.outputs.empty()) policy_base_.records.record_end(job);
+    return;
+  }
+  tables_.indices.kept.erase(job.id, job.keep_until);
+  for (const WorkerId worker : job.known_workers)
+    if (const WorkerSlot slot = fleet_.workers.find(worker); slot.valid()) fleet_.mail.tell(slot, ForgetJob{job.id});
+  give_back(job.known_workers);
+  give_back(job.known_of);
+  give_back(job.templates_known);
+  const bool had_outputs = !job.outputs.empty();
+  job.outputs.clear();  // A client that attaches from now on must not be sent to data that is gone.
+  job.keys = {};
+  job.release_when_unreferenced = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
+  leave_graph(job);
+  give_back(job.hot);
+  give_back(job.templates);
+  give_back(job.larger_templates);
+  give_back(job.larger_numbers);
+  give_back(job.locals);
+  give_back(job.local_of);
+  placement_.placer.take_unschedulable(job);
+  outputs_.data.forget_checkpoints(job);
+  job.data.clear();
+  give_back(job.histories);
+  give_back(job.thieves);
+  give_back(job.outrun);
+  give_back(job.priority_changes);
+  give_back(job.cancel_orders);
+  if (!had_outputs) return;
+  tables_.ended.weigh(job);
+  policy_base_.records.record_end(job);
+}
+
+void JobReleases::release_for(Job& job, ClientId client) {
+  unfollow(job, client);
+  if (job.state != JobState::Running) return release_job(job);
+  const bool has_name = job.spec.name != to_string(job.id);
+  if (has_name || !job.outbox.followers().empty() || std::exchange(job.release_when_unreferenced, true)) return;
+  policy_base_.records.record_change(job);
+}
+
+void JobReleases::forget_old_jobs() {
+  while (const Job* next = tables_.ended.due(event_.now)) {
+    Job& oldest = tables_.jobs[next->id];
+    const JobId id = oldest.id;
+    release_job(oldest);
+    tables_.jobs.remove_name(oldest);
+    tables_.ended.remove(oldest);
+    erase_job(oldest);
+    ledger_.gate.write(record::JobForgotten{id});
+  }
+}
+
+void JobReleases::erase_job(const Job& job) {
+  outputs_.progress.forget(job);
+  tables_.jobs.erase(job.id);
+}
+
+void JobReleases::unfollow(Job& job, ClientId client) {
+  // The outputs are kept for so long from now on: a client that was cut off finds them when it is back.
+  if (outputs_.progress.unfollow(job, client) && job.keep_until != kNever)
+    tables_.indices.kept.move(job.id, job.keep_until, later(event_.now, config_.results_keep));
+}
+
+void JobReleases::drop_references(const Job& job) {
+  if (job.shape == nullptr || job.shape->external_inputs().empty()) return;
+  outputs_.awaited.forget_waiters(job.id);
+  std::erase_if(placement_.holders_drain_until, [&](const auto& each) { return each.first.job == job.id; });
+  for (const JobId id : producer_jobs_of(*job.shape)) {
+    if (!tables_.jobs.knows(id)) continue;
+    Job& producer_job = tables_.jobs[id];
+    if (--producer_job.references > 0) continue;
+    if (producer_job.release_when_unreferenced && producer_job.state != JobState::Running) {
+      PENSTOCK_COVERAGE_MARK("a producer job was released after its last reference");
+      release_job(producer_job);
+    }
+  }
+}
+
+void JobReleases::leave_graph(Job& job) {
+  if (job.graph == nullptr) return;
+  tables_.graphs.leave(*job.graph);
+  job.graph = nullptr;
+  job.shape = nullptr;
+}
+
+void JobReleases::learn_durations(const Job& job) {
+  for (std::size_t i = 0; i < job.templates.size(); ++i)
+    if (job.templates[i].runs > 0) job.graph->learned[i] = {job.templates[i].runs, job.templates[i].mean_ns};
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,73 @@
+// Jobs that have ended are released, and forgotten at last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+struct EventContext;
+struct Fleet;
+struct JobTables;
+struct Ledger;
+struct Outputs;
+struct Placement;
+struct PolicyBase;
+struct PolicyDriver;
+struct Runs;
+
+/// Ends jobs, releases what is kept of them when nobody needs it any more, and forgets the oldest ones. Cost: linear in
+/// the outputs and followers of a job.
+class JobReleases {
+ public:
+  JobReleases(const SupervisorConfig& config, EventContext& event, Ledger& ledger, Fleet& fleet, JobTables& tables,
+              Outputs& outputs, PolicyBase& policy_base, Placement& placement, PolicyDriver& driver, Runs& runs)
+      : config_(config),
+        event_(event),
+        ledger_(ledger),
+        fleet_(fleet),
+        tables_(tables),
+        outputs_(outputs),
+        policy_base_(policy_base),
+        placement_(placement),
+        driver_(driver),
+        runs_(runs) {}
+  JobReleases(const JobReleases&) = delete;
+  JobReleases& operator=(const JobReleases&) = delete;
+
+  /// The job has ended, or never was. A producer job that was to be released meanwhile is released now.
+  void drop_references(const Job& job);
+  void leave_graph(Job& job);
+  void finish_if_done(Job& job);
+  /// REQUIRES: it has ended.
+  void release_job(Job& job);
+  /// A client asks nothing more about the job. One that runs is released when it has ended, unless others follow it
+  /// then, or somebody may ask for it by its name.
+  void release_for(Job& job, ClientId client);
+  void forget_old_jobs();
+  void unfollow(Job& job, ClientId client);
+  void erase_job(const Job& job);
+
+ private:
+  /// The next job of the same graph begins with these durations, so that bands get their whole credit at once.
+  void learn_durations(const Job& job);
+
+  const SupervisorConfig& config_;
+  EventContext& event_;
+  Ledger& ledger_;
+  Fleet& fleet_;
+  JobTables& tables_;
+  Outputs& outputs_;
+  PolicyBase& policy_base_;
+  Placement& placement_;
+  PolicyDriver& driver_;
+  Runs& runs_;
+};
+
+}  // namespace penstock::supervisor

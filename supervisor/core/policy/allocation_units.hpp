@@ -1,0 +1,50 @@
+// The part of a band that one member of a snapshot stands for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class JobTable;
+class PolicyView;
+class WorkerTable;
+
+/// Computes allocation units: jobs that request only slots are counted by whole slots; parts of devices, memory and
+/// processors are counted by the amounts of one run. Writes `KindShare`'s units, `DomainView` and nothing else.
+/// Cost: linear in the templates of a job; for a pass in bands and jobs in sight.
+class AllocationUnits {
+ public:
+  AllocationUnits(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view)
+      : jobs_(jobs), workers_(workers), policy_(policy), view_(view) {}
+  AllocationUnits(const AllocationUnits&) = delete;
+  AllocationUnits& operator=(const AllocationUnits&) = delete;
+
+  void measure_requests(Job& job) const;
+  static void measure_requests(const std::vector<Template>& templates, BandKind kind, KindShare& share);
+  /// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: a job that
+  /// takes much of a device leaves few of its slots to others. Of several pools with devices, the least. 0: no subtask
+  /// wants a device.
+  std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, const JobPolicy& wishes) const;
+  /// For a pass: the capacity of each kind in each pool, and the granularity of its counts.
+  void size_allocation_units(PassUnderWay& pass);
+  AllocationUnit allocation_unit_of(const KindShare& share, BandKind kind, const DomainView& domain, bool quotas) const;
+
+ private:
+  /// Quotas are in thousandths anyhow, and CPU bands are divided by whole slots.
+  void choose_granularities(PassUnderWay& pass) const;
+  /// One run, on the band where it counts for most.
+  std::uint64_t run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const;
+
+  JobTable& jobs_;
+  const WorkerTable& workers_;
+  PolicyState& policy_;
+  PolicyView& view_;
+};
+
+}  // namespace penstock::supervisor

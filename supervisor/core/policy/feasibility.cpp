@@ -1,0 +1,342 @@
+#include "supervisor/core/policy/feasibility.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "common/protocol/job_kind.hpp"
+#include "supervisor/core/gang_sizes.hpp"
+#include "supervisor/core/placement/eligibility.hpp"
+#include "supervisor/core/policy/allocation_units.hpp"
+#include "supervisor/core/policy/limit_rules.hpp"
+#include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/core/workers/readoption.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Thousandths of `wanted` that `there` lacks.
+std::int64_t lacking(std::int64_t wanted, std::int64_t there) {
+  if (wanted <= there) return 0;
+  const std::int64_t part = std::max<std::int64_t>(wanted / 1000, 1);
+  return std::max<std::int64_t>((wanted - std::max<std::int64_t>(there, 0)) / part, 1);
+}
+
+/// The distance of a band from holding a request, summed over the missing amounts.
+std::int64_t distance_of(const ResourceVector& request, const ResourceVector& limit) {
+  std::int64_t sum = lacking(request.slots.value(), limit.slots.value()) +
+                     lacking(request.cpu.value(), limit.cpu.value()) + lacking(request.gpu.value(), limit.gpu.value()) +
+                     lacking(request.memory.value(), limit.memory.value()) +
+                     lacking(request.device_memory.value(), limit.device_memory.value());
+  for (const NamedAmount& named : request.named) sum += lacking(named.amount, amount_of(limit.named, named.name));
+  return sum;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// The largest gang below `gang` that finds a place; 0: none.
+std::uint32_t next_smaller_gang(const BandSizes& sizes, std::uint32_t gang) {
+  std::uint64_t best = 0;
+  for (const auto& [size, count] : sizes) {
+    best = std::max(best, std::min<std::uint64_t>(size, gang - 1));
+    best = std::max(best, std::min<std::uint64_t>((gang - 1) / size, count) * size);
+  }
+  return static_cast<std::uint32_t>(best);
+}
+
+/// A band has one device: a request for more would wait for ever.
+Result<void> check_devices(const GraphShape& shape) {
+  for (const Template& each : shape.graph().templates)
+    if (each.request.gpu > MilliGpu{1000})
+      return Error{ErrorCode::RequestTooLarge, "template '" + (each.name.empty() ? each.program : each.name) + "'",
+                   "requests " + std::to_string(each.request.gpu.value()) +
+                       " thousandths of a GPU, and a subtask runs on one GPU at most",
+                   "make it one subtask for each GPU; the `gang` of a job starts them together"};
+  return {};
+}
+
+/// Where quotas count, a job that never leaves starts only within the guarantee of its project: without a project it
+/// would wait for ever. A project without a guarantee may get one by an order. Spec: policy-runai 6.
+Result<void> check_has_project(const PolicyState& policy, const std::vector<Reach>& reaches, const JobSpec& spec) {
+  if (!spec.policy.project.empty() || spec.policy.may_be_preempted()) return {};
+  for (const Reach& reach : reaches)
+    if (policy.parts[domain_of(reach.pool, BandKind::Cpu)].sharing != policy::Sharing::QuotaTree) return {};
+  const std::string pools = reaches.size() == 1 ? "pool '" + policy.config.pools[reaches.front().pool].name + "'"
+                                                : "each of its " + std::to_string(reaches.size()) + " pools";
+  const std::string why = spec.policy.preemptible == Preemptible::No
+                              ? "preemptible = false"
+                              : "kind " + std::string{to_string(spec.policy.kind)};
+  return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
+               "is never preempted (" + why + ") and has no project: in " + pools +
+                   " such jobs get only the guarantee of their project, so it would wait for ever",
+               "give it a project (`penstock projects` lists them), or say preemptible = true"};
+}
+
+std::uint32_t first_subtask_of(const GraphShape& shape, std::uint32_t template_index) {
+  for (std::uint32_t subtask = 0; subtask < shape.size(); ++subtask)
+    if (shape.template_index(subtask) == template_index) return subtask;
+  return 0;
+}
+
+}  // namespace
+
+bool Feasibility::any_band_for(const Template& wanted, const Reach& reach) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && view_.is_in(reach, BandSlot{i}) &&
+        eligibility_.is_eligible(wanted, workers_[BandSlot{i}]))
+      return true;
+  return false;
+}
+
+bool Feasibility::could_hold_larger(const Job& job, const Reach& reach) const {
+  const std::size_t of_graph = job.shape->graph().templates.size();
+  for (std::size_t i = 0; i < job.larger_templates->size(); ++i)
+    if (!any_band_for(job.template_at(static_cast<std::uint32_t>(of_graph + i)), reach)) return false;
+  return true;
+}
+
+bool Feasibility::could_hold(const Job& job, std::uint32_t pool) const {
+  const Reach reach{pool, job.label_limits};
+  const std::vector<Template>& templates = job.shape->graph().templates;
+  return std::all_of(templates.begin(), templates.end(),
+                     [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
+         could_hold_larger(job, reach) && check_gang(job.spec, *job.shape, reach);
+}
+
+Result<void> Feasibility::check_cap(const JobSpec& spec, const GraphShape& shape) const {
+  if (!view_.policed() || spec.policy.slots_max == 0) return {};
+  const std::vector<Template>& templates = shape.graph().templates;
+  for (std::uint32_t i = 0; i < templates.size(); ++i) {
+    const std::int64_t slots = (templates[i].request.slots.value() + 999) / 1000;
+    if (slots <= spec.policy.slots_max) continue;
+    return Error{ErrorCode::InvalidArgument,
+                 "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'",
+                 "needs " + std::to_string(slots) + " slots, and slots_max of its job is " +
+                     std::to_string(spec.policy.slots_max),
+                 "raise slots_max"};
+  }
+  const std::uint64_t milli = units_.run_milli_on_devices(templates, spec.policy);
+  if (milli <= std::uint64_t{spec.policy.slots_max} * 1000) return {};
+  return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
+               "takes " + std::to_string((milli + 999) / 1000) +
+                   " slots of a device band, and slots_max of its job is " + std::to_string(spec.policy.slots_max),
+               "raise slots_max, or ask for a smaller part of a device"};
+}
+
+Result<void> Feasibility::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
+  PENSTOCK_TRY(check_cap(spec, shape));
+  PENSTOCK_TRY(rules_.check_limits(spec, shape));
+  PENSTOCK_TRY(check_devices(shape));
+  if (spec.wait_for_resources) return {};
+  std::vector<Reach> reaches = view_.reaches_of(spec.policy);
+  if (!shape.external_inputs().empty()) reaches.resize(1);  // As in `open_pools`.
+  if (view_.policed()) PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
+  // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
+  if (workers_.alive_bands() == 0 || readoption_.is_active()) return {};
+  Result<void> first = check_feasible_in(spec, shape, reaches.front());
+  for (std::size_t i = 1; !first && i < reaches.size(); ++i)
+    if (check_feasible_in(spec, shape, reaches[i])) return {};
+  if (first || reaches.size() == 1) return first;
+  Error error = first.error();
+  error.message += "; nor can any other of its " + std::to_string(reaches.size()) + " pools hold it";
+  return error;
+}
+
+Result<void> Feasibility::check_feasible_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+  const bool pool_is_empty = !view_.has_workers({reach.pool, {}});
+  if (!pool_is_empty) PENSTOCK_TRY(check_labels_in(spec, reach));
+  const std::vector<Template>& templates = shape.graph().templates;
+  for (std::uint32_t i = 0; i < templates.size(); ++i) {
+    if (any_band_for(templates[i], reach)) continue;
+    const bool elsewhere = reach.pool != kAnyPool && any_band_for(templates[i], {kAnyPool, reach.labels});
+    if (pool_is_empty && !(elsewhere && !templates[i].required.worker.empty())) continue;
+    Error error = explain_infeasible(templates[i], reach);
+    if (reach.pool != kAnyPool)
+      error.subject = "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'";
+    return error;
+  }
+  return reach.pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, reach);
+}
+
+Result<void> Feasibility::check_labels_in(const JobSpec& spec, const Reach& reach) const {
+  if (reach.labels.empty() || view_.has_workers(reach)) return {};
+  const std::string of_pool = reach.pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[reach.pool].name + "'";
+  return Error{ErrorCode::NoAvailableBand, "job '" + spec.name + "'",
+               text_of(reach.labels) + ", and no worker" + of_pool + " has such labels",
+               "`penstock workers` shows them; change the limits, or submit with --wait-for-resources"};
+}
+
+/// The bands of one kind in a pool for a gang with subtasks of that kind; nothing if none wants it.
+struct Feasibility::GangRoom {
+  BandSizes sizes;
+  std::uint64_t total = 0;
+  bool anywhere = true;  ///< Any of these bands may have any of its subtasks; else it takes its slots one by one.
+};
+
+Feasibility::GangRoom Feasibility::room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const {
+  GangRoom room;
+  std::vector<const Template*> of_kind;
+  for (const Template& wanted : shape.graph().templates)
+    if (wants_gpu(wanted) == (kind == BandKind::Gpu)) of_kind.push_back(&wanted);
+  const bool takes_slots = std::any_of(of_kind.begin(), of_kind.end(),
+                                       [](const Template* wanted) { return wanted->request.slots.value() > 0; });
+  for (std::uint32_t i = 0; takes_slots && i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || band.kind != kind || !view_.is_in(reach, BandSlot{i})) continue;
+    ++room.sizes[band.slots];
+    room.total += band.slots;
+    for (const Template* wanted : of_kind)
+      room.anywhere = room.anywhere && wanted->required.empty() && eligibility_.is_eligible(*wanted, band);
+  }
+  return room;
+}
+
+Result<void> Feasibility::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+  const std::uint32_t gang = spec.policy.gang;
+  if (gang == 0) return {};
+  const std::array<GangRoom, kBandKinds> rooms{room_for_gang(shape, reach, BandKind::Cpu),
+                                               room_for_gang(shape, reach, BandKind::Gpu)};
+  const std::uint64_t most = std::max(rooms[0].total, rooms[1].total);
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const GangRoom& room = rooms[static_cast<std::size_t>(kind)];
+    if (room.total == 0) continue;
+    const std::string subject = "gang of " + std::to_string(gang) + " of job '" + spec.name + "'";
+    const std::string of_pool = "pool '" + policy_.config.pools[reach.pool].name + "'";
+    if (gang > room.total && (room.anywhere || room.total == most))
+      return Error{ErrorCode::RequestTooLarge, subject,
+                   "is larger than " + of_pool + ", which has " + std::to_string(room.total) +
+                       (kind == BandKind::Gpu ? " gpu slots" : " cpu slots"),
+                   "make it smaller, or submit with --wait-for-resources"};
+    if (!room.anywhere || view_.counts_quotas(reach.pool) || holds_gang(room.sizes, gang)) continue;
+    return Error{ErrorCode::RequestTooLarge, subject,
+                 "fits neither one band of " + of_pool + ", of which the largest has " +
+                     std::to_string(room.sizes.rbegin()->first) + " slots, nor whole bands of one size",
+                 "a gang of " + std::to_string(next_smaller_gang(room.sizes, gang)) +
+                     " does; or submit with --wait-for-resources"};
+  }
+  return {};
+}
+
+/// The bands for a template in a pool, and outside it.
+struct Feasibility::Offer {
+  bool offered = false;  ///< A worker of the pool has its operator.
+  bool kind_exists = false;
+  std::vector<std::string> operators;
+  std::string nearest = "none";
+  std::string elsewhere;  ///< A band of another pool that could have it,
+  std::string other_pool;
+  std::string barred;  ///< A band of the pool that could have it, if its labels were others.
+};
+
+Feasibility::Offer Feasibility::look_for(const Template& wanted, const Reach& reach) const {
+  Offer offer;
+  offer.offered = wanted.runner != RunnerKind::Native;
+  std::int64_t nearest_distance = INT64_MAX;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    const Register& worker = workers_.worker_of(BandSlot{i}).description;
+    const std::string name = worker.name + "/" + band.description.name;
+    if (!view_.is_in(reach, BandSlot{i})) {
+      if (view_.is_in({reach.pool, {}}, BandSlot{i})) {
+        if (offer.barred.empty() && eligibility_.is_eligible(wanted, band)) offer.barred = name;
+        continue;
+      }
+      if (!view_.is_in({kAnyPool, reach.labels}, BandSlot{i})) continue;
+      if (!offer.elsewhere.empty() || !eligibility_.is_eligible(wanted, band)) continue;
+      offer.elsewhere = name;
+      offer.other_pool = policy_.config.pools[policy_.pool_of_band[i]].name;
+      continue;
+    }
+    const auto& names = worker.operators;
+    offer.offered |= names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
+    for (const std::string& each : names)
+      if (std::find(offer.operators.begin(), offer.operators.end(), each) == offer.operators.end())
+        offer.operators.push_back(each);
+    const bool right_kind = (band.description.kind == BandKind::Gpu) == wants_gpu(wanted);
+    offer.kind_exists |= right_kind;
+    ResourceVector limit = band.description.capacity;
+    limit.memory = std::max(limit.memory, band.description.memory_hard_limit);
+    // A band of the right kind is nearer than any other.
+    const std::int64_t distance = distance_of(wanted.request, limit) + (right_kind ? 0 : 1'000'000'000);
+    if (distance >= nearest_distance) continue;
+    nearest_distance = distance;
+    const std::string excess = first_excess(wanted.request, limit);
+    offer.nearest = name + (excess.empty() ? "" : " (" + excess + ")");
+  }
+  return offer;
+}
+
+Error Feasibility::explain_infeasible(const Template& wanted, const Reach& reach) const {
+  const Offer offer = look_for(wanted, reach);
+  const std::string subject = "template '" + (wanted.name.empty() ? wanted.program : wanted.name) + "'";
+  const std::string wait = "change the request, or submit with --wait-for-resources";
+  const std::string of_pool = reach.pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[reach.pool].name + "'";
+  const bool outside = !offer.elsewhere.empty();
+  const std::string there =
+      outside ? "; " + offer.elsewhere + " of pool '" + offer.other_pool + "' could have it" : std::string{};
+  const std::string remedy = outside ? "submit the job to pool '" + offer.other_pool + "', " + wait : wait;
+  if (!offer.barred.empty())
+    return {
+        ErrorCode::NoAvailableBand, subject,
+        offer.barred + " could have it, but " + text_of(reach.labels) + ", and its worker has no such labels" + there,
+        "`penstock workers` shows them; change the limits or the requirement"};
+  const BandSelector& required = wanted.required;
+  const std::string band =
+      required.worker + (required.worker.empty() || required.band.empty() ? "" : "/") + required.band;
+  if (!required.empty() && outside)
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + band + "', which is in pool '" + offer.other_pool + "'; the nearest" + of_pool +
+                ", which is its job's, is " + offer.nearest,
+            "submit the job to pool '" + offer.other_pool + "', or leave the requirement out"};
+  // The requirement names the band, so labels do not matter.
+  const auto pool_outside = [&](const BandSelector& which) -> std::string {
+    bool inside = which.empty() || reach.pool == kAnyPool;
+    std::string other;
+    for (std::uint32_t i = 0; i < workers_.band_slots() && !inside; ++i) {
+      const BandEntry& each = workers_[BandSlot{i}];
+      if (!each.alive || !workers_.selects(which, each)) continue;
+      inside = view_.is_in({reach.pool, {}}, BandSlot{i});
+      if (const auto pool = policy_.pool_of_band[i]; !inside && other.empty() && pool < policy_.config.pools.size())
+        other = policy_.config.pools[pool].name;
+    }
+    return inside ? "" : other;
+  };
+  if (!offer.offered)
+    return {ErrorCode::UnknownOperator, subject,
+            "no worker" + of_pool + " offers the operator '" + wanted.program + "'" + there,
+            offer.operators.empty() ? "load a library of operators on a worker"
+                                    : "offered are: " + joined(offer.operators)};
+  if (const std::string other = pool_outside(required); !other.empty())
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + band + "', which is in pool '" + other + "', and its job is in pool '" +
+                policy_.config.pools[reach.pool].name + "'",
+            "submit the job to pool '" + other + "', or leave the requirement out"};
+  if (!required.empty())
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + band + "', which is not there or too small; the nearest is " + offer.nearest, wait};
+  if (wants_gpu(wanted) && !offer.kind_exists)
+    return {ErrorCode::MissingDevice, subject,
+            "requests a GPU, and no worker" + of_pool + " has one; the nearest band is " + offer.nearest + there,
+            remedy};
+  return {ErrorCode::RequestTooLarge, subject,
+          "requests more than any band" + of_pool + " has; the nearest is " + offer.nearest + there, remedy};
+}
+
+std::string Feasibility::explain_unschedulable(const Job& job, std::uint32_t subtask) const {
+  const Template wanted = job.template_at(job.template_index_of(subtask));
+  const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool, job.label_limits};
+  if (!view_.has_workers({reach.pool, {}}) && reach.pool != kAnyPool)
+    return "pool '" + policy_.config.pools[reach.pool].name + "' has no worker now";
+  if (const Result<void> labels = check_labels_in(job.spec, reach); !labels)
+    return "infeasible: " + labels.error().message;
+  if (any_band_for(wanted, reach)) return "no band may have it now: those that could are draining, or it failed there";
+  return "infeasible: " + explain_infeasible(wanted, reach).message;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,291 @@
+#include "supervisor/core/policy/job_demand.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/band_kinds.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/placement/eligibility.hpp"
+#include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// A part of the demand that is forgotten with each pass: between two stages of a graph it does not fall to nothing.
+/// Not a setting: how long that takes is, as `policy.period`.
+constexpr std::uint32_t kForgottenPart = 4;
+
+/// A former demand is forgotten slot by slot, or by parts of one.
+std::uint64_t step_of(const AllocationUnit& allocation_unit) {
+  return std::min<std::uint64_t>(allocation_unit.milli, 1000);
+}
+
+std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
+
+/// Passes that may find a job's slots where it has no work before its slots move to its work. Not a setting: one pass
+/// is too few, because work may be on its way there, and a vain wait lasts as long as `policy.period` says.
+constexpr std::uint32_t kMisplacedMax = 4;
+
+/// Whether an open subtask must not return to a band where it has failed. A subtask that was lost with its worker must
+/// not either, but that worker does not return.
+bool avoids_a_band(const Job& job, const WorkerTable& workers) {
+  for (std::uint32_t subtask = 0; !job.histories->empty() && subtask < job.total(); ++subtask) {
+    const SubtaskHot& hot = job.hot[subtask];
+    if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
+    const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+    if (history == nullptr) continue;
+    if (history->larger.valid()) return true;  // Its larger template may be too large for some bands.
+    if (history->tried_epoch != workers.epoch()) continue;
+    for (const BandSlot band : history->tried)
+      if (workers[band].alive) return true;
+  }
+  return false;
+}
+
+/// A gang without running members, at its barrier or between two stages, loses all of its slots if others run on a part
+/// of them: the next plan gives it a place as a whole. Its slots count in `held`, by band slot.
+void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::vector<std::uint64_t>& held) {
+  for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
+    if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
+      held[i] -= std::exchange(job.shares->bands[i].planned, 0);
+  job.shares->kinds.edit(kind).barrier.edit().end(false);  // Its next place has its whole time.
+}
+
+/// Where nothing was limited, the last plan has the number of a job's slots and its attempts have the places: slots
+/// planned on bands without attempts count on bands with attempts. Attempts that have just begun are not reported yet,
+/// and would have to leave otherwise.
+void follow_attempts(JobShares& shares, const WorkerTable& workers) {
+  const auto busy_on = [&](std::uint32_t i) {
+    const AllocationUnit& allocation_unit =
+        shares.kinds[static_cast<std::size_t>(workers[BandSlot{i}].kind)].allocation_unit;
+    const std::uint64_t milli =
+        round_up(shares.bands[i].runnable * allocation_unit.run_milli, step_of(allocation_unit));
+    return std::min(milli, std::uint64_t{workers[BandSlot{i}].slots} * 1000);
+  };
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(shares.bands.size(), workers.band_slots()));
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const auto follows = [&](std::uint32_t i) {
+      const BandEntry& band = workers[BandSlot{i}];
+      return band.alive && band.kind == kind && !shares.bands[i].limited();
+    };
+    std::uint64_t unused = 0;
+    std::uint64_t elsewhere = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!follows(i)) continue;
+      const std::uint64_t busy = busy_on(i);
+      const std::uint64_t planned = shares.bands[i].planned;
+      (busy < planned ? unused : elsewhere) += busy < planned ? planned - busy : busy - planned;
+    }
+    const std::uint64_t moves = std::min(unused, elsewhere);
+    std::uint64_t leaves = moves;
+    std::uint64_t comes = moves;
+    for (std::uint32_t i = 0; i < count && moves > 0; ++i) {
+      if (!follows(i)) continue;
+      const std::uint64_t busy = busy_on(i);
+      std::uint64_t& planned = shares.bands[i].planned;
+      if (busy < planned) {
+        const std::uint64_t part = std::min(leaves, planned - busy);
+        planned -= part, leaves -= part;
+      } else {
+        const std::uint64_t part = std::min(comes, busy - planned);
+        planned += part, comes -= part;
+      }
+    }
+  }
+}
+
+/// The order in which jobs lose slots to runs of others that may not leave.
+enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
+
+Loses loss_order_of(const Job& job, BandKind kind) {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (job.spec.policy.gang == 0 || share.bound) return Loses::NoGang;
+  return share.barrier->waits() ? Loses::AtBarrier : Loses::Begun;
+}
+
+}  // namespace
+
+std::uint64_t JobDemand::runnable_for(const Job& job, BandSlot band) const {
+  const LocalSet* local = job.find_local(band);
+  return job.shares->of(band).runnable + (local != nullptr ? local->ready_count() : 0);
+}
+
+std::uint64_t JobDemand::measure_demand_at(const Job& job, BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+  const std::uint64_t wanted =
+      round_up(runnable_for(job, slot) * share.allocation_unit.run_milli, step_of(share.allocation_unit));
+  if (wanted == 0 || !band.alive || !view_.may_use(job, slot)) return 0;
+  const std::uint64_t unit = share.unit_on(band);
+  return std::max<std::uint64_t>(std::min(wanted, std::uint64_t{band.slots} * 1000) / unit, 1) * unit;
+}
+
+std::uint64_t JobDemand::measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (share.unit_milli == 0) return 0;
+  std::uint64_t subtasks = 0;
+  std::uint64_t bound = 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandSlot band{i};
+    if (!workers_[band].alive || workers_[band].kind != kind) continue;
+    subtasks += runnable_for(job, band);
+    if (share.bound) bound += measure_demand_at(job, band);
+  }
+  subtasks += job.unschedulable.size();
+  const std::uint64_t wanted = round_up(subtasks * share.allocation_unit.run_milli, step_of(share.allocation_unit));
+  const std::uint64_t forgotten = share.demand / kForgottenPart + step_of(share.allocation_unit);
+  const std::uint64_t lately = share.demand - std::min(share.demand, forgotten);
+  const std::uint32_t slots_max = job.spec.policy.slots_max;
+  const std::uint64_t cap = slots_max > 0 ? std::uint64_t{slots_max} * 1000 : ~std::uint64_t{0};
+  if (share.bound) return std::min(bound, cap);
+  if (job.spec.policy.gang > 0)
+    return capacity > 0 && (wanted > 0 || lately > 0) ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
+  // The cap counts whole allocation units; a job with a cap below one allocation unit wants one, so that it is shown
+  // the reason.
+  const std::uint64_t whole = std::max<std::uint64_t>(cap / share.allocation_unit.milli, 1);
+  const std::uint64_t allocation_units =
+      (std::min(std::max(wanted, lately), capacity) + share.allocation_unit.milli - 1) / share.allocation_unit.milli;
+  return std::min(allocation_units, whole) * share.allocation_unit.milli;
+}
+
+bool JobDemand::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
+  const IndexSet& misfits = eligibility_.bands_of(job, template_index).misfits;
+  for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
+    if (view_.may_use(job, BandSlot{band})) return false;
+  const Template& wanted = job.shape->graph().templates[template_index];
+  return wanted.required.empty() && !is_alias(wanted);
+}
+
+bool JobDemand::is_bound(Job& job, BandKind kind) {
+  KindShare& share = job.shares->kinds.edit(kind);
+  if (job.shares->placed_in_pool != job.shares->pool) return false;
+  const bool gang = job.spec.policy.gang > 0;
+  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_) : share.bound || !job.histories->empty())
+    return true;
+  const std::vector<Template>& templates = job.shape->graph().templates;
+  for (std::uint32_t i = 0; i < templates.size(); ++i)
+    if (may_take(templates[i], kind) && !fits_all_of_pool(job, i)) return true;
+  bool idle = false;
+  bool unserved = false;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandSlot band{i};
+    const BandShare there = job.shares->of(band);
+    if (!workers_[band].alive || workers_[band].kind != kind || !there.limited()) continue;
+    const bool has_work = runnable_for(job, band) > 0;
+    idle |= there.planned > 0 && !has_work;
+    unserved |= there.planned == 0 && has_work;
+  }
+  share.misplaced = idle && unserved ? share.misplaced + 1 : 0;
+  return share.misplaced >= kMisplacedMax;
+}
+
+bool JobDemand::may_leave(const Job& job, BandKind kind) const {
+  return job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay;
+}
+
+std::uint64_t JobDemand::milli_that_stays(const Job& job, BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+  if (!share.any_stays || job.shares->of(slot).started == 0) return 0;
+  std::uint64_t attempts = 0;
+  for (const AssignedRef& ref : band.assigned) {
+    if (ref.job != job.id || ref.subtask >= job.total()) continue;
+    const SubtaskHot& hot = job.hot[ref.subtask];
+    const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
+                      (hot.flags & SubtaskFlag::kStarted) != 0;
+    attempts += runs && !job.shape->template_of(ref.subtask).retryable ? 1 : 0;
+  }
+  return round_up(attempts * share.allocation_unit.run_milli, step_of(share.allocation_unit));
+}
+
+std::uint64_t JobDemand::milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
+  const std::uint64_t milli = round_up(share.started * kind.allocation_unit.run_milli, step_of(kind.allocation_unit));
+  return std::min(milli, std::uint64_t{band.slots} * 1000);
+}
+
+void JobDemand::count_holdings() {
+  std::vector<std::uint64_t> held(workers_.band_slots());
+  const auto all_runs = [this](const Job& job, BandKind kind) {
+    std::uint64_t milli = 0;
+    for (std::uint32_t i = 0; i < job.shares->bands.size() && i < workers_.band_slots(); ++i)
+      if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind)
+        milli += milli_run(job.shares->kinds[static_cast<std::size_t>(kind)], job.shares->bands[i], band);
+    return milli;
+  };
+  const auto runs_whole = [&](const Job& job, BandKind kind) {
+    return all_runs(job, kind) >= job.spec.policy.gang * std::uint64_t{1000};
+  };
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (job.shares != nullptr) follow_attempts(*job.shares, workers_);
+    for (std::uint32_t i = 0; job.shares != nullptr && i < job.shares->bands.size() && i < held.size(); ++i) {
+      BandShare& share = job.shares->bands[i];
+      const BandEntry& band = workers_[BandSlot{i}];
+      if (!band.alive) continue;
+      const bool claimed = share.claimed && view_.may_use(job, BandSlot{i}) && runs_whole(job, band.kind);
+      if (view_.is_shown(job)) share.claimed = false;
+      const bool keeps = claimed || !share.limited() || !may_leave(job, band.kind);
+      if (keeps)
+        share.planned =
+            std::max(share.planned, milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band));
+      held[i] += share.planned;
+    }
+  }
+  const std::vector<JobId> active = policy_.agenda.in_sight().all();
+  for (const Loses order : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
+    for (std::size_t at = active.size(); at-- > 0;) {
+      Job& job = jobs_[active[at]];
+      if (job.shares == nullptr) continue;
+      for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i) {
+        BandShare& share = job.shares->bands[i];
+        const BandEntry& band = workers_[BandSlot{i}];
+        const std::uint64_t all = std::uint64_t{band.slots} * 1000;
+        if (!band.alive || held[i] <= all || share.planned == 0 || loss_order_of(job, band.kind) != order) continue;
+        const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+        if (order == Loses::AtBarrier || (order == Loses::Begun && all_runs(job, band.kind) == 0)) {
+          take_back_given(job, band.kind, workers_, held);
+          continue;
+        }
+        const std::uint64_t runs = milli_run(of_kind, share, band);
+        const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
+        if (order == Loses::Begun && idle > 0) job.shares->kinds.edit(band.kind).lost_to_others = true;
+        share.planned -= idle;
+        held[i] -= idle;
+      }
+    }
+}
+
+std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving) {
+  std::vector<PromisedPlace> held;
+  const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
+  const bool gang = job.spec.policy.gang > 0 && !of_kind.bound;
+  // Runs of a job that may have nothing any more are leaving, too, whatever the last plan said.
+  const bool all_leaves = of_kind.demand == 0 && job.shares->rules.cut[static_cast<std::size_t>(kind)];
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < job.shares->bands.size(); ++i) {
+    const BandShare& share = job.shares->bands[i];
+    if (i >= workers_.band_slots() || !workers_[BandSlot{i}].alive || workers_[BandSlot{i}].kind != kind) continue;
+    const std::uint64_t runs = milli_run(of_kind, share, workers_[BandSlot{i}]);
+    const std::uint64_t stays = all_leaves ? 0 : share.planned;
+    if (runs > stays) leaving.push_back({BandSlot{i}, runs - stays});
+    std::uint64_t keep = share.planned;
+    if (of_kind.bound && share.limited()) keep = std::min(keep, measure_demand_at(job, BandSlot{i}));
+    if (keep > 0) held.push_back({BandSlot{i}, keep});
+    sum += keep;
+  }
+  if (gang && of_kind.demand == 0) return {};
+  // The job wants less than it had: it gives up idle slots first. A gang keeps a whole one.
+  for (const bool idle_only : {true, false})
+    for (PromisedPlace& place : held) {
+      const std::uint64_t unit = of_kind.unit_on(workers_[place.band]);
+      const std::uint64_t busy = idle_only ? job.shares->of(place.band).runnable * unit : 0;
+      const std::uint64_t least = of_kind.demand + (gang ? unit : 1);
+      while (sum >= least && place.milli >= unit && place.milli > busy) place.milli -= unit, sum -= unit;
+    }
+  std::erase_if(held, [](const PromisedPlace& place) { return place.milli == 0; });
+  return held;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,65 @@
+// The slots that jobs want and hold, as a pass counts them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class Eligibility;
+class JobTable;
+class PolicyView;
+class WorkerTable;
+
+/// Measures what each job could use and what of the last plan it holds. Writes the demand, the bonds and the planned
+/// slots of `JobShares`. Cost: for a job linear in the bands; `count_holdings` for all jobs in sight.
+class JobDemand {
+ public:
+  JobDemand(JobTable& jobs, const WorkerTable& workers, const Eligibility& eligibility, PolicyState& policy,
+            PolicyView& view)
+      : jobs_(jobs), workers_(workers), eligibility_(eligibility), policy_(policy), view_(view) {}
+  JobDemand(const JobDemand&) = delete;
+  JobDemand& operator=(const JobDemand&) = delete;
+
+  /// Runs beyond the last plan count as the job's own where nothing was limited or the job is never preempted. So do
+  /// runs under a plan from before a restart, when they are seen first, but no part of a gang. The sum may exceed the
+  /// capacity, because a shortage is reported late: then others lose slots that they do not use.
+  void count_holdings();
+  /// Runnable subtasks that are kept for a band or are there.
+  std::uint64_t runnable_for(const Job& job, BandSlot band) const;
+  /// The slots of one band that a job could use if its work there can run nowhere else.
+  std::uint64_t measure_demand_at(const Job& job, BandSlot slot) const;
+  /// Most jobs take slots wherever they are, and bring their work there. A job is bound if its slots must be where its
+  /// work is: if its subtasks fit certain bands only or must not return to where they have failed, or if it was given
+  /// slots that it cannot use. A bound gang takes as many slots as it gets, but only while it is bound: one that has
+  /// lost a worker, say, stays a gang. A job without tentative placements, because it is only tried in the pool, takes
+  /// any slots.
+  bool is_bound(Job& job, BandKind kind);
+  /// Slots of attempts that have been running for a while.
+  static std::uint64_t milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
+  /// The slots that the job could use now, or could use until lately.
+  std::uint64_t measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const;
+  /// The part of the last plan that the job holds. Where the plan was limited, runs beyond it are leaving.
+  std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
+  /// Whether policy may take back slots of the job's runs on bands of that kind.
+  bool may_leave(const Job& job, BandKind kind) const;
+  /// Slots of running attempts that must not run twice, and so are never preempted.
+  std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
+
+ private:
+  /// Bands where the job may not be are ignored.
+  bool fits_all_of_pool(const Job& job, std::uint32_t template_index);
+
+  JobTable& jobs_;
+  const WorkerTable& workers_;
+  const Eligibility& eligibility_;
+  PolicyState& policy_;
+  PolicyView& view_;
+};
+
+}  // namespace penstock::supervisor

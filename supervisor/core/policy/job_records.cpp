@@ -1,0 +1,56 @@
+#include "supervisor/core/policy/job_records.hpp"
+#include "supervisor/core/jobs/progress_outbox.hpp"
+#include "supervisor/core/ledger/commit_gate.hpp"
+#include "supervisor/core/ledger/wall_clock.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/results.hpp"
+
+namespace penstock::supervisor {
+
+void JobRecords::record_change(const Job& job) {
+  policy_.agenda.look_at(job.id);  // The author of the change wants to see what follows.
+  if (!gate_.durable()) return;
+  gate_.write(record::JobChanged{
+      job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
+      job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
+      job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_unreferenced,
+      job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor, job.scale.code()});
+}
+
+void JobRecords::record_change(const Job& job, std::uint32_t subtask) {
+  if (!gate_.durable()) return;
+  const SubtaskIndex index{subtask};
+  record::SubtaskChanged changed;
+  changed.job = job.id;
+  changed.subtask = index;
+  if (const SubtaskHistory* history = job.histories->find(index)) {
+    changed.attempt = history->last_attempt;
+    changed.charged = history->charged;
+    changed.lost_workers = history->lost_workers;
+    changed.failures = history->failures;
+    changed.lines = history->lines;
+  }
+  if (const std::int32_t* priority = job.priority_changes->find(index)) changed.priority = *priority;
+  changed.cancelled = job.cancel_orders->contains(index);
+  gate_.write(std::move(changed));
+}
+
+void JobRecords::record_end(const Job& job) {
+  if (!gate_.durable()) return;
+  record::JobEnded over{job.id,
+                        job.spec,
+                        everything_so_far(job),
+                        clock_.unix_ms(job.submitted),
+                        clock_.unix_ms(job.ended),
+                        {},
+                        job.release_when_unreferenced};
+  over.scale = job.scale.code();
+  over.identity = job.identity;
+  over.keys = kept_keys_of(job);
+  for (const OutputLocation& output : job.outputs)
+    if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
+      over.checkpoints.push_back({output.producer, *writer});
+  gate_.write(std::move(over));
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,256 @@
+#include "supervisor/core/policy/limit_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/limit_admission.hpp"
+#include "supervisor/core/policy/allocation_units.hpp"
+#include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/request_words.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/policy/choose_parts.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+Error too_large(const std::string& subject, std::uint64_t slots, const char* unit, const LimitedBy& by,
+                std::int64_t most) {
+  return {ErrorCode::LimitExceeded, subject,
+          "needs " + std::to_string(slots) + unit + " at once, and " + by.whom + " may have " + std::to_string(most),
+          "ask for less, or for the limit to be raised"};
+}
+
+/// Refuses a request that is above a limit of the job by itself.
+Result<void> check_slots(const std::string& subject, const std::vector<LimitedBy>& limits, BandKind kind,
+                         std::uint64_t slots) {
+  for (const LimitedBy& by : limits) {
+    const std::int64_t most = kind == BandKind::Cpu ? by.limits.slots_max : by.limits.gpu_slots_max;
+    if (most != kUnbounded && slots > static_cast<std::uint64_t>(most))
+      return too_large(subject, slots, kind == BandKind::Cpu ? " slots" : " GPU slots", by, most);
+  }
+  return {};
+}
+
+std::string admission_text(const Admission& admission, const std::string& whom) {
+  switch (admission.rule) {
+    case LimitRule::None: return {};
+    case LimitRule::OnHold: return "it is on hold by an operator: `release` lets it go";
+    case LimitRule::RunningJobs:
+      return "running_jobs_max of " + whom + " is " + std::to_string(admission.most) + ", and " +
+             std::to_string(admission.taken) + " run or come before it";
+    case LimitRule::WaitingJobs:
+      return "waiting_jobs_max of " + whom + " is " + std::to_string(admission.most) + ", and " +
+             std::to_string(admission.taken) + " wait before it";
+    case LimitRule::Slots:
+    case LimitRule::GpuSlots: break;
+  }
+  return std::string{admission.rule == LimitRule::Slots ? "slots_max" : "gpu_slots_max"} + " of " + whom + " is " +
+         std::to_string(admission.most) + ", and others have " + decimal_text(admission.taken) +
+         " of them or come before it";
+}
+
+/// An allocation unit of a gang that consolidation moves has a promised place already, and counts as held: otherwise
+/// another job takes its share of the limit meanwhile, and the gang stays incomplete.
+std::uint64_t milli_on_the_move(const Job& job, const KindShare& share, const WorkerTable& workers) {
+  std::uint64_t milli = 0;
+  if (job.spec.policy.gang == 0 || share.bound) return milli;
+  for (const std::vector<PromisedPlace>& places : share.promised)
+    for (const PromisedPlace& place : places)
+      if (workers[place.band].alive && !workers[place.band].draining) milli += place.milli;
+  return milli;
+}
+
+}  // namespace
+
+Result<void> LimitRules::check_rules_of(const JobSpec& spec) const {
+  const PolicyConfig& config = policy_.config;
+  PENSTOCK_TRY(check_qos(config, spec.owner, spec.policy));
+  PENSTOCK_TRY(check_queue(config, spec.owner, spec.policy));
+  if (spec.policy.user_factor > kUserFactorMax)
+    return Error{ErrorCode::InvalidArgument, "user_factor", "is above 1: users may only lower theirs", "use 0 to 1"};
+  return check_active_jobs(spec, nullptr);
+}
+
+Result<void> LimitRules::check_active_jobs(const JobSpec& spec, const Job* changed) const {
+  const auto has_it = [changed](const LimitedBy& by) {
+    if (changed == nullptr) return false;
+    const std::vector<LimitedBy>& own = changed->shares->rules.limits;
+    return std::any_of(own.begin(), own.end(), [&](const LimitedBy& each) { return each.whom == by.whom; });
+  };
+  for (const LimitedBy& by : limits_of(policy_.config, spec.owner, spec.policy)) {
+    if (by.limits.active_jobs_max == kUnbounded || has_it(by)) continue;
+    const std::int64_t active = indices_.limited.count(by.whom);
+    if (active >= by.limits.active_jobs_max)
+      return Error{ErrorCode::LimitExceeded, by.whom,
+                   "has " + std::to_string(active) + " jobs that have not ended, and active_jobs_max is " +
+                       std::to_string(by.limits.active_jobs_max),
+                   "submit it again when one of them has ended"};
+  }
+  return {};
+}
+
+Result<void> LimitRules::check_limits(const JobSpec& spec, const GraphShape& shape) const {
+  if (!view_.policed() || qos_of(policy_.config, spec.owner, spec.policy).exempt) return {};
+  const std::vector<LimitedBy> limits = limits_of(policy_.config, spec.owner, spec.policy);
+  if (limits.empty()) return {};
+  for (const Template& wanted : shape.graph().templates) {
+    const BandKind kind = wants_gpu(wanted) ? BandKind::Gpu : BandKind::Cpu;
+    const auto slots = static_cast<std::uint64_t>((wanted.request.slots.value() + 999) / 1000);
+    if (slots == 0) continue;
+    PENSTOCK_TRY(
+        check_slots("job '" + spec.name + "'", limits, kind, std::max<std::uint64_t>(slots, spec.policy.gang)));
+  }
+  // A run that takes most of a device's memory takes as much of its slots.
+  const std::uint64_t on_devices = units_.run_milli_on_devices(shape.graph().templates, spec.policy);
+  if (on_devices == 0) return {};
+  return check_slots("job '" + spec.name + "'", limits, BandKind::Gpu, (on_devices + 999) / 1000);
+}
+
+void LimitRules::open_rules(Job& job) {
+  const PolicyConfig& config = policy_.config;
+  const JobPolicy& wishes = job.spec.policy;
+  const QosConfig& level = qos_of(config, job.spec.owner, wishes);
+  JobRules& rules = job.shares->rules;
+  rules.qos_factor = static_cast<double>(level.factor) / 1000;
+  rules.queue_factor = wishes.queue.empty() ? 0 : queue_factor(config, wishes.queue);
+  rules.user_factor = static_cast<double>(std::min(wishes.user_factor, kUserFactorMax)) / kUserFactorMax;
+  rules.usage_factor = level.usage_factor;
+  rules.exempt = level.exempt;
+  indices_.limited.remove(rules.limits);
+  rules.limits = limits_of(config, job.spec.owner, wishes);
+  indices_.limited.add(rules.limits);
+}
+
+void LimitRules::leave_admission(Job& job) const {
+  std::uint64_t any = 0;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+    any += view_.milli_held(job, kind) + job.shares->kinds[static_cast<std::size_t>(kind)].demand;
+  if (any == 0) job.shares->rules.has_run = false;
+}
+
+void LimitRules::apply_limits() {
+  std::vector<Job*> jobs;
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (job.shares == nullptr) continue;
+    job.shares->rules.hold.clear();
+    job.shares->rules.blocked_by = LimitRule::None;
+    job.shares->rules.kept_for = JobId::none();
+    job.shares->rules.cut = {};
+    // A recovered job keeps its admission until its workers have reported its runs.
+    const bool counts = view_.is_shown(job) || (job.recovering && !job.cancelling);
+    if (counts && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
+  }
+  if (jobs.empty()) return;
+  std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return view_.goes_before(*a, *b); });
+  std::map<std::string, std::uint32_t> places;
+  std::vector<JobLimits> limits;
+  std::vector<std::string> whose;
+  std::vector<AdmissionRequest> requests;
+  for (const Job* job : jobs) {
+    const JobRules& rules = job->shares->rules;
+    AdmissionRequest& request = requests.emplace_back();
+    request.exempt = rules.exempt;
+    request.on_hold = job->on_hold;
+    request.runs = rules.has_run || job->recovering;
+    for (const LimitedBy& by : rules.limits) {
+      const auto [place, is_new] = places.try_emplace(by.whom, static_cast<std::uint32_t>(limits.size()));
+      if (is_new) limits.push_back(by.limits), whose.push_back(by.whom);
+      request.limits.push_back(place->second);
+    }
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      const KindShare& share = job->shares->kinds[kind];
+      request.held[kind] = view_.milli_held(*job, static_cast<BandKind>(kind));
+      if (request.held[kind] > 0) request.held[kind] += milli_on_the_move(*job, share, workers_);
+      request.wanted[kind] = share.demand;
+      const bool gang = job->spec.policy.gang > 0 && !share.bound;
+      request.gang = request.gang || gang;
+      request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.allocation_unit.milli, 1);
+      if (job->recovering) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
+    }
+  }
+  const std::vector<Admission> admissions = admit_by_limits(limits, requests);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    JobShares& shares = *jobs[i]->shares;
+    if (jobs[i]->recovering) continue;
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      shares.rules.cut[kind] = admissions[i].allowed[kind] < shares.kinds[kind].demand;
+      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = admissions[i].allowed[kind];
+    }
+    if (admissions[i].rule == LimitRule::None) continue;
+    PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
+    shares.rules.blocked_by = admissions[i].rule;
+    shares.rules.blocked_by_whom = admissions[i].rule == LimitRule::OnHold ? "" : whose[admissions[i].limit];
+    shares.rules.hold = admission_text(admissions[i], shares.rules.blocked_by_whom);
+    if (admissions[i].kept_for < jobs.size()) {
+      shares.rules.kept_for = jobs[admissions[i].kept_for]->id;
+      shares.rules.hold += "; of these " + decimal_text(admissions[i].kept_milli) +
+                           (admissions[i].kept_milli > 1000 ? " are" : " is") + " kept for " +
+                           to_string(shares.rules.kept_for) + ", which takes more at once";
+    }
+    if (admissions[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
+  }
+}
+
+void LimitRules::note_limit_holds(Job& job) const {
+  if (job.shares == nullptr) return;
+  JobRules& rules = job.shares->rules;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
+    if (share.hold.empty() && rules.cut[static_cast<std::size_t>(kind)]) share.hold = rules.hold;
+    if (!rules.has_run && !job.on_hold) rules.has_run = view_.milli_held(job, kind) > 0;
+  }
+}
+
+Result<Value> LimitRules::describe_limits() const {
+  if (!view_.policed())
+    return Error{ErrorCode::WrongState, "policy", "none is in force: nothing is limited",
+                 "configure a [[policy.pool]] and `penstock reload`"};
+  struct Count {
+    JobLimits limits;
+    std::int64_t active = 0;
+    std::int64_t running = 0;
+    std::int64_t waiting = 0;
+    std::uint64_t slots[kBandKinds] = {};
+  };
+  std::map<std::string, Count> counts;
+  for (const UserConfig& user : policy_.config.users) counts["user '" + user.name + "'"].limits = user.limits;
+  for (const AccountConfig& account : policy_.config.accounts)
+    if (account.limits.any()) counts["account '" + account.name + "'"].limits = account.limits;
+  for (const JobId id : indices_.active) {
+    const Job& job = jobs_[id];
+    if (job.shares == nullptr) continue;
+    for (const LimitedBy& by : job.shares->rules.limits) {
+      Count& count = counts[by.whom];
+      count.limits = by.limits;
+      ++count.active;
+      count.running += job.shares->rules.has_run ? 1 : 0;
+      count.waiting += view_.is_waiting(job) ? 1 : 0;
+      for (std::size_t kind = 0; kind < kBandKinds && !job.shares->rules.exempt; ++kind)
+        count.slots[kind] += view_.milli_held(job, static_cast<BandKind>(kind));
+    }
+  }
+  const auto most = [](std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; };
+  Value::List rows;
+  for (const auto& [whom, count] : counts)
+    rows.push_back(Value::Record{{"whom", whom},
+                                 {"active_jobs", count.active},
+                                 {"active_jobs_max", most(count.limits.active_jobs_max)},
+                                 {"running_jobs", count.running},
+                                 {"running_jobs_max", most(count.limits.running_jobs_max)},
+                                 {"waiting_jobs", count.waiting},
+                                 {"waiting_jobs_max", most(count.limits.waiting_jobs_max)},
+                                 {"slots", decimal_value(count.slots[0])},
+                                 {"slots_max", most(count.limits.slots_max)},
+                                 {"gpu_slots", decimal_value(count.slots[1])},
+                                 {"gpu_slots_max", most(count.limits.gpu_slots_max)}});
+  return Value{std::move(rows)};
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,60 @@
+// Levels of service, queues and limits: their effect on a job.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/admin.hpp"
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class AllocationUnits;
+struct JobIndices;
+class JobTable;
+class PolicyView;
+class WorkerTable;
+
+/// Holds jobs to the limits of users and accounts (spec policy-flux 8): at submission, and before each pass by lowering
+/// the demand of jobs to the rest of their limits. Writes `JobShares::rules` and `JobIndices::limited`.
+/// Cost: of a pass, n log n in the jobs in sight that have limits.
+class LimitRules {
+ public:
+  LimitRules(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, JobIndices& indices, PolicyView& view,
+             AllocationUnits& units)
+      : jobs_(jobs), workers_(workers), policy_(policy), indices_(indices), view_(view), units_(units) {}
+  LimitRules(const LimitRules&) = delete;
+  LimitRules& operator=(const LimitRules&) = delete;
+
+  /// Checks the job's level and queue, and the number of jobs that its owner already has.
+  Result<void> check_rules_of(const JobSpec& spec) const;
+  /// A gang or a subtask that is larger than a limit would wait for ever. Spec: policy-flux 8, request > max.
+  Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
+  /// As the policy in force has it now. REQUIRES: the job has shares.
+  void open_rules(Job& job);
+  /// A job that holds nothing and has nothing to run lets another one begin instead, and must be admitted again.
+  void leave_admission(Job& job) const;
+  /// Lowers the demand of jobs to the rest of their limits, before anything is divided: so policy keeps within the
+  /// limits, whatever its parts, and reserves nothing for a job that may not have it.
+  void apply_limits();
+  /// A job that no rule of the plan holds may be held by a limit. A job that has got slots counts as running from now
+  /// on.
+  void note_limit_holds(Job& job) const;
+  /// The users and accounts with limits, the limits, and their present counts.
+  Result<Value> describe_limits() const;
+  /// One more of them, `changed`, which is none of those that have these limits already; null: a new one.
+  Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
+
+ private:
+  JobTable& jobs_;
+  const WorkerTable& workers_;
+  PolicyState& policy_;
+  JobIndices& indices_;
+  PolicyView& view_;
+  AllocationUnits& units_;
+};
+
+}  // namespace penstock::supervisor

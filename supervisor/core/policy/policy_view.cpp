@@ -1,0 +1,194 @@
+#include "supervisor/core/policy/policy_view.hpp"
+#include <algorithm>
+#include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/placement/eligibility.hpp"
+#include "supervisor/core/policy_owners.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/share_view.hpp"
+#include "supervisor/core/worker_table.hpp"
+#include "supervisor/policy/choose_parts.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// The base priority of a kind of workload, where quotas count. Spec: policy-runai 1.
+std::int64_t base_priority(const JobPolicy& wishes) {
+  switch (wishes.kind) {
+    case JobKind::Training: return 50;
+    case JobKind::Interactive: return wishes.may_be_preempted() ? 75 : 100;
+    case JobKind::Inference: return 125;
+  }
+  return 50;
+}
+
+}  // namespace
+
+bool PolicyView::counts_quotas(std::uint32_t pool) const {
+  return parts_in(pool).sharing == policy::Sharing::QuotaTree;
+}
+
+std::vector<std::uint32_t> PolicyView::pools_of(const JobPolicy& wishes) const {
+  const PolicyConfig& config = policy_.config;
+  const auto known = [&](const std::vector<std::string>& names) {
+    std::vector<std::uint32_t> pools;
+    for (const std::string& name : names)
+      if (const std::int64_t pool = find_pool(config, name); pool >= 0)
+        pools.push_back(static_cast<std::uint32_t>(pool));
+    return pools;
+  };
+  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
+  std::uint32_t rest = 0;
+  while (rest + 1 < config.pools.size() && !config.pools[rest].workers.empty()) ++rest;
+  return policy::pools_wanted(
+      known(wishes.pools),
+      project < 0 ? std::vector<std::uint32_t>{} : known(config.projects[static_cast<std::size_t>(project)].pools),
+      rest);
+}
+
+PriorityScale PolicyView::scale_of(const JobSpec& spec) const {
+  if (!policed()) return {};
+  return PriorityScale{policy_.config.pools[pools_of(spec.policy).front()]};
+}
+
+bool PolicyView::may_use(const Job& job, BandSlot band) const {
+  if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool) return false;
+  return job.label_limits.empty() || allow(job.label_limits, workers_.worker_of(band).description.labels);
+}
+
+Duration PolicyView::grace_of(const Job& job) const {
+  const Duration own = job.spec.policy.grace;
+  return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;
+}
+
+Duration PolicyView::longest_grace_in(std::uint32_t pool) const {
+  Duration longest = policy_.config.grace;
+  for (const JobId id : indices_.active)
+    if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->pool == pool)
+      longest = std::max(longest, grace_of(job));
+  return longest;
+}
+
+std::int64_t PolicyView::precedence_of(const Job& job) const {
+  if (!counts_quotas(job.shares->pool)) return job.spec.priority;
+  return (base_priority(job.spec.policy) << 32U) + job.spec.priority;
+}
+
+std::int64_t PolicyView::own_weight(const Job& job) const {
+  return job.spec.policy.weight > 0 ? job.spec.policy.weight : 1000;
+}
+
+std::int64_t PolicyView::weight_of(const Job& job, std::int64_t weights) const {
+  if (job.shares->project >= policy_.config.projects.size()) return own_weight(job);
+  const std::int64_t said = policy_.config.projects[job.shares->project].weight;
+  const std::int64_t project = said == kNoWeight ? 1000 : said;
+  return weight_in_project(project, own_weight(job), weights);
+}
+
+Duration PolicyView::time_limit_of(const Job& job) const {
+  const QueueConfig* queue =
+      job.spec.policy.queue.empty() ? nullptr : find_queue(policy_.config, job.spec.policy.queue);
+  if (queue != nullptr && queue->time_limit > Duration{0}) return queue->time_limit;
+  return policy_.config.pools[job.shares->pool].time_limit;
+}
+
+bool PolicyView::is_shown(const Job& job) const {
+  return job.shares != nullptr && !job.cancelling && !job.waiting_for_disk && !job.recovering;
+}
+
+std::uint64_t PolicyView::milli_held(const Job& job, BandKind kind) const {
+  std::uint64_t milli = 0;
+  if (job.shares == nullptr) return 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) milli += job.shares->of(BandSlot{i}).planned;
+  return milli;
+}
+
+bool PolicyView::goes_before(const Job& left, const Job& right) const {
+  const auto sum = [](const Job& job) {
+    return std::max(job.shares->kinds[0].priority, job.shares->kinds[1].priority);
+  };
+  // A criterion that does not count in the pool of a job is the same for all its jobs.
+  const auto precedence = [this](const Job& job) {
+    return parts_in(job.shares->pool).ordering == policy::Ordering::Priority ? precedence_of(job) : 0;
+  };
+  const auto position = [this](const Job& job) {
+    return policy::goes_by_position(parts_in(job.shares->pool)) ? job.shares->position : 0;
+  };
+  if (sum(left) != sum(right)) return sum(left) > sum(right);
+  if (precedence(left) != precedence(right)) return precedence(left) > precedence(right);
+  return position(left) < position(right);
+}
+
+bool PolicyView::is_waiting(const Job& job) {
+  const KindShares& kinds = job.shares->kinds;
+  return !job.shares->rules.has_run && (kinds[0].demand > 0 || kinds[1].demand > 0);
+}
+
+std::int64_t PolicyView::first_position(JobId job) {
+  return (std::int64_t{1} << 40U) + (std::int64_t{job.value()} << 20U);
+}
+
+std::vector<Reach> PolicyView::reaches_of(const JobPolicy& wishes) const {
+  const std::vector<LabelLimit> labels = label_limits_of(policed() ? policy_.config : PolicyConfig{}, wishes);
+  if (!policed()) return {Reach{kAnyPool, labels}};
+  std::vector<Reach> reaches;
+  for (const std::uint32_t pool : pools_of(wishes)) reaches.push_back({pool, labels});
+  return reaches;
+}
+
+bool PolicyView::is_in(const Reach& reach, BandSlot band) const {
+  if (reach.pool != kAnyPool && policy_.pool_of_band[band.value()] != reach.pool) return false;
+  return reach.labels.empty() || allow(reach.labels, workers_.worker_of(band).description.labels);
+}
+
+bool PolicyView::has_workers(const Reach& reach) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && is_in(reach, BandSlot{i})) return true;
+  return false;
+}
+
+std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind kind) const {
+  const bool placed = job.shares->placed_in_pool == job.shares->pool;
+  if (placed && job.label_limits.empty()) return {};
+  const std::vector<Template>& templates = job.shape->graph().templates;
+  std::vector<std::uint32_t> allowed;
+  std::size_t all = 0;
+  const std::vector<BandSlot>& seen = policy_.pass->bands;
+  for (std::uint32_t i = 0; i < seen.size(); ++i) {
+    const BandEntry& band = workers_[seen[i]];
+    if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool) continue;
+    ++all;
+    const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
+    if (may_use(job, seen[i]) && (placed || std::any_of(templates.begin(), templates.end(), has_it)))
+      allowed.push_back(i);
+  }
+  if (allowed.size() == all) return {};
+  return allowed.empty() ? std::vector<std::uint32_t>{policy::kNone} : allowed;
+}
+
+std::uint64_t PolicyView::capacity_for(const Job& job, BandKind kind, std::uint64_t all) const {
+  if (job.label_limits.empty()) return all;
+  std::uint64_t capacity = 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind && may_use(job, BandSlot{i}))
+      capacity += std::uint64_t{band.slots} * 1000;
+  return capacity;
+}
+
+bool PolicyView::is_limited(const Job& job, BandKind kind) const {
+  const JobShares& shares = *job.shares;
+  if (policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
+  if (job.spec.policy.slots_max > 0 || job.spec.policy.gang > 0) return true;
+  if (job.on_hold || !shares.rules.limits.empty()) return true;
+  if (!counts_quotas(shares.pool)) return false;
+  if (!job.spec.policy.may_be_preempted()) return true;
+  for (std::uint32_t at = shares.project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at]) {
+    const ProjectConfig& project = policy_.config.projects[at];
+    if ((kind == BandKind::Cpu ? project.slots_max : project.gpu_slots_max) != kUnbounded) return true;
+    if (kind == BandKind::Cpu && project.memory_max != kUnboundedBytes) return true;
+  }
+  return false;
+}
+
+}  // namespace penstock::supervisor

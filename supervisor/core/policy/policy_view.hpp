@@ -1,0 +1,81 @@
+// A view of the policy in force: jobs, pools and bands.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class Eligibility;
+struct JobIndices;
+class JobTable;
+class WorkerTable;
+
+/// Answers questions about the policy in force: which bands a job may use, where it stands, what it may hold. Reads
+/// jobs, bands and the policy; keeps nothing and changes nothing.
+/// Cost: constant, but for the questions that name a list of bands or jobs.
+class PolicyView {
+ public:
+  PolicyView(const JobTable& jobs, const WorkerTable& workers, const Eligibility& eligibility,
+             const PolicyState& policy, const JobIndices& indices)
+      : jobs_(jobs), workers_(workers), eligibility_(eligibility), policy_(policy), indices_(indices) {}
+  PolicyView(const PolicyView&) = delete;
+  PolicyView& operator=(const PolicyView&) = delete;
+
+  /// One for each of its pools, by preference.
+  std::vector<Reach> reaches_of(const JobPolicy& wishes) const;
+  bool is_in(const Reach& reach, BandSlot band) const;
+  bool has_workers(const Reach& reach) const;
+  bool policed() const { return policy_.config.in_force(); }
+  /// The time in which a preempted attempt of the job may save its state. The site may have lowered its limit since.
+  Duration grace_of(const Job& job) const;
+  /// The longest grace of preemptible jobs in a pool.
+  Duration longest_grace_in(std::uint32_t pool) const;
+  /// The first position of a job among those of its priority. Far from 0, which means none, and far apart, so that jobs
+  /// can be moved between others.
+  static std::int64_t first_position(JobId job);
+  /// By preference: the pools of the job, or of its project, or the default one. An unknown name counts as unset.
+  std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
+  /// All of its pools have the same.
+  PriorityScale scale_of(const JobSpec& spec) const;
+  /// Whether the job may be on that band at all, apart from the requests of its subtasks.
+  bool may_use(const Job& job, BandSlot band) const;
+  /// The capacity of the bands that the job may use; `all`: that of all bands of its pool.
+  std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;
+  /// Positions of the pass's bands that the job may use, by labels, and for a job without tentative bands also by the
+  /// requests of its subtasks. Empty: any; `kNone`: none.
+  std::vector<std::uint32_t> bands_allowed(const Job& job, BandKind kind) const;
+  /// Larger sums first, then more important ones, then earlier ones; as the last pass has left it.
+  bool goes_before(const Job& left, const Job& right) const;
+  /// Whether the job has not begun, and no limit keeps it from beginning.
+  static bool is_waiting(const Job& job);
+  /// How long a job is taken to run: as its queue says, else as its pool does. Spec: policy-flux 9.
+  Duration time_limit_of(const Job& job) const;
+  bool counts_quotas(std::uint32_t pool) const;
+  const policy::Parts& parts_in(std::uint32_t pool) const { return policy_.parts[domain_of(pool, BandKind::Cpu)]; }
+  bool is_shown(const Job& job) const;
+  /// Larger first, as a pass compares it. Spec: policy-runai 5.
+  std::int64_t precedence_of(const Job& job) const;
+  std::int64_t own_weight(const Job& job) const;
+  /// A project's weight is that of its jobs together; of one without a project, its own.
+  std::int64_t weight_of(const Job& job, std::int64_t weights) const;
+  /// Where no job waits and none needs several slots together, only capped jobs are limited; else each job is limited
+  /// to the slots of the plan.
+  bool is_limited(const Job& job, BandKind kind) const;
+  /// Thousandths of slots.
+  std::uint64_t milli_held(const Job& job, BandKind kind) const;
+
+ private:
+  const JobTable& jobs_;
+  const WorkerTable& workers_;
+  const Eligibility& eligibility_;
+  const PolicyState& policy_;
+  const JobIndices& indices_;
+};
+
+}  // namespace penstock::supervisor

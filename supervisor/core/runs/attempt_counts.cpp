@@ -1,0 +1,31 @@
+#include "supervisor/core/runs/attempt_counts.hpp"
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/policy/usage_accounts.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+void AttemptCounts::note_started(Job& job, std::uint32_t subtask) {
+  SubtaskHot& hot = job.hot[subtask];
+  if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) == 0) {
+    ++job.shares->at(hot.band).started;
+    add(usage_.accrue(job).started_rate, usage_.rate_of(job, subtask));
+  }
+  hot.flags |= SubtaskFlag::kStarted;
+}
+
+void AttemptCounts::note_stopped(Job& job, std::uint32_t subtask) {
+  const SubtaskHot& hot = job.hot[subtask];
+  if (job.shares == nullptr || (hot.flags & SubtaskFlag::kStarted) == 0) return;
+  --job.shares->at(hot.band).started;
+  subtract(usage_.accrue(job).started_rate, usage_.rate_of(job, subtask));
+}
+
+bool AttemptCounts::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
+  if (report.subtask.value() >= job.total()) return false;
+  const SubtaskHot& hot = job.hot[report.subtask.value()];
+  return hot.phase == SubtaskPhase::Assigned && hot.attempt == report.attempt.value() &&
+         workers_[hot.band].worker == slot;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,34 @@
+// Attempts that run, as policy counts them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+class UsageAccounts;
+class WorkerTable;
+
+/// Tells current attempts from stale ones, and counts those that run for the shares of their jobs. Cost: constant.
+class AttemptCounts {
+ public:
+  AttemptCounts(WorkerTable& workers, UsageAccounts& usage) : workers_(workers), usage_(usage) {}
+  AttemptCounts(const AttemptCounts&) = delete;
+  AttemptCounts& operator=(const AttemptCounts&) = delete;
+
+  void note_started(Job& job, std::uint32_t subtask);
+  /// The attempt has ended or was given back: its use of resources is charged no more.
+  void note_stopped(Job& job, std::uint32_t subtask);
+  bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
+
+ private:
+  WorkerTable& workers_;
+  UsageAccounts& usage_;
+};
+
+}  // namespace penstock::supervisor
