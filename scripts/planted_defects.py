@@ -284,73 +284,74 @@ SUPERVISOR = {
         POLICY),
     "held-job-starts": Defect(
         "what an operator holds takes its turn",
-        [("supervisor/core/policy_rules.cpp",
+        [("supervisor/core/policy/limit_rules.cpp",
           "    request.on_hold = job->on_hold;",
           "    request.on_hold = job->on_hold && request.exempt;")],
         POLICY),
     "gang-begins-in-part": Defect(
         "a gang begins when the first of its workers holds its slots",
-        [("supervisor/core/barriers.cpp",
+        [("supervisor/core/driver/gang_barriers.cpp",
           "    if (!barrier.is_held(band)) {",
           "    if (barrier.held.empty()) {")],
         POLICY),
     "begins-on-what-is-given-back": Defect(
         "a worker gives a gang's slots back while the supervisor still counts on them",
-        [("supervisor/core/barriers.cpp",
+        [("supervisor/core/policy/entitlement_mail.cpp",
           "std::max(share.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;",
           "std::chrono::milliseconds{2};")],
         POLICY),
     "grace-of-the-site": Defect(
         "a job that is preempted has not the grace that it asked for",
-        [("supervisor/core/policy_setup.cpp",
+        [("supervisor/core/policy/policy_view.cpp",
           "  return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;",
           "  return own > policy_.config.grace_max ? own : policy_.config.grace;")],
         POLICY),
     "watchdog-reset-by-load": Defect(
         "a load report counts as progress: a cluster that stands still is never told of",
-        [("supervisor/core/assigner.cpp",
-          "  band.load = load;\n",
-          "  band.load = load;\n  watchdog_.note_progress(event_.now);\n")]),
+        [("supervisor/core/supervisor_core.cpp",
+          "  for (const BandLoad& load : message.loads)\n",
+          "  if (!message.loads.empty()) tables_.watchdog.note_progress(event_.now);\n"
+          "  for (const BandLoad& load : message.loads)\n")]),
     "failure-charged-again": Defect(
         "a failure that was written is charged again when its worker repeats it to the next life",
-        [("supervisor/core/claims.cpp",
+        [("supervisor/core/runs/adoption.cpp",
           "attempt.value() > history->last_attempt) return false;",
           "attempt.value() >= history->last_attempt) return false;")]),
     "charges-forgotten-at-restart": Defect(
         "a subtask has all its attempts again after a restart",
-        [("supervisor/core/recovery.cpp",
+        [("supervisor/core/lifecycle/state_recovery.cpp",
           "    history.charged = change.charged;\n",
           "")]),
     "outrun-attempt-forgotten": Defect(
         "an attempt that gave way to an older one at a claim is forgotten, and its number is given out again",
-        [("supervisor/core/claims.cpp",
+        [("supervisor/core/runs/adoption.cpp",
           "    hot.flags |= SubtaskFlag::kOutrun;\n",
           "")],
         "unit_supervisor:ClaimsTest.AnAttemptThatGaveWayToAnEarlierOneKeepsItsNumberForItself"),
     "attempts-of-a-term-begin-at-one": Defect(
         "a restarted supervisor numbers attempts from the beginning",
-        [("supervisor/core/dispatch.cpp",
-          "slot, std::max(last, attempts_begin_.value()) + 1);",
+        [("supervisor/core/placement/dispatcher.cpp",
+          "slot, std::max(last, first_attempt_.value()) + 1);",
           "slot, last + 1);")]),
     "order-counted-as-input": Defect(
         "an edge that only orders counts among the empty inputs of a subtask",
-        [("supervisor/core/dispatch.cpp",
+        [("supervisor/core/placement/assignment_writer.cpp",
           "    data_inputs += !order_only;",
           "    ++data_inputs;")]),
     "notice-of-the-last-producer-only": Defect(
         "the worker of a successor hears only of the last of its producers elsewhere",
-        [("supervisor/core/reports.cpp",
+        [("supervisor/core/runs/report_reader.cpp",
           "      if (holder != worker) notice(",
           "      if (holder != worker && next.missing == 0) notice(")]),
     "cancelled-while-others-may-have-it": Defect(
         "what was being cancelled is told as cancelled before workers of an earlier life are back with it",
-        [("supervisor/core/failures.cpp",
+        [("supervisor/core/runs/recomputation.cpp",
           "  if (!job.recovering && (job.cancelling || (hot.flags",
           "  if ((job.cancelling || (hot.flags")],
         "unit_supervisor:ClaimsTest.NoCancelIsToldOfWhatAnotherWorkerMayBeRunning"),
     "cancel-not-remembered": Defect(
         "a subtask whose cancel is on its way is given out again when its attempt fails first",
-        [("supervisor/core/jobs.cpp",
+        [("supervisor/core/runs/subtask_ends.cpp",
           "      hot.flags |= SubtaskFlag::kCancelAsked;\n",
           "")]),
     "flags-of-an-earlier-attempt": Defect(
@@ -361,9 +362,9 @@ SUPERVISOR = {
         POLICY),
     "drain-not-written": Defect(
         "an answered drain is not in the journal",
-        [("supervisor/core/workers.cpp",
-          "  gate_.write(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,\n"
-          "                                   worker.description.shared_storage, draining, true});\n",
+        [("supervisor/core/lifecycle/worker_losses.cpp",
+          "  ledger_.gate.write(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,\n"
+          "                                          worker.description.shared_storage, draining, true});\n",
           "")],
         "unit_supervisor:ClaimsTest.ADrainThatWasAnsweredStandsEvenIfItsWorkerHasNotHeardOfIt"),
     "order-answered-before-written": Defect(
@@ -375,43 +376,41 @@ SUPERVISOR = {
     "reports-acknowledged-early": Defect(
         "a worker may forget what it has reported before that is on the disk",
         [("supervisor/core/durability.cpp",
-          "  if (progress_.empty()) mail_.acknowledge_reports();\n",
-          "  mail_.acknowledge_reports();\n")]),
+          "  if (outputs_.progress.empty()) fleet_.mail.acknowledge_reports();\n",
+          "  fleet_.mail.acknowledge_reports();\n")]),
     "runs-before-written": Defect(
         "a job is given out before it is on the disk",
-        [("supervisor/core/acceptance.cpp",
-          "  if (!gate_.durable()) return place_sources(job);\n",
-          "  place_sources(job);\n  if (!gate_.durable()) return;\n")]),
+        [("supervisor/core/lifecycle/job_acceptance.cpp",
+          "  if (!ledger_.gate.durable()) return place_sources(job);\n",
+          "  place_sources(job);\n  if (!ledger_.gate.durable()) return;\n")]),
     "told-again-after-restart": Defect(
         "what a client was told of before a restart is told again when it has to run again",
-        [("supervisor/core/recovery.cpp",
+        [("supervisor/core/lifecycle/state_recovery.cpp",
           "    if (phase == SubtaskPhase::Succeeded) hot.flags |= SubtaskFlag::kVisible;\n",
           "")]),
     "dependents-of-failure-come-back": Defect(
         "what waits for a failed subtask, and was not written as cancelled, waits for ever after a restart",
-        [("supervisor/core/recovery.cpp",
+        [("supervisor/core/lifecycle/state_recovery.cpp",
           "  cancel_behind_failures(job);\n  job.recovering",
           "  job.recovering")]),
     "last-words-not-repeated": Defect(
         "workers that are back do not hear which producers have finished while they were away",
-        [("supervisor/core/claims.cpp",
-          "    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) "
-          "notify_of_finished_producers(WorkerSlot{i});",
-          "    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) "
-          "workers_[WorkerSlot{i}].waiting.clear();")]),
+        [("supervisor/core/lifecycle/worker_returns.cpp",
+          "      notify_of_finished_producers(WorkerSlot{i});",
+          "      fleet_.workers[WorkerSlot{i}].waiting.clear();")]),
     "unschedulable-after-undrain": Defect(
         "what found no band is not placed again when a worker takes work once more",
-        [("supervisor/core/workers.cpp",
-          "  if (!closed) {\n    place_unschedulable();\n",
+        [("supervisor/core/lifecycle/worker_losses.cpp",
+          "  if (!closed) {\n    lifecycle_.waits.place_all_unschedulable();\n",
           "  if (!closed) {\n")]),
     "producer-job-kept-for-ever": Defect(
         "a job that was to be released while others borrowed from it stays when they have ended",
-        [("supervisor/core/external_inputs.cpp",
+        [("supervisor/core/lifecycle/job_releases.cpp",
           "    if (producer_job.release_when_unreferenced && producer_job.state != JobState::Running) {",
           "    if (producer_job.release_when_unreferenced && producer_job.state == JobState::Running) {")]),
     "plan-added-to-the-last": Defect(
         "a job keeps what an earlier plan has given it beside what the new one gives",
-        [("supervisor/core/entitlements.cpp",
+        [("supervisor/core/driver/plan_effects.cpp",
           "    for (BandShare& share : job.shares->bands) share.planned = 0;\n",
           "")],
         POLICY),
@@ -422,7 +421,7 @@ SUPERVISOR = {
           "  tell(client, everything_so_far(job));")]),
     "overlap-forgotten-at-restart": Defect(
         "what must not overlap, and nobody has claimed, is given out at once after a restart",
-        [("supervisor/core/claims.cpp",
+        [("supervisor/core/lifecycle/worker_returns.cpp",
           "  job.overlap_until = overlap_over_at(config_, event_.now);\n  // A job that is found",
           "  job.overlap_until = Instant{};\n  // A job that is found")]),
     "runnable-not-counted-down": Defect(
@@ -432,18 +431,18 @@ SUPERVISOR = {
           "")]),
     "gone-input-not-made-again": Defect(
         "a subtask waits for an input that is lost, and nobody makes it again",
-        [("supervisor/core/failures.cpp",
+        [("supervisor/core/runs/recomputation.cpp",
           "          DataDirectory::is_gone(job, predecessors[k]))\n        find_again(job, predecessors[k]);",
           "          DataDirectory::is_gone(job, predecessors[k]) && hot.attempt == 0)\n        find_again(job, predecessors[k]);")]),
     "adopted-sets-no-successor-free": Defect(
         "what stands behind a claimed subtask is never placed",
-        [("supervisor/core/claims.cpp",
+        [("supervisor/core/runs/adoption.cpp",
           "  if (elsewhere) return true;\n",
           "  if (elsewhere || hot.missing == 0) return true;\n")]),
     "withdrawal-not-written": Defect(
         "a job that was refused because the disk was full runs in the next life",
-        [("supervisor/core/durability.cpp",
-          "  gate_.write(record::JobForgotten{id});\n}",
+        [("supervisor/core/lifecycle/job_acceptance.cpp",
+          "  ledger_.gate.write(record::JobForgotten{id});\n}",
           "}")]),
     "made-outputs-not-written": Defect(
         "what a subtask has made counts as empty after a restart",
@@ -452,19 +451,19 @@ SUPERVISOR = {
           "")]),
     "failure-not-charged": Defect(
         "failures count for nothing: a subtask that always fails is run for ever",
-        [("supervisor/core/failures.cpp",
+        [("supervisor/core/runs/retries.cpp",
           "  if (policy.charged && !innocent && !larger) ++history.charged;",
           "  if (policy.charged && !innocent && !larger && history.charged == 0) ++history.charged;")]),
     "dependents-not-cancelled": Defect(
         "what waits for a failed subtask of a job that goes on waits for ever",
-        [("supervisor/core/failures.cpp",
-          "    cancel_subtasks(job, std::move(dependents), Duration{0});\n    return;",
+        [("supervisor/core/runs/subtask_ends.cpp",
+          "    cancel_subtasks(job, std::move(successors), Duration{0});\n    return;",
           "    return;")]),
     "retry-before-inputs": Defect(
         "what is tried again after a while does not wait for what it reads",
-        [("supervisor/core/failures.cpp",
-          "    if (hot.unplaced == 0)\n      become_placeable(job, timer->subtask);",
-          "    if (hot.unplaced <= job.total())\n      become_placeable(job, timer->subtask);")]),
+        [("supervisor/core/runs/retries.cpp",
+          "    if (hot.unplaced == 0)\n      placer_.become_placeable(job, timer->subtask);",
+          "    if (hot.unplaced <= job.total())\n      placer_.become_placeable(job, timer->subtask);")]),
     "made-again-not-waited-for": Defect(
         "readers do not wait for what is made again",
         [("supervisor/core/jobs/subtask_machine.cpp",
@@ -472,7 +471,7 @@ SUPERVISOR = {
           "    if (next.missing == 0 && next.phase")]),
     "readers-not-counted-again": Defect(
         "what is made again does not count among the readers of its inputs",
-        [("supervisor/core/failures.cpp",
+        [("supervisor/core/runs/recomputation.cpp",
           "    ++job.data.readers(predecessors[k]);\n",
           "")]),
     "cancelled-after-success-told": Defect(
@@ -482,22 +481,22 @@ SUPERVISOR = {
           "  ++job.counts.cancelled;")]),
     "recovered-counts-twice": Defect(
         "after a restart the ends that were written count twice",
-        [("supervisor/core/recovery.cpp",
+        [("supervisor/core/lifecycle/state_recovery.cpp",
           "  job.counts.assigned = job.counts.succeeded = job.counts.failed = job.counts.cancelled = 0;\n",
           "")]),
     "held-cancel-forgotten": Defect(
         "a cancel that waits for workers to come back after a restart is never carried out",
-        [("supervisor/core/claims.cpp",
-          "    if (order.whole_job)\n      cancel_open_subtasks",
-          "    if (job.recovering)\n      cancel_open_subtasks")]),
+        [("supervisor/core/lifecycle/worker_returns.cpp",
+          "    if (order.whole_job)\n      runs_.ends.cancel_open_subtasks",
+          "    if (job.recovering)\n      runs_.ends.cancel_open_subtasks")]),
     "charged-attempt-adopted": Defect(
         "an attempt whose failure was written is taken over as one that runs",
-        [("supervisor/core/claims.cpp",
+        [("supervisor/core/runs/adoption.cpp",
           "  if (proof == Proof::None && has_failed(job, subtask, claim.attempt)) return false;\n",
           "")]),
     "drain-forgotten-when-trusted": Defect(
         "a worker that drains gets work when it was suspected and is heard again",
-        [("supervisor/core/workers.cpp",
+        [("supervisor/core/lifecycle/worker_losses.cpp",
           "  const bool closed = worker.draining || worker.suspected;",
           "  const bool closed = worker.suspected;")]),
 }
