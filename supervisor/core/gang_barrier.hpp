@@ -9,7 +9,7 @@
 
 namespace penstock::supervisor {
 
-/// Passive; `SupervisorCore` moves it (barriers.cpp). Always true: a gang that has begun waits at none.
+/// Passive; `GangBarriers` moves it. Always true: a gang that has begun waits at none.
 struct GangBarrier {
   std::uint64_t number = 0;       ///< Workers answer to it; unique in this term. 0: the gang waits at no barrier.
   bool open = false;              ///< The gang has begun,

@@ -1,15 +1,10 @@
 // SupervisorCore: the policy in force, and the place of a job in it.
-#include <algorithm>
 #include <utility>
 
-#include "common/base/nearest_name.hpp"
-#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/policy_differences.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/pool_parts.hpp"
-#include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
-#include "supervisor/core/unused_settings.hpp"
 
 namespace penstock::supervisor {
 namespace {}  // namespace

@@ -74,7 +74,7 @@ class SupervisorCore {
   void set_policy(PolicyConfig config);
   void run_policy();
 
-  // Operators: queries.cpp; the alarm: explain.cpp.
+  // Operators: queries.cpp; the alarm: supervisor_core.cpp.
   void answer(ClientId client, const AdminRequest& request);
   Result<Value> execute(ClientId client, const AdminRequest& request, bool& deferred);
   Result<Value> drain_by_request(const AdminRequest& request);

@@ -20,7 +20,7 @@ struct RankSearch {
   Instant again_at = kNever;            ///< After a search in vain: until then there is none.
 };
 
-/// State of the search of `SupervisorCore` (dispatch.cpp): bands that have nothing to run.
+/// State of the search of the dispatcher: bands that have nothing to run.
 struct WorkSearch {
   IndexSet idle;  ///< Bands with free slots and nothing to run.
   std::uint32_t victim_cursor = 0;

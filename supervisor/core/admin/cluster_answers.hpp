@@ -53,14 +53,19 @@ class ClusterAnswers {
 
   /// Running jobs, best first; then those that have ended, the last one first.
   Result<Value> list_jobs(const AdminRequest& request) const;
+  /// All fields of one job.
   Value describe_job(const Job& job) const;
+  /// Rows of workers: state, bands, memory, counters.
   Value describe_workers() const;
+  /// Rows of bands: capacity and load.
   Value describe_bands() const;
+  /// Rows of bands: what is kept here for them, assigned and running.
   Value describe_queues() const;
   /// Words for tab completion: of jobs, or of workers.
   Result<Value> complete_words(const AdminRequest& request) const;
   /// With remedies, which take a look at all jobs and bands, only if asked for them.
   Value explain_job(Job& job, bool with_remedies);
+  /// State and attempts of one subtask, and the reason why it does not run.
   Value explain_subtask(Job& job, std::uint32_t subtask);
 
  private:

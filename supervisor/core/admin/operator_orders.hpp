@@ -62,11 +62,14 @@ class OperatorOrders {
   /// `move JOB ahead-of|behind OTHER` of its pool; the job takes the priority of the other. Spec:
   /// policy-determined 5.5.
   Result<Value> move_by_request(const AdminRequest& request);
+  /// `cancel JOB [--subtask KEY]`.
   Result<Value> cancel_by_request(const AdminRequest& request);
   /// Whether the answer to a cancel waits until the workers that may hold something of the job have carried it out.
   /// Workers from before a restart get the order when they are back, and are asked then.
   bool await_confirmations(ClientId client, const AdminRequest& request, const Value& answer);
+  /// `priority JOB N [--subtask KEY]`.
   Result<Value> priority_by_request(const AdminRequest& request);
+  /// `explain` and `logs`. `deferred`: workers are asked, and the answer follows.
   Result<Value> explain_by_request(ClientId client, const AdminRequest& request, bool& deferred);
 
  private:

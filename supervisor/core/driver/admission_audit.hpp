@@ -32,10 +32,13 @@ class AdmissionAudit {
 
   /// Of sharing among jobs, which counts slots.
   static std::uint64_t milli_of_target(const PassUnderWay& pass, const policy::Target& target);
+  /// A line if the slots that the job may hold have changed in a way that people want to read.
   void note_admission_state(Job& job);
   /// Records why each job loses slots; a plan takes many places of one job, mostly for one reason.
   void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
+  /// A line for an attempt that is asked to leave; beyond a number of them one line for all.
   void note_preempted(const Job& job, const AssignedRef& ref);
+  /// The line for all preempted attempts of the plan at hand that have none of their own.
   void note_more_preempted();
   /// Jobs and workers, each with its pool; without a policy they are in none.
   std::vector<std::pair<std::string, std::string>> pools_by_name() const;

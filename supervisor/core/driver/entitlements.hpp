@@ -51,10 +51,12 @@ class Entitlements {
   Entitlements(const Entitlements&) = delete;
   Entitlements& operator=(const Entitlements&) = delete;
 
+  /// Gives the job what the last plan says: workers, queues and barriers follow.
   void entitle(Job& job);
   /// All or nothing: slots that workers hold already are given back with the rest, and other jobs come first in the
   /// next pass.
   void give_up_barrier(Job& job, BandKind kind, const std::string& why);
+  /// Gangs that have waited for `policy.gang_barrier` give all their slots back.
   void give_up_late_barriers();
 
  private:

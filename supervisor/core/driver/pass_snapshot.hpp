@@ -43,6 +43,7 @@ class PassSnapshot {
   PassSnapshot(const PassSnapshot&) = delete;
   PassSnapshot& operator=(const PassSnapshot&) = delete;
 
+  /// Builds the snapshot and orders the pass from the shell.
   void begin_pass();
 
  private:

@@ -36,6 +36,7 @@ class PlanEffects {
   PlanEffects(const PlanEffects&) = delete;
   PlanEffects& operator=(const PlanEffects&) = delete;
 
+  /// The plan of that pass takes the place of the last one.
   void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
 
  private:

@@ -45,8 +45,11 @@ class PolicyAnswers {
   PolicyAnswers(const PolicyAnswers&) = delete;
   PolicyAnswers& operator=(const PolicyAnswers&) = delete;
 
+  /// Rows of pools by kind: bands, slots, jobs. Error: WrongState without a policy, as for the other answers.
   Result<Value> describe_pools() const;
+  /// Rows of projects by pool and kind: what they hold, want, and are guaranteed.
   Result<Value> describe_projects() const;
+  /// Rows of accounts and users: shares, use and fair-share factor.
   Result<Value> describe_shares() const;
   /// Jobs that wait for slots or hold some, in the order in which policy would look at them.
   Result<Value> describe_queue() const;

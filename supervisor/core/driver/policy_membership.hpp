@@ -49,6 +49,7 @@ class PolicyMembership {
   void close_shares(Job& job);
   /// Removes the job from all that policy counts. The job ends, or no policy is in force any more.
   void leave_policy(Job& job);
+  /// The pool of each band of a worker that has joined, or under a new configuration.
   void note_pools_of(WorkerSlot slot);
 
  private:

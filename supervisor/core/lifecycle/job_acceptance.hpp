@@ -53,6 +53,7 @@ class JobAcceptance {
   /// Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins
   /// are local. Everything else that could be placed, after a restart, goes where its inputs are.
   void place_sources(Job& job);
+  /// A client follows a job, by number or name, from now on; or is told why not.
   void attach(ClientId client, const AttachJob& message);
   /// A job never was if its acceptance could not be written and was never told.
   void withdraw(JobId id);

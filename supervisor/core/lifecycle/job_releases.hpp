@@ -43,15 +43,20 @@ class JobReleases {
 
   /// The job has ended, or never was. A producer job that was to be released meanwhile is released now.
   void drop_references(const Job& job);
+  /// The job no longer uses its graph, which may be kept for the next one.
   void leave_graph(Job& job);
+  /// Ends the job if no subtask of it is open.
   void finish_if_done(Job& job);
   /// REQUIRES: it has ended.
   void release_job(Job& job);
   /// A client asks nothing more about the job. One that runs is released when it has ended, unless others follow it
   /// then, or somebody may ask for it by its name.
   void release_for(Job& job, ClientId client);
+  /// Forgets ended jobs beyond the limits of number, age and memory.
   void forget_old_jobs();
+  /// The client is told no more of the job.
   void unfollow(Job& job, ClientId client);
+  /// Nothing of the job remains here.
   void erase_job(const Job& job);
 
  private:

@@ -43,10 +43,12 @@ class PlacementWaits {
   PlacementWaits(const PlacementWaits&) = delete;
   PlacementWaits& operator=(const PlacementWaits&) = delete;
 
+  /// A band has come, or takes work again: tries all that found none.
   void place_all_unschedulable();
   /// Spec: worker 10, a subtask fails with `NoAvailableBand` when its required band is gone. The band gets a while to
   /// come back, because workers are restarted. Without any worker no band is known, and everything waits.
   void give_up_missing_bands();
+  /// Something about the datum has changed: the waiter is placed, waits on, or fails.
   void resolve_external_input(const SubtaskId& waiter);
   /// A worker that drains takes nothing new, and may do so for ever.
   void give_up_draining_holders();

@@ -51,7 +51,9 @@ class WorkerLosses {
   WorkerLosses(const WorkerLosses&) = delete;
   WorkerLosses& operator=(const WorkerLosses&) = delete;
 
+  /// `crash`: the operator that took it down, if one is known.
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
+  /// By an order, which is written: it stands after a restart.
   void set_draining(WorkerSlot slot, bool draining);
   /// Asks the attempts of a draining worker to leave, as policy does: an attempt saves its state, ends within the
   /// grace, and waits for another worker. Attempts that must not run twice end there. Returns the number that were

@@ -51,12 +51,15 @@ class WorkerReturns {
   std::optional<record::WorkerJoined> take_back(WorkerId worker, Incarnation incarnation);
   /// Nothing is sent to it before all that it holds is known.
   void begin_claim(WorkerSlot slot);
+  /// Ends the wait for absent workers when none is left to wait for.
   void end_reclaiming_if_complete();
   /// All workers are back, or have had their time. Late ones still keep the work that no other worker has got.
   void end_reclaiming();
   /// Work of the absent worker runs again elsewhere, and no worker fetches from it any more.
   void part_with(const record::WorkerJoined& absent, const std::string& why);
+  /// Takes up attempts and data of one job on a worker that is back.
   void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
+  /// All that the worker has is known: it takes work again, unless it drains.
   void finish_claim(WorkerSlot slot, bool draining);
 
  private:

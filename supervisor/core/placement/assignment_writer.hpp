@@ -26,6 +26,7 @@ class AssignmentWriter {
   AssignmentWriter(const AssignmentWriter&) = delete;
   AssignmentWriter& operator=(const AssignmentWriter&) = delete;
 
+  /// REQUIRES: the subtask is assigned to that band already.
   void write_assignment(Job& job, std::uint32_t subtask, BandSlot band);
   /// The last message to the worker if that is a batch of this job with room, else a new one.
   AssignBatch& open_batch(Job& job, WorkerSlot worker);

@@ -41,7 +41,9 @@ class BandQueues {
 
   /// Brings the entry up to date. False if it was removed, as the job has nothing that it may send to the band now.
   bool correct_waiting(BandSlot band, std::size_t at);
+  /// The best job with something that may be sent to the band now; null: there is none.
   Job* first_waiting(BandSlot band);
+  /// The job waits for the band, if it does not yet.
   void enter_waiting(const Job& job, BandSlot band, LocalSet& local);
   /// Its entries name another priority than it has now, or nothing of it could be sent before.
   void enter_waiting_anew(Job& job);
@@ -54,6 +56,7 @@ class BandQueues {
   /// Where policy sets no limit to the job, all that is on the band counts, as without a policy. Runs that have lent
   /// their slot wait for others, which must find room beside them; their jobs are not told, so each job has it.
   Credit credit_of(const Job& job, BandSlot slot) const;
+  /// Whether policy lets the job run more on the band.
   bool has_slots_for(const Job& job, BandSlot slot) const;
 
  private:

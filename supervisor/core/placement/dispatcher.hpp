@@ -43,6 +43,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
+  /// Sends to every band that has changed what it may get.
   void fill_dirty_bands();
   /// Spec: worker 6, credit: enough subtasks to keep the band busy for the lookahead.
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;

@@ -53,6 +53,7 @@ class ExternalInputs {
   Result<void> check_external_inputs(const JobSpec& spec, const GraphShape& shape);
   /// The producer jobs of an accepted job stay until it has ended.
   void add_references(const Job& job);
+  /// Whether the band's worker holds the datum.
   bool may_read_external_on(const ExternalInput& input, BandSlot band);
   /// The subtask has no band now. The end of this event decides about it, when no state is half changed.
   void await_external_input(const Job& job, const ExternalInput& input);
@@ -61,6 +62,7 @@ class ExternalInputs {
   /// The reason why a subtask is cancelled that reads an external input which was lost before it was read: the success
   /// of the subtask with the input was reported and stays so. Null: there is no such input.
   const FailureDetail* lost_external_input_of(const Job& job, std::uint32_t subtask) const;
+  /// For `explain`.
   std::string explain_external_input(Job& job, const ExternalInput& input);
   /// A change of the producer would find the subtask.
   void check_waiting_external_inputs(const Job& job, std::uint32_t subtask) const;

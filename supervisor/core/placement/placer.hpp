@@ -53,12 +53,19 @@ class Placer {
 
   /// Subtasks that were kept here for a band are placed again. Only those are examined, however large the job is.
   void place_again(Job& job, BandSlot band);
+  /// No present band may have the subtask: it waits.
   void leave_unschedulable(Job& job, std::uint32_t subtask);
+  /// Those that wait, which wait no longer.
   std::vector<std::uint32_t> take_unschedulable(Job& job);
+  /// Tries all unschedulable subtasks of the job again.
   void place_unschedulable(Job& job);
+  /// Whether such a band is there, whatever its state.
   bool is_present(const BandSelector& required) const;
+  /// All producers are assigned or have ended: the subtask gets a tentative band, or waits for one.
   void become_placeable(Job& job, std::uint32_t subtask);
+  /// The band's own word of what it runs and holds.
   void note_load(BandSlot slot, const BandLoad& load);
+  /// Whether the band may have the subtask now: state, policy, requests, inputs and past failures.
   bool may_run_on(const Job& job, std::uint32_t subtask, BandSlot band);
   /// Waiting subtasks of the job on bands that it may not use any more, or without a band, are placed again.
   void place_in_pool(Job& job);

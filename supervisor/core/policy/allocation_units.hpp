@@ -33,6 +33,7 @@ class AllocationUnits {
   std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, const JobPolicy& wishes) const;
   /// For a pass: the capacity of each kind in each pool, and the granularity of its counts.
   void size_allocation_units(PassUnderWay& pass);
+  /// The unit of a job with that share on bands of the domain. `quotas`: by amounts, where quotas count.
   AllocationUnit allocation_unit_of(const KindShare& share, BandKind kind, const DomainView& domain, bool quotas) const;
 
  private:

@@ -35,6 +35,7 @@ class Feasibility {
   Feasibility(const Feasibility&) = delete;
   Feasibility& operator=(const Feasibility&) = delete;
 
+  /// Refuses a job of which a subtask, a gang or the whole could never run, with the nearest offer.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   /// Whether all of the job could run in the pool if no other job did. REQUIRES: the job has shares.
   bool could_hold(const Job& job, std::uint32_t pool) const;

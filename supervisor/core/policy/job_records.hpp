@@ -23,8 +23,11 @@ class JobRecords {
   JobRecords(const JobRecords&) = delete;
   JobRecords& operator=(const JobRecords&) = delete;
 
+  /// The job's priority, holds, policy settings, pool or cancellation have changed.
   void record_change(const Job& job);
+  /// The subtask's history, priority or cancellation has changed.
   void record_change(const Job& job, std::uint32_t subtask);
+  /// The job has ended, or less of it is kept than before.
   void record_end(const Job& job);
 
  private:

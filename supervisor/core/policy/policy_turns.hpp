@@ -28,6 +28,7 @@ class PolicyTurns {
 
   /// Something that policy looks at has changed. Changes are gathered for a while.
   void policy_changed();
+  /// The next time at which a pass begins or is given up, or a gang gives up its barrier; none without a policy.
   std::optional<Instant> policy_deadline() const;
   /// The last plan stays in force.
   void give_up_pass(const std::string& why);

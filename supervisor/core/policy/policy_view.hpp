@@ -29,8 +29,11 @@ class PolicyView {
 
   /// One for each of its pools, by preference.
   std::vector<Reach> reaches_of(const JobPolicy& wishes) const;
+  /// Whether the band is of that pool, on a worker that its labels allow.
   bool is_in(const Reach& reach, BandSlot band) const;
+  /// Whether any present band is in it.
   bool has_workers(const Reach& reach) const;
+  /// Whether a policy is in force.
   bool policed() const { return policy_.config.in_force(); }
   /// The time in which a preempted attempt of the job may save its state. The site may have lowered its limit since.
   Duration grace_of(const Job& job) const;
@@ -56,11 +59,15 @@ class PolicyView {
   static bool is_waiting(const Job& job);
   /// How long a job is taken to run: as its queue says, else as its pool does. Spec: policy-flux 9.
   Duration time_limit_of(const Job& job) const;
+  /// Whether the pool is divided by quotas of projects.
   bool counts_quotas(std::uint32_t pool) const;
+  /// The parts that the pool's preset and settings have chosen.
   const policy::Parts& parts_in(std::uint32_t pool) const { return policy_.parts[domain_of(pool, BandKind::Cpu)]; }
+  /// Whether passes see the job: it is in the policy, written, and its workers are back.
   bool is_shown(const Job& job) const;
   /// Larger first, as a pass compares it. Spec: policy-runai 5.
   std::int64_t precedence_of(const Job& job) const;
+  /// In thousandths.
   std::int64_t own_weight(const Job& job) const;
   /// A project's weight is that of its jobs together; of one without a project, its own.
   std::int64_t weight_of(const Job& job, std::int64_t weights) const;

@@ -40,10 +40,12 @@ class UsageAccounts {
 
   /// Charges accounts in each pass, by the runs since the last one, whether ended or not. Spec: policy-flux 6.
   void charge_accounts();
+  /// Charges the account of the job with its use so far.
   void charge(Job& job);
   /// Adds the use of an attempt from its own report: of a short one at its end, of any other one when it is reported as
   /// running.
   void note_use(Job& job, const AttemptReport& report) const;
+  /// The use of a run of the subtask, for each microsecond.
   UsedRate rate_of(const Job& job, std::uint32_t subtask) const;
   /// The tree of accounts now, with all users that have use or jobs.
   AccountTree accounts_now() const;
@@ -52,6 +54,7 @@ class UsageAccounts {
   JobUse& accrue(Job& job) const;
   /// Use changes all the time: its record is renewed now and then, and when the last job ends.
   void keep_usage();
+  /// Writes use and settings down now.
   void keep_policy();
   /// A setting that does not fit the present configuration is not set again, and an alert says so.
   void recover_policy(const record::PolicyKept& kept);

@@ -40,9 +40,11 @@ class JobPriorities {
   JobPriorities(const JobPriorities&) = delete;
   JobPriorities& operator=(const JobPriorities&) = delete;
 
+  /// As jobs are ordered inside, larger first.
   void change_priority(Job& job, std::int32_t priority);
   /// Nothing of the job is kept for any band.
   void clear_placements(Job& job);
+  /// Replaces the user's priority of the subtask.
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
   /// Follows a reload that changes how the pool writes priorities; an operator that has changed the order of jobs has
   /// to do so again.

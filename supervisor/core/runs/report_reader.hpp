@@ -44,6 +44,7 @@ class ReportReader {
   ReportReader(const ReportReader&) = delete;
   ReportReader& operator=(const ReportReader&) = delete;
 
+  /// Applies the reports of one worker about one running job, in order.
   void apply(WorkerSlot slot, Job& job, const JobReports& reports);
   /// Notifies the worker that caches a successor that one of its producers has finished elsewhere. `holder` is none if
   /// the outputs are lost.

@@ -59,8 +59,11 @@ class Retries {
   /// Spec: worker 9, the one table decides. The attempt has left its band.
   void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where,
                     Blame blame = Blame::Open);
+  /// Whether the table allows another attempt after such a failure. The history has it counted already.
   bool may_retry(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
+  /// The subtask is placed again after that time, with some spread.
   void wait_before_retry(Job& job, std::uint32_t subtask, Duration delay);
+  /// Places the subtasks of which the wait is over.
   void run_timers();
 
  private:

@@ -43,12 +43,17 @@ class SubtaskEnds {
   SubtaskEnds(const SubtaskEnds&) = delete;
   SubtaskEnds& operator=(const SubtaskEnds&) = delete;
 
+  /// No present band is the one that the subtask requires, and `required_band_wait` is over.
   void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
+  /// The subtask borrows an output that is lost.
   void fail_external_input(Job& job, const ExternalInput& input, const std::string& why);
+  /// Cancels all that has not ended. `kill_after`: the grace of attempts that run.
   void cancel_job(Job& job, Error why, Duration kill_after);
+  /// The same, of a job that is being cancelled already.
   void cancel_open_subtasks(Job& job, Duration kill_after);
   /// Cancels subtasks and everything that depends on them.
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
+  /// Ends the subtask for good, and with it the job or what reads its outputs.
   void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail);
   /// The one place where a subtask becomes final.
   void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
