@@ -491,6 +491,33 @@ class Functions(unittest.TestCase):
         self.assertEqual(list(tidy.functions_of(source)), [("f", 3, 7)])
 
 
+class Subjects(RuleTest):
+    def commit(self, subject):
+        git = ["git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run([*git, "init", "-q"], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", subject], check=True)
+        return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+
+    def findings(self):
+        return [finding.message for finding in tidy.rule_subjects(tidy.Tree(self.root))]
+
+    def test_later_commits_are_short_and_name_their_area(self):
+        first = self.commit("Old commits said what they liked, at whatever length that they wanted to have")
+        self.addCleanup(setattr, tidy, "SUBJECTS_SINCE", tidy.SUBJECTS_SINCE)
+        tidy.SUBJECTS_SINCE = first
+        self.commit("core: " + "x" * (tidy.SUBJECT_MAX - 6))
+        self.assertEqual(self.findings(), [])
+        self.commit("core: " + "x" * (tidy.SUBJECT_MAX - 5))
+        self.commit("mend everything")
+        self.assertRegex(self.findings()[0], "names no area")
+        self.assertRegex(self.findings()[1], "has 66 columns")
+        self.assertEqual(len(self.findings()), 2)
+
+    def test_a_clone_without_the_first_commit_is_not_checked(self):
+        self.commit("mend everything")
+        self.assertEqual(self.findings(), [])
+
+
 class Ratchet(RuleTest):
     def findings(self, files):
         self.write(files)
