@@ -7,7 +7,6 @@
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
-namespace {}  // namespace
 
 /// Replaces the policy as a whole: a pass under way rests on the old one and is dropped.
 void SupervisorCore::set_policy(PolicyConfig config) {

@@ -24,7 +24,6 @@ class JobTable;
 class PolicyAnswers;
 class Readoption;
 class RetryTimers;
-class WorkerTable;
 
 /// Describes jobs, workers, bands and queues, and explains why a subtask does not run. Changes nothing.
 /// Cost: linear in what is listed.

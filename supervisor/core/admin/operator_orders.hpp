@@ -26,15 +26,14 @@ class PolicyView;
 class SubtaskEnds;
 class UsageAccounts;
 class WorkerQuestions;
-class WorkerTable;
 
 /// Carries out orders about jobs, projects and accounts; each is checked whole before it changes anything. Cost: of a
 /// move, n log n in the jobs of its pool.
 class OperatorOrders {
  public:
   OperatorOrders(JobTable& jobs, WorkerTable& workers, WorkerQuestions& questions, PolicyState& policy,
-                 JobIndices& indices, PolicyView& view, PolicyTurns& turns, JobRecords& records, LimitRules& rules,
-                 UsageAccounts& usage, PolicyChecks& policy_checks, PolicyAnswers& policy_answers,
+                 JobIndices& indices, const PolicyView& view, PolicyTurns& turns, JobRecords& records,
+                 LimitRules& rules, UsageAccounts& usage, PolicyChecks& policy_checks, PolicyAnswers& policy_answers,
                  ClusterAnswers& cluster_answers, SubtaskEnds& ends, JobPriorities& priorities)
       : jobs_(jobs),
         workers_(workers),
@@ -88,7 +87,7 @@ class OperatorOrders {
   WorkerQuestions& questions_;
   PolicyState& policy_;
   JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
   PolicyTurns& turns_;
   JobRecords& records_;
   LimitRules& rules_;

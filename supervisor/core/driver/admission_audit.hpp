@@ -18,14 +18,13 @@ struct EventContext;
 struct JobIndices;
 class JobTable;
 class PolicyView;
-class WorkerTable;
 
 /// Tells in the audit history which slots a job may hold, why it must wait or leave, and by which numbers. Work that
 /// comes and goes does not fill the history. Cost: constant for a job.
 class AdmissionAudit {
  public:
   AdmissionAudit(EventContext& event, AuditLog& audit, JobTable& jobs, const WorkerTable& workers, PolicyState& policy,
-                 const JobIndices& indices, PolicyView& view)
+                 const JobIndices& indices, const PolicyView& view)
       : event_(event), audit_(audit), jobs_(jobs), workers_(workers), policy_(policy), indices_(indices), view_(view) {}
   AdmissionAudit(const AdmissionAudit&) = delete;
   AdmissionAudit& operator=(const AdmissionAudit&) = delete;
@@ -65,7 +64,7 @@ class AdmissionAudit {
   const WorkerTable& workers_;
   PolicyState& policy_;
   const JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
 };
 
 }  // namespace penstock::supervisor

@@ -24,14 +24,13 @@ class JobTable;
 class PolicyTurns;
 class PolicyView;
 class WorkerMail;
-class WorkerTable;
 
 /// Gives each job what the last plan says: workers are told, jobs that have lost slots are asked to leave, gangs wait
 /// at barriers. Cost: for a job linear in the bands.
 class Entitlements {
  public:
   Entitlements(EventContext& event, JobTable& jobs, WorkerTable& workers, WorkerMail& mail, PolicyState& policy,
-               PolicyView& view, PolicyTurns& turns, JobRecords& records, JobDemand& demand,
+               const PolicyView& view, PolicyTurns& turns, JobRecords& records, JobDemand& demand,
                EntitlementMail& entitlement_mail, BandQueues& queues, AssignmentWriter& assignments,
                AdmissionAudit& admission_audit, GangBarriers& barriers)
       : event_(event),
@@ -73,7 +72,7 @@ class Entitlements {
   WorkerTable& workers_;
   WorkerMail& mail_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   PolicyTurns& turns_;
   JobRecords& records_;
   JobDemand& demand_;

@@ -17,14 +17,13 @@ struct EventContext;
 class JobDemand;
 class JobTable;
 class PolicyView;
-class WorkerTable;
 
 /// Lets a gang that has been given all its slots begin only when workers hold all of them. Writes `KindShare::barrier`.
 /// Cost: linear in the bands, for a gang.
 class GangBarriers {
  public:
-  GangBarriers(EventContext& event, JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view,
-               JobDemand& demand, EntitlementMail& entitlement_mail)
+  GangBarriers(EventContext& event, JobTable& jobs, const WorkerTable& workers, PolicyState& policy,
+               const PolicyView& view, JobDemand& demand, EntitlementMail& entitlement_mail)
       : event_(event),
         jobs_(jobs),
         workers_(workers),
@@ -62,7 +61,7 @@ class GangBarriers {
   JobTable& jobs_;
   const WorkerTable& workers_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   JobDemand& demand_;
   EntitlementMail& entitlement_mail_;
 };

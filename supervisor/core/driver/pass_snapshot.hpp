@@ -20,15 +20,14 @@ class LimitRules;
 class PolicyView;
 class PoolFallbacks;
 class UsageAccounts;
-class WorkerTable;
 
 /// Builds the snapshot of a pass out of jobs, bands and owners, and keeps in `PolicyState::pass` what its positions
 /// mean. Cost: linear in bands and in the members of jobs in sight, of which there are `policy.members_max`.
 class PassSnapshot {
  public:
-  PassSnapshot(EventContext& event, JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view,
-               AllocationUnits& units, JobDemand& demand, LimitRules& rules, Feasibility& feasibility,
-               UsageAccounts& usage, PoolFallbacks& fallbacks)
+  PassSnapshot(EventContext& event, JobTable& jobs, const WorkerTable& workers, PolicyState& policy,
+               const PolicyView& view, AllocationUnits& units, JobDemand& demand, LimitRules& rules,
+               Feasibility& feasibility, UsageAccounts& usage, PoolFallbacks& fallbacks)
       : event_(event),
         jobs_(jobs),
         workers_(workers),
@@ -75,7 +74,7 @@ class PassSnapshot {
   JobTable& jobs_;
   const WorkerTable& workers_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   AllocationUnits& units_;
   JobDemand& demand_;
   LimitRules& rules_;

@@ -17,14 +17,13 @@ class JobTable;
 class LimitRules;
 class PolicyView;
 class PoolFallbacks;
-class WorkerTable;
 
 /// Carries out the plan of a pass: what each job holds and is promised, the rule that holds it, its next pool, and its
 /// entitlements. Cost: linear in the plan and in jobs in sight times bands.
 class PlanEffects {
  public:
-  PlanEffects(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view, LimitRules& rules,
-              PoolFallbacks& fallbacks, AdmissionAudit& admission_audit, Entitlements& entitlements)
+  PlanEffects(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, const PolicyView& view,
+              LimitRules& rules, PoolFallbacks& fallbacks, AdmissionAudit& admission_audit, Entitlements& entitlements)
       : jobs_(jobs),
         workers_(workers),
         policy_(policy),
@@ -49,7 +48,7 @@ class PlanEffects {
   JobTable& jobs_;
   const WorkerTable& workers_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   LimitRules& rules_;
   PoolFallbacks& fallbacks_;
   AdmissionAudit& admission_audit_;

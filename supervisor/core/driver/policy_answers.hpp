@@ -22,14 +22,13 @@ class JobTable;
 class PolicyView;
 class PoolFallbacks;
 class UsageAccounts;
-class WorkerTable;
 
 /// Answers `pools`, `projects`, `shares`, `queue` and the policy part of `explain`. Reads all jobs and bands, as they
 /// are now: only when people ask. Changes nothing. Cost: linear in jobs and bands, remedies more.
 class PolicyAnswers {
  public:
   PolicyAnswers(EventContext& event, const JobTable& jobs, const WorkerTable& workers, const PolicyState& policy,
-                const JobIndices& indices, PolicyView& view, JobDemand& demand, Feasibility& feasibility,
+                const JobIndices& indices, const PolicyView& view, JobDemand& demand, Feasibility& feasibility,
                 UsageAccounts& usage, PoolFallbacks& fallbacks, GangBarriers& barriers)
       : event_(event),
         jobs_(jobs),
@@ -76,7 +75,7 @@ class PolicyAnswers {
   const WorkerTable& workers_;
   const PolicyState& policy_;
   const JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
   JobDemand& demand_;
   Feasibility& feasibility_;
   UsageAccounts& usage_;

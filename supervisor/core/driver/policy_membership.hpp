@@ -20,15 +20,14 @@ class PolicyTurns;
 class PolicyView;
 class PoolFallbacks;
 class UsageAccounts;
-class WorkerTable;
 
 /// Enters jobs into the policy in force and removes them; knows the pool of each worker. Writes `Job::shares`,
 /// `PolicyState::{agenda, pool_of_band}`. Cost: for a job linear in the bands, and in what it has in flight.
 class PolicyMembership {
  public:
-  PolicyMembership(WorkerTable& workers, BandIndices& bands, PolicyState& policy, JobIndices& indices, PolicyView& view,
-                   PolicyTurns& turns, AllocationUnits& units, LimitRules& rules, UsageAccounts& usage,
-                   EntitlementMail& entitlement_mail, PoolFallbacks& fallbacks)
+  PolicyMembership(WorkerTable& workers, BandIndices& bands, PolicyState& policy, JobIndices& indices,
+                   const PolicyView& view, PolicyTurns& turns, AllocationUnits& units, LimitRules& rules,
+                   UsageAccounts& usage, EntitlementMail& entitlement_mail, PoolFallbacks& fallbacks)
       : workers_(workers),
         bands_(bands),
         policy_(policy),
@@ -57,7 +56,7 @@ class PolicyMembership {
   BandIndices& bands_;
   PolicyState& policy_;
   JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
   PolicyTurns& turns_;
   AllocationUnits& units_;
   LimitRules& rules_;

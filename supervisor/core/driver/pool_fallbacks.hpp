@@ -19,14 +19,13 @@ class JobRecords;
 class JobTable;
 class Placer;
 class PolicyView;
-class WorkerTable;
 
 /// Moves jobs through their lists of pools by the results of passes (spec policy-runai 7, 10;
 /// supervisor/policy/pool_choice.hpp). All of a job is in one pool. Cost: of a plan n log n in its subjects.
 class PoolFallbacks {
  public:
   PoolFallbacks(EventContext& event, AuditLog& audit, JobTable& jobs, const WorkerTable& workers, PolicyState& policy,
-                PolicyView& view, JobRecords& records, Feasibility& feasibility, Placer& placer)
+                const PolicyView& view, JobRecords& records, Feasibility& feasibility, Placer& placer)
       : event_(event),
         audit_(audit),
         jobs_(jobs),
@@ -75,7 +74,7 @@ class PoolFallbacks {
   JobTable& jobs_;
   const WorkerTable& workers_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   JobRecords& records_;
   Feasibility& feasibility_;
   Placer& placer_;

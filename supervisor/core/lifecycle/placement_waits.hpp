@@ -20,7 +20,6 @@ class JobTable;
 class Placer;
 class Recomputation;
 class SubtaskEnds;
-class WorkerTable;
 
 /// Places subtasks again that no present band could have, or fails them when the band, or the holder of an external
 /// input, stays away for too long. Cost: linear in the subtasks that wait.

@@ -14,7 +14,6 @@ namespace penstock::supervisor {
 class EntitlementMail;
 class WallClock;
 class WorkerMail;
-class WorkerTable;
 
 /// Writes assignments into batches for workers: inputs with their places, payloads, and the templates and jobs that the
 /// worker does not know yet. Cost: linear in the inputs of a subtask.

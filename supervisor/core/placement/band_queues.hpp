@@ -15,7 +15,6 @@ class BandIndices;
 class JobTable;
 class PolicyTurns;
 struct SupervisorCounters;
-class WorkerTable;
 
 /// The part of a band that a job may fill: all of it, or its share.
 struct Credit {

@@ -18,7 +18,6 @@ class Eligibility;
 class JobTable;
 class PolicyView;
 class Readoption;
-class WorkerTable;
 
 /// Whether an external input that is not available now can become so.
 struct Availability {
@@ -38,7 +37,8 @@ std::vector<JobId> producer_jobs_of(const GraphShape& shape);
 class ExternalInputs {
  public:
   ExternalInputs(JobTable& jobs, const WorkerTable& workers, AwaitedOutputs& awaited, const Readoption& readoption,
-                 const Eligibility& eligibility, std::map<SubtaskId, Instant>& holders_drain_until, PolicyView& view)
+                 const Eligibility& eligibility, std::map<SubtaskId, Instant>& holders_drain_until,
+                 const PolicyView& view)
       : jobs_(jobs),
         workers_(workers),
         awaited_(awaited),
@@ -81,7 +81,7 @@ class ExternalInputs {
   const Readoption& readoption_;
   const Eligibility& eligibility_;
   std::map<SubtaskId, Instant>& holders_drain_until_;
-  PolicyView& view_;
+  const PolicyView& view_;
 };
 
 }  // namespace penstock::supervisor

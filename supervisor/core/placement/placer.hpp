@@ -23,7 +23,6 @@ class Readoption;
 class RetryTimers;
 class SubtaskMachine;
 struct WorkSearch;
-class WorkerTable;
 
 /// Chooses a tentative band for each subtask that may be placed: the band that asked for it, its preferred ones, those
 /// of its predecessors, or the shortest queue. Subtasks that no present band may have wait as unschedulable.
@@ -32,8 +31,8 @@ class Placer {
  public:
   Placer(const SupervisorConfig& config, EventContext& event, WorkerTable& workers, BandIndices& bands,
          SubtaskMachine& machine, const Readoption& readoption, const Eligibility& eligibility,
-         const PlacementCosts& costs, JobIndices& indices, RetryTimers& timers, WorkSearch& search, PolicyView& view,
-         BandQueues& queues, ExternalInputs& external_inputs)
+         const PlacementCosts& costs, JobIndices& indices, RetryTimers& timers, WorkSearch& search,
+         const PolicyView& view, BandQueues& queues, ExternalInputs& external_inputs)
       : config_(config),
         event_(event),
         workers_(workers),
@@ -55,7 +54,7 @@ class Placer {
   void place_again(Job& job, BandSlot band);
   /// No present band may have the subtask: it waits.
   void leave_unschedulable(Job& job, std::uint32_t subtask);
-  /// Those that wait, which wait no longer.
+  /// Takes the unschedulable subtasks of the job out.
   std::vector<std::uint32_t> take_unschedulable(Job& job);
   /// Tries all unschedulable subtasks of the job again.
   void place_unschedulable(Job& job);
@@ -99,7 +98,7 @@ class Placer {
   JobIndices& indices_;
   RetryTimers& timers_;
   WorkSearch& search_;
-  PolicyView& view_;
+  const PolicyView& view_;
   BandQueues& queues_;
   ExternalInputs& external_inputs_;
 };

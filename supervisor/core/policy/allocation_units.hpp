@@ -13,14 +13,13 @@ namespace penstock::supervisor {
 
 class JobTable;
 class PolicyView;
-class WorkerTable;
 
 /// Computes allocation units: jobs that request only slots are counted by whole slots; parts of devices, memory and
 /// processors are counted by the amounts of one run. Writes `KindShare`'s units, `DomainView` and nothing else.
 /// Cost: linear in the templates of a job; for a pass in bands and jobs in sight.
 class AllocationUnits {
  public:
-  AllocationUnits(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, PolicyView& view)
+  AllocationUnits(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, const PolicyView& view)
       : jobs_(jobs), workers_(workers), policy_(policy), view_(view) {}
   AllocationUnits(const AllocationUnits&) = delete;
   AllocationUnits& operator=(const AllocationUnits&) = delete;
@@ -45,7 +44,7 @@ class AllocationUnits {
   JobTable& jobs_;
   const WorkerTable& workers_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
 };
 
 }  // namespace penstock::supervisor

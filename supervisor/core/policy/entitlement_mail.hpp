@@ -13,7 +13,6 @@ namespace penstock::supervisor {
 
 struct EventContext;
 class WorkerMail;
-class WorkerTable;
 
 /// Tells workers which slots a job may hold on their bands, and which they reserve for a gang at its barrier.
 /// Cost: linear in the bands of a worker.

@@ -17,14 +17,13 @@ class Eligibility;
 class LimitRules;
 class PolicyView;
 class Readoption;
-class WorkerTable;
 
 /// Refuses at submission what the present cluster could never run, with the nearest offer, and tells why a subtask has
 /// no band. Reads only. Cost: linear in templates times bands.
 class Feasibility {
  public:
   Feasibility(const WorkerTable& workers, const Readoption& readoption, const Eligibility& eligibility,
-              const PolicyState& policy, PolicyView& view, AllocationUnits& units, LimitRules& rules)
+              const PolicyState& policy, const PolicyView& view, AllocationUnits& units, LimitRules& rules)
       : workers_(workers),
         readoption_(readoption),
         eligibility_(eligibility),
@@ -66,7 +65,7 @@ class Feasibility {
   const Readoption& readoption_;
   const Eligibility& eligibility_;
   const PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   AllocationUnits& units_;
   LimitRules& rules_;
 };

@@ -14,14 +14,13 @@ namespace penstock::supervisor {
 class Eligibility;
 class JobTable;
 class PolicyView;
-class WorkerTable;
 
 /// Measures what each job could use and what of the last plan it holds. Writes the demand, the bonds and the planned
 /// slots of `JobShares`. Cost: for a job linear in the bands; `count_holdings` for all jobs in sight.
 class JobDemand {
  public:
   JobDemand(JobTable& jobs, const WorkerTable& workers, const Eligibility& eligibility, PolicyState& policy,
-            PolicyView& view)
+            const PolicyView& view)
       : jobs_(jobs), workers_(workers), eligibility_(eligibility), policy_(policy), view_(view) {}
   JobDemand(const JobDemand&) = delete;
   JobDemand& operator=(const JobDemand&) = delete;
@@ -59,7 +58,7 @@ class JobDemand {
   const WorkerTable& workers_;
   const Eligibility& eligibility_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
 };
 
 }  // namespace penstock::supervisor

@@ -16,15 +16,14 @@ class AllocationUnits;
 struct JobIndices;
 class JobTable;
 class PolicyView;
-class WorkerTable;
 
 /// Holds jobs to the limits of users and accounts (spec policy-flux 8): at submission, and before each pass by lowering
 /// the demand of jobs to the rest of their limits. Writes `JobShares::rules` and `JobIndices::limited`.
 /// Cost: of a pass, n log n in the jobs in sight that have limits.
 class LimitRules {
  public:
-  LimitRules(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, JobIndices& indices, PolicyView& view,
-             AllocationUnits& units)
+  LimitRules(JobTable& jobs, const WorkerTable& workers, PolicyState& policy, JobIndices& indices,
+             const PolicyView& view, AllocationUnits& units)
       : jobs_(jobs), workers_(workers), policy_(policy), indices_(indices), view_(view), units_(units) {}
   LimitRules(const LimitRules&) = delete;
   LimitRules& operator=(const LimitRules&) = delete;
@@ -53,7 +52,7 @@ class LimitRules {
   const WorkerTable& workers_;
   PolicyState& policy_;
   JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
   AllocationUnits& units_;
 };
 

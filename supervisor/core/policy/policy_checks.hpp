@@ -16,13 +16,12 @@ namespace penstock::supervisor {
 struct EventContext;
 class LimitRules;
 class PolicyView;
-class WorkerTable;
 
 /// Refuses jobs that name owners, pools or amounts that the policy in force does not have, and warns of settings that
 /// are probably not meant. Cost: linear in the configuration.
 class PolicyChecks {
  public:
-  PolicyChecks(EventContext& event, const WorkerTable& workers, const PolicyState& policy, PolicyView& view,
+  PolicyChecks(EventContext& event, const WorkerTable& workers, const PolicyState& policy, const PolicyView& view,
                LimitRules& rules)
       : event_(event), workers_(workers), policy_(policy), view_(view), rules_(rules) {}
   PolicyChecks(const PolicyChecks&) = delete;
@@ -40,7 +39,7 @@ class PolicyChecks {
   EventContext& event_;
   const WorkerTable& workers_;
   const PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
   LimitRules& rules_;
 };
 

@@ -1,4 +1,6 @@
 #include "supervisor/core/policy/policy_turns.hpp"
+
+#include <algorithm>
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/policy/policy_view.hpp"

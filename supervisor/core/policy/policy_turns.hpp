@@ -21,7 +21,7 @@ class PolicyView;
 /// Cost: constant.
 class PolicyTurns {
  public:
-  PolicyTurns(EventContext& event, PolicyState& policy, PolicyView& view)
+  PolicyTurns(EventContext& event, PolicyState& policy, const PolicyView& view)
       : event_(event), policy_(policy), view_(view) {}
   PolicyTurns(const PolicyTurns&) = delete;
   PolicyTurns& operator=(const PolicyTurns&) = delete;
@@ -36,7 +36,7 @@ class PolicyTurns {
  private:
   EventContext& event_;
   PolicyState& policy_;
-  PolicyView& view_;
+  const PolicyView& view_;
 };
 
 }  // namespace penstock::supervisor

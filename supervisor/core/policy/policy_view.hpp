@@ -14,7 +14,6 @@ namespace penstock::supervisor {
 class Eligibility;
 struct JobIndices;
 class JobTable;
-class WorkerTable;
 
 /// Answers questions about the policy in force: which bands a job may use, where it stands, what it may hold. Reads
 /// jobs, bands and the policy; keeps nothing and changes nothing.

@@ -26,7 +26,7 @@ class WallClock;
 class UsageAccounts {
  public:
   UsageAccounts(EventContext& event, const WallClock& clock, CommitGate& gate, JobTable& jobs, PolicyState& policy,
-                const JobIndices& indices, PolicyView& view, PolicyTurns& turns)
+                const JobIndices& indices, const PolicyView& view, PolicyTurns& turns)
       : event_(event),
         clock_(clock),
         gate_(gate),
@@ -70,7 +70,7 @@ class UsageAccounts {
   JobTable& jobs_;
   PolicyState& policy_;
   const JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
   PolicyTurns& turns_;
 };
 

@@ -17,7 +17,6 @@ class Placer;
 class SubtaskMachine;
 struct SupervisorCounters;
 class WorkerMail;
-class WorkerTable;
 
 enum class Proof : std::uint8_t { None, Success };
 

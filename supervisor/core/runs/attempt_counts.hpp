@@ -12,7 +12,6 @@
 namespace penstock::supervisor {
 
 class UsageAccounts;
-class WorkerTable;
 
 /// Tells current attempts from stale ones, and counts those that run for the shares of their jobs. Cost: constant.
 class AttemptCounts {

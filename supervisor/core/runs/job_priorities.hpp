@@ -19,14 +19,13 @@ class Placer;
 class PolicyTurns;
 class PolicyView;
 class WorkerMail;
-class WorkerTable;
 
 /// Changes the order in which jobs, and the subtasks of one, are served, here and on the workers that have heard of the
 /// job. Cost: linear in the bands of the job.
 class JobPriorities {
  public:
   JobPriorities(WorkerTable& workers, WorkerMail& mail, BandIndices& bands, PolicyState& policy, JobIndices& indices,
-                PolicyView& view, PolicyTurns& turns, JobRecords& records, BandQueues& queues, Placer& placer)
+                const PolicyView& view, PolicyTurns& turns, JobRecords& records, BandQueues& queues, Placer& placer)
       : workers_(workers),
         mail_(mail),
         bands_(bands),
@@ -58,7 +57,7 @@ class JobPriorities {
   BandIndices& bands_;
   PolicyState& policy_;
   JobIndices& indices_;
-  PolicyView& view_;
+  const PolicyView& view_;
   PolicyTurns& turns_;
   JobRecords& records_;
   BandQueues& queues_;

@@ -19,7 +19,6 @@ class Placer;
 class SubtaskEnds;
 class SubtaskMachine;
 struct SupervisorCounters;
-class WorkerTable;
 
 /// Finds lost outputs again: from a checkpoint where there is one, else by running their producers anew, with the
 /// priority of what waits for them. Cost: linear in what is made again.

@@ -25,7 +25,6 @@ class RetryTimers;
 class SubtaskEnds;
 class SubtaskMachine;
 struct SupervisorCounters;
-class WorkerTable;
 
 /// Whether an attempt may be to blame for what ended it, or another one is known to be.
 enum class Blame : std::uint8_t { Open, Others };
@@ -36,8 +35,8 @@ class Retries {
  public:
   Retries(const SupervisorConfig& config, EventContext& event, JobTable& jobs, const WorkerTable& workers,
           SubtaskMachine& machine, DataDirectory& data, const Eligibility& eligibility, RetryTimers& timers,
-          SupervisorCounters& counters, PolicyView& view, JobRecords& records, AllocationUnits& units, Placer& placer,
-          SubtaskEnds& ends, Recomputation& recomputation)
+          SupervisorCounters& counters, const PolicyView& view, JobRecords& records, AllocationUnits& units,
+          Placer& placer, SubtaskEnds& ends, Recomputation& recomputation)
       : config_(config),
         event_(event),
         jobs_(jobs),
@@ -88,7 +87,7 @@ class Retries {
   const Eligibility& eligibility_;
   RetryTimers& timers_;
   SupervisorCounters& counters_;
-  PolicyView& view_;
+  const PolicyView& view_;
   JobRecords& records_;
   AllocationUnits& units_;
   Placer& placer_;

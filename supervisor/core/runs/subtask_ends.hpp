@@ -20,7 +20,6 @@ class JobRecords;
 class ProgressOutbox;
 class SubtaskMachine;
 class WorkerMail;
-class WorkerTable;
 
 /// Ends subtasks other than by success, and cancels what can no longer run because of it. Each end is told once.
 /// Cost: linear in what ends.

@@ -110,5 +110,19 @@ TEST_F(EligibilityTest, ALargerAttemptNeedsAWorkerThatKnowsLargerTemplates) {
   EXPECT_EQ(Eligibility::memory_limit_of(workers[band(1)]), Bytes{3000});
 }
 
+TEST_F(EligibilityTest, AnAttemptWithMoreMemoryGoesWhereItHasRoom) {
+  job.larger_templates.edit().push_back(LargerTemplate{0, Bytes{2000}});
+  job.histories.edit()[SubtaskIndex{1}].larger = TemplateIndex{1};
+  job.hot[1].flags |= SubtaskFlag::kTroubled;
+  ASSERT_EQ(job.memory_of(1), Bytes{2000});
+  workers[workers.find(WorkerId{1})].description.barriers = true;
+  EXPECT_FALSE(eligibility.has_memory_for(job, 1, band(1))) << "1000 bytes are fewer than it asks for";
+  workers[band(1)].description.memory_hard_limit = Bytes{2000};
+  EXPECT_TRUE(eligibility.has_memory_for(job, 1, band(1)));
+  workers[band(2)].description.memory_hard_limit = Bytes{2000};
+  EXPECT_FALSE(eligibility.has_memory_for(job, 1, band(2))) << "its worker keeps the graph's template";
+  EXPECT_TRUE(eligibility.has_memory_for(job, 0, band(2))) << "the other subtask asks for no more";
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
