@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
-#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
 

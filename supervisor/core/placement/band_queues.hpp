@@ -49,8 +49,9 @@ class BandQueues {
   /// A subtask that can run is kept for the band.
   void keep_ready(Job& job, BandSlot band, std::uint32_t subtask);
   /// The last pass saw nothing of the job that needs a slot of that kind, and something waits for one.
+  /// REQUIRES: the job has shares.
   void ask_for_slots(const Job& job, BandSlot band);
-  /// The entitlement of the job on the band has changed.
+  /// The entitlement of the job on the band has changed. REQUIRES: the job has shares.
   void follow_entitlement(Job& job, BandSlot band);
   /// Where policy sets no limit to the job, all that is on the band counts, as without a policy. Runs that have lent
   /// their slot wait for others, which must find room beside them; their jobs are not told, so each job has it.

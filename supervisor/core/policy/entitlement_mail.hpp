@@ -24,7 +24,7 @@ class EntitlementMail {
   EntitlementMail(const EntitlementMail&) = delete;
   EntitlementMail& operator=(const EntitlementMail&) = delete;
 
-  /// Before the first assignment of the job, and whenever they change.
+  /// Before the first assignment of the job, and whenever they change. REQUIRES: the job has shares.
   void send_entitlements(const Job& job, WorkerSlot slot);
   /// Opens barriers from before a restart, as no policy is in force now.
   void free_gang(const Job& job, WorkerSlot slot);

@@ -1,5 +1,4 @@
 #include "supervisor/core/runs/attempt_counts.hpp"
-#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/policy/usage_accounts.hpp"
 #include "supervisor/core/worker_table.hpp"
 

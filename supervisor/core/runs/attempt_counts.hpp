@@ -22,7 +22,8 @@ class AttemptCounts {
 
   /// The attempt has been running for a while: policy counts its slots and its use from now on.
   void note_started(Job& job, std::uint32_t subtask);
-  /// The attempt has ended or was given back: its use of resources is charged no more.
+  /// The attempt has ended or was given back: its use of resources is charged no more. Once for
+  /// each attempt.
   void note_stopped(Job& job, std::uint32_t subtask);
   /// Whether the report is about the attempt that counts, by the worker that has it.
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;

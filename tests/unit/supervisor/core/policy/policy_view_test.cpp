@@ -1,0 +1,190 @@
+#include "supervisor/core/policy/policy_view.hpp"
+
+#include <gtest/gtest.h>
+
+#include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/placement/eligibility.hpp"
+#include "supervisor/core/pool_parts.hpp"
+#include "tests/support/graph_builder.hpp"
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kFirst = 0;   ///< A pool of quotas.
+constexpr std::uint32_t kSecond = 1;  ///< A pool by priority.
+constexpr std::uint32_t kRest = 2;    ///< A pool of fair shares.
+
+/// Three pools. The first one has two CPU bands, of four slots and of two, and a device; each of the others has a CPU
+/// band of two slots.
+class PolicyViewTest : public ::testing::Test {
+ protected:
+  PolicyViewTest() {
+    policy.config.pools = {{.name = "first", .preset = "quota", .workers = {"first-*"}},
+                           {.name = "second", .preset = "priority", .workers = {"second-*"}},
+                           {.name = "rest", .preset = "fair_share"}};
+    policy.config.projects = {{.name = "research", .is_department = true},
+                              {.name = "vision", .department = "research", .pools = {"second", "first"}}};
+    take_over();
+    large = add("first-1", BandKind::Cpu, 4, {"a100"});
+    small = add("first-2", BandKind::Cpu, 2);
+    device = add("first-3", BandKind::Gpu, 8);
+    second = add("second-1", BandKind::Cpu, 2);
+    rest = add("elsewhere", BandKind::Cpu, 2);
+  }
+  /// After a change of the configuration.
+  void take_over() {
+    policy.tree = project_tree(policy.config);
+    policy.parts = parts_in_force(policy.config);
+    policy.contended.assign(policy.config.pools.size() * kBandKinds, false);
+  }
+  BandSlot add(const std::string& name, BandKind kind, std::int64_t slots, std::vector<std::string> labels = {}) {
+    Register description;
+    description.name = name;
+    description.labels = std::move(labels);
+    BandDescription& band = description.bands.emplace_back();
+    band.kind = kind;
+    band.capacity.slots = kOneSlot * slots;
+    const WorkerId id{workers.worker_slots() + 1};
+    const BandSlot slot = workers[workers.add(id, Incarnation{id.value()}, description)].bands.front();
+    policy.pool_of_band.push_back(static_cast<std::uint32_t>(pool_of_worker(policy.config, name)));
+    return slot;
+  }
+  /// A job without a project; its waiting subtasks have tentative bands in its pool.
+  Job& job_in(std::uint32_t pool, const JobPolicy& wishes = {}) {
+    const JobId id = jobs.next();
+    Job& job = jobs.add(id);
+    job.id = id;
+    job.spec.policy = wishes;
+    job.shape = shape.get();
+    job.shares = std::make_unique<JobShares>();
+    job.shares->pool = job.shares->placed_in_pool = pool;
+    job.shares->project = static_cast<std::uint32_t>(policy.config.projects.size());
+    job.shares->position = PolicyView::first_position(id);
+    indices.active.insert(id, 0);
+    return job;
+  }
+  using Pools = std::vector<std::uint32_t>;
+
+  JobTable jobs;
+  WorkerTable workers;
+  Eligibility eligibility{workers};
+  PolicyState policy;
+  JobIndices indices;
+  PolicyView view{jobs, workers, eligibility, policy, indices};
+  std::unique_ptr<GraphShape> shape = shape_of(GraphBuilder{}.sources(2).build());
+  BandSlot large, small, device, second, rest;
+};
+
+TEST_F(PolicyViewTest, PoolsAreThoseOfTheJobElseOfItsProjectElseTheDefaultOne) {
+  EXPECT_EQ(view.pools_of({}), Pools{kRest});
+  EXPECT_EQ(view.pools_of({.project = "vision"}), (Pools{kSecond, kFirst}));
+  EXPECT_EQ(view.pools_of({.project = "vision", .pools = {"nowhere", "first"}}), Pools{kFirst});
+  EXPECT_EQ(view.pools_of({.project = "vision", .pools = {"nowhere"}}), (Pools{kSecond, kFirst}));
+  EXPECT_EQ(view.pools_of({.project = "unknown"}), Pools{kRest});
+}
+
+TEST_F(PolicyViewTest, AReachIsAPoolWithTheLabelsOfTheJob) {
+  const std::vector<Reach> reaches = view.reaches_of({.pools = {"first", "rest"}, .labels = {"a100"}});
+  ASSERT_EQ(reaches.size(), 2U);
+  EXPECT_TRUE(view.is_in(reaches[0], large));
+  EXPECT_FALSE(view.is_in(reaches[0], small)) << "no such label";
+  EXPECT_FALSE(view.is_in(reaches[1], large)) << "another pool";
+  EXPECT_TRUE(view.has_workers(reaches[0]));
+  EXPECT_FALSE(view.has_workers(reaches[1]));
+  workers.remove(workers[large].worker);
+  EXPECT_FALSE(view.has_workers(reaches[0]));
+}
+
+TEST_F(PolicyViewTest, WithoutAPolicyAllBandsAreInReachAndPrioritiesAreAnyNumbers) {
+  policy.config.pools[kRest].priorities = "1-99";
+  EXPECT_EQ(view.scale_of({}), PriorityScale{policy.config.pools[kRest]});
+  policy.config.pools.clear();
+  EXPECT_FALSE(view.policed());
+  EXPECT_EQ(view.scale_of({}), PriorityScale{});
+  const std::vector<Reach> reaches = view.reaches_of({.pools = {"first", "rest"}});
+  ASSERT_EQ(reaches.size(), 1U);
+  for (const BandSlot band : {large, small, device, second, rest}) EXPECT_TRUE(view.is_in(reaches[0], band));
+}
+
+TEST_F(PolicyViewTest, OnlyBandsThatAJobMayUseCountForIt) {
+  Job& job = job_in(kFirst);
+  EXPECT_TRUE(view.may_use(job, small));
+  EXPECT_FALSE(view.may_use(job, second));
+  EXPECT_EQ(view.capacity_for(job, BandKind::Cpu, 77), 77U) << "all of its pool, as the caller has it";
+  job.label_limits = {{"it", {"a100"}}};
+  EXPECT_TRUE(view.may_use(job, large));
+  EXPECT_FALSE(view.may_use(job, small));
+  EXPECT_EQ(view.capacity_for(job, BandKind::Cpu, 77), 4000U);
+  EXPECT_EQ(view.capacity_for(job, BandKind::Gpu, 77), 0U);
+  job.shares.reset();
+  job.label_limits.clear();
+  EXPECT_TRUE(view.may_use(job, second)) << "no policy holds it in a pool";
+}
+
+TEST_F(PolicyViewTest, AJobWithoutTentativeBandsIsAllowedBandsThatFitARequest) {
+  Job& job = job_in(kFirst);
+  policy.pass.emplace().bands = {rest, device, small, large};
+  EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{}) << "any";
+  job.shares->placed_in_pool = kAnyPool;
+  EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{}) << "each of them fits";
+  GraphBuilder graph;
+  graph.template_at(0).request.slots = kOneSlot * 3;
+  shape = shape_of(graph.sources(1).build());
+  job.shape = shape.get();
+  EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{3}) << "the large one, by its position in the pass";
+  job.label_limits = {{"it", {"v100"}}};
+  EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{policy::kNone});
+}
+
+TEST_F(PolicyViewTest, AGraceIsThatOfTheJobUpToTheMostOfTheSite) {
+  policy.config.grace = 10s;
+  policy.config.grace_max = 60s;
+  EXPECT_EQ(view.grace_of(job_in(kFirst)), 10s);
+  EXPECT_EQ(view.grace_of(job_in(kFirst, {.grace = 3s})), 3s);
+  EXPECT_EQ(view.longest_grace_in(kFirst), 10s);
+  job_in(kFirst, {.grace = 20s});
+  EXPECT_EQ(view.grace_of(job_in(kSecond, {.grace = 90s})), 60s) << "the limit may have been lowered since";
+  EXPECT_EQ(view.longest_grace_in(kFirst), 20s);
+  EXPECT_EQ(view.longest_grace_in(kSecond), 60s);
+}
+
+TEST_F(PolicyViewTest, LargerSumsGoFirstThenPrioritiesThenPositionsWhereThePoolCountsThem) {
+  Job& one = job_in(kSecond);
+  Job& other = job_in(kSecond);
+  EXPECT_TRUE(view.goes_before(one, other)) << "the earlier one";
+  EXPECT_FALSE(view.goes_before(other, one));
+  other.spec.priority = 1;
+  EXPECT_TRUE(view.goes_before(other, one));
+  one.shares->kinds.edit(BandKind::Gpu).priority = 5;
+  EXPECT_TRUE(view.goes_before(one, other));
+  one.shares->kinds.edit(BandKind::Gpu).priority = 0;
+  one.shares->pool = other.shares->pool = kRest;
+  EXPECT_FALSE(view.goes_before(one, other)) << "neither counts where slots are shared fairly";
+  EXPECT_FALSE(view.goes_before(other, one));
+  one.shares->pool = other.shares->pool = kFirst;
+  one.spec.policy.kind = JobKind::Interactive;
+  EXPECT_TRUE(view.goes_before(one, other)) << "a person waits for it";
+}
+
+TEST_F(PolicyViewTest, WhereNoJobWaitsOnlyCappedJobsAreLimited) {
+  Job& job = job_in(kFirst);
+  job.shares->project = static_cast<std::uint32_t>(find_project(policy.config, "vision"));
+  EXPECT_FALSE(view.is_limited(job, BandKind::Cpu));
+  EXPECT_TRUE(view.is_limited(job_in(kFirst, {.slots_max = 2}), BandKind::Cpu));
+  EXPECT_TRUE(view.is_limited(job_in(kFirst, {.gang = 2}), BandKind::Cpu));
+  policy.config.projects[0].gpu_slots_max = 4;
+  EXPECT_FALSE(view.is_limited(job, BandKind::Cpu));
+  EXPECT_TRUE(view.is_limited(job, BandKind::Gpu)) << "its department has a limit";
+  job.shares->pool = kSecond;
+  EXPECT_FALSE(view.is_limited(job, BandKind::Gpu)) << "quotas do not count there";
+  policy.contended[domain_of(kSecond, BandKind::Gpu)] = true;
+  EXPECT_TRUE(view.is_limited(job, BandKind::Gpu));
+  EXPECT_FALSE(view.is_limited(job, BandKind::Cpu));
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
