@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "common/base/time.hpp"
 #include "common/host/descriptor.hpp"
 
 namespace penstock {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/check.hpp"
+#include "common/loop/descriptor_watch.hpp"
 
 namespace penstock {
 
