@@ -106,8 +106,7 @@ BandSlot Placer::preferred_band(Job& job, std::uint32_t subtask, const BandSelec
   return count == 0 ? BandSlot::none() : costs_.cheapest_of(job, subtask, {candidates, count});
 }
 
-BandSlot Placer::idle_band_for(const Job& job, std::uint32_t subtask) const {
-  if (search_.idle.empty()) return BandSlot::none();
+BandSlot Placer::draw_idle_band(const Job& job, std::uint32_t subtask) const {
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
   const BandSlot slot{search_.idle.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
   const BandEntry& band = workers_[slot];

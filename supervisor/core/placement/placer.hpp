@@ -7,6 +7,7 @@
 #include "common/protocol/config.hpp"
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/work_search.hpp"
 #include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
@@ -22,7 +23,6 @@ class PolicyView;
 class Readoption;
 class RetryTimers;
 class SubtaskMachine;
-struct WorkSearch;
 
 /// Chooses a tentative band for each subtask that may be placed: the band that asked for it, its preferred ones, those
 /// of its predecessors, or the shortest queue. Subtasks that no present band may have wait as unschedulable.
@@ -79,7 +79,10 @@ class Placer {
   /// One of the idle bands, drawn by a hash; none if the subtask is nothing for that band. A subtask that waits for
   /// producers gives the band no work now, and far from its producers it costs more later: it goes only to a band that
   /// holds nothing, or that stays idle for so long that the graph must be out of balance.
-  BandSlot idle_band_for(const Job& job, std::uint32_t subtask) const;
+  BandSlot idle_band_for(const Job& job, std::uint32_t subtask) const {
+    return search_.idle.empty() ? BandSlot::none() : draw_idle_band(job, subtask);
+  }
+  BandSlot draw_idle_band(const Job& job, std::uint32_t subtask) const;
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   /// The bands of its predecessors and one that is in need of work.
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);

@@ -51,9 +51,8 @@ PriorityScale PolicyView::scale_of(const JobSpec& spec) const {
   return PriorityScale{policy_.config.pools[pools_of(spec.policy).front()]};
 }
 
-bool PolicyView::may_use(const Job& job, BandSlot band) const {
-  if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool) return false;
-  return job.label_limits.empty() || allow(job.label_limits, workers_.worker_of(band).description.labels);
+bool PolicyView::labels_allow(const Job& job, BandSlot band) const {
+  return allow(job.label_limits, workers_.worker_of(band).description.labels);
 }
 
 Duration PolicyView::grace_of(const Job& job) const {

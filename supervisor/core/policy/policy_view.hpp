@@ -46,7 +46,10 @@ class PolicyView {
   /// All of its pools have the same.
   PriorityScale scale_of(const JobSpec& spec) const;
   /// Whether the job may be on that band at all, apart from the requests of its subtasks.
-  bool may_use(const Job& job, BandSlot band) const;
+  bool may_use(const Job& job, BandSlot band) const {
+    if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool) return false;
+    return job.label_limits.empty() || labels_allow(job, band);
+  }
   /// The capacity of the bands that the job may use; `all`: that of all bands of its pool.
   std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;
   /// Positions of the pass's bands that the job may use, by labels, and for a job without tentative bands also by the
@@ -77,6 +80,8 @@ class PolicyView {
   std::uint64_t milli_held(const Job& job, BandKind kind) const;
 
  private:
+  bool labels_allow(const Job& job, BandSlot band) const;
+
   const JobTable& jobs_;
   const WorkerTable& workers_;
   const Eligibility& eligibility_;
