@@ -289,7 +289,7 @@ Result<void> OperatorOrders::move_beside(Job& job, const Job& other, bool ahead)
   if (&job == &other) return {};
   std::vector<const Job*> order;
   for (const JobId id : indices_.active)
-    if (const Job& each = jobs_[id]; each.shares != nullptr && each.shares->pool == job.shares->pool)
+    if (const Job& each = jobs_[id]; &each != &job && each.shares != nullptr && each.shares->pool == job.shares->pool)
       order.push_back(&each);
   std::stable_sort(order.begin(), order.end(), [this](const Job* a, const Job* b) {
     const std::int64_t left = view_.precedence_of(*a);
@@ -299,10 +299,14 @@ Result<void> OperatorOrders::move_beside(Job& job, const Job& other, bool ahead)
   const auto at = std::find(order.begin(), order.end(), &other);
   const bool is_last = ahead ? at == order.begin() : at + 1 == order.end();
   const Job* neighbour = is_last ? nullptr : ahead ? *(at - 1) : *(at + 1);
-  if (neighbour == &job) return {};
-  // Half-way to the neighbour on that side; none of that priority: well beyond. Positions begin far apart.
   const std::int64_t from = other.shares->position;
   const bool bounded = neighbour != nullptr && view_.precedence_of(*neighbour) == view_.precedence_of(other);
+  const std::int64_t own = job.shares->position;
+  const auto before = [ahead](std::int64_t a, std::int64_t b) { return ahead ? a < b : a > b; };
+  const bool is_there = view_.precedence_of(job) == view_.precedence_of(other) && before(own, from) &&
+                        (!bounded || before(neighbour->shares->position, own));
+  if (is_there) return {};
+  // Half-way to the neighbour on that side; none of that priority: well beyond. Positions begin far apart.
   const std::int64_t beyond = std::int64_t{1} << 20U;
   const std::int64_t end = bounded ? neighbour->shares->position : ahead ? from - beyond : from + beyond;
   const std::int64_t position = from + (end - from) / 2;

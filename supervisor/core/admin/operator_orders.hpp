@@ -79,7 +79,7 @@ class OperatorOrders {
   /// The setting is in force, also after restarts, until the configuration is read again. Whole slots, bytes as in
   /// `8GiB`, a weight with up to three decimals or `none`; whole shares of an account.
   Result<Value> set_of_owner(const AdminRequest& request);
-  /// A job that is already there, or is moved beside itself, stays.
+  /// A job that is already there with that priority, or is moved beside itself, stays.
   Result<void> move_beside(Job& job, const Job& other, bool ahead);
 
   JobTable& jobs_;

@@ -154,6 +154,16 @@ TEST(OperatorOrders, AJobIsMovedBetweenItsNewNeighboursAndTakesThePriorityOfTheO
   EXPECT_GT(third.shares->position, high.shares->position);
 }
 
+TEST(OperatorOrders, AJobThatIsMovedBehindItsNeighbourOfHigherPriorityTakesThat) {
+  OrderRooms rooms{"priority"};
+  const Job& high = rooms.submit({.priority = 5});
+  const Job& low = rooms.submit();
+  EXPECT_TRUE(rooms.admin.orders.move_by_request(order("move", {"job-2", "behind", "job-1"})).has_value());
+  EXPECT_EQ(low.spec.priority, 5);
+  EXPECT_GT(low.shares->position, high.shares->position);
+  EXPECT_EQ(rooms.records<record::JobChanged>(), 2U) << "the priority, and the position";
+}
+
 TEST(OperatorOrders, ACancelOfASubtaskTakesItsSuccessorsAndIsWritten) {
   OrderRooms rooms{""};
   const Job& job = rooms.submit();
