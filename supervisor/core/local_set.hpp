@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/base/prefetch.hpp"
@@ -58,7 +59,8 @@ class KeyHeap {
   }
 
   std::size_t size() const { return std::size_t{run_size_} + heap_size_; }
-  /// False if the key is not there. Searches the heap from end to end: for orders of people only.
+  /// False if the key is not there. Logarithmic in the ranges of the run, but for moving those behind; searches the
+  /// heap from end to end: for orders of people only.
   bool erase(std::uint64_t key) {
     if (run_size_ > 0 && key >= first_.first && key <= last_of_run())
       return erase_from_run(key) || erase_from_heap(key);
@@ -119,6 +121,23 @@ class KeyHeap {
     std::size_t next = 0;
     std::vector<std::uint64_t> heap;
 
+    void put_first(const Range& range) {
+      if (next > 0)
+        ranges[--next] = range;
+      else
+        ranges.insert(ranges.begin(), range);
+    }
+    // The key goes to that place of the heap, or to where it belongs above or below.
+    void fill(std::size_t at, std::uint64_t key) {
+      for (; at > 0 && key < heap[(at - 1) / 2]; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+      for (std::size_t below = 2 * at + 1; below < heap.size(); below = 2 * at + 1) {
+        below += below + 1 < heap.size() && heap[below + 1] < heap[below];
+        if (key <= heap[below]) break;
+        heap[at] = heap[below];
+        at = below;
+      }
+      heap[at] = key;
+    }
     Range take_first() {
       const Range range = ranges[next];
       if (++next >= kKeptMax || next == ranges.size()) cut();
@@ -168,23 +187,32 @@ class KeyHeap {
       rest_->ranges.pop_back();
     return key;
   }
+  // REQUIRES: the key is not below the run.
   bool erase_from_run(std::uint64_t key) {
-    std::vector<Range> ranges;
-    if (has_more())
-      ranges.assign(rest_->ranges.begin() + static_cast<std::ptrdiff_t>(rest_->next), rest_->ranges.end());
-    ranges.insert(ranges.begin(), first_);
-    const auto holds = [key](const Range& range) { return key >= range.first && key <= range.last; };
-    const auto at = std::find_if(ranges.begin(), ranges.end(), holds);
-    if (at == ranges.end()) return false;
-    const Range before{at->first, key - 1};
-    const Range after{key + 1, at->last};
-    const auto next = ranges.erase(at);
-    const auto behind = after.first <= after.last ? ranges.insert(next, after) : next;
-    if (before.first <= before.last && before.first != key) ranges.insert(behind, before);
+    if (key > first_.last) return has_more() && erase_from_rest(key);
+    if (first_.first == first_.last) {
+      first_ = has_more() ? rest_->take_first() : Range{};
+    } else if (key == first_.first) {
+      ++first_.first;
+    } else if (const Range after{key + 1, std::exchange(first_.last, key - 1)}; after.first <= after.last) {
+      rest().put_first(after);
+    }
     --run_size_;
-    first_ = ranges.empty() ? Range{} : ranges.front();
-    if (!ranges.empty()) ranges.erase(ranges.begin());
-    if (rest_ != nullptr || !ranges.empty()) rest().ranges = std::move(ranges), rest().next = 0;
+    return true;
+  }
+  bool erase_from_rest(std::uint64_t key) {
+    std::vector<Range>& ranges = rest_->ranges;
+    const auto begin = ranges.begin() + static_cast<std::ptrdiff_t>(rest_->next);
+    const auto ends_before = [](const Range& range, std::uint64_t wanted) { return range.last < wanted; };
+    const auto at = std::lower_bound(begin, ranges.end(), key, ends_before);
+    if (at == ranges.end() || key < at->first) return false;
+    if (at->first == at->last)
+      ranges.erase(at);
+    else if (key == at->first)
+      ++at->first;
+    else if (const Range after{key + 1, std::exchange(at->last, key - 1)}; after.first <= after.last)
+      ranges.insert(at + 1, after);
+    --run_size_;
     return true;
   }
   bool erase_from_heap(std::uint64_t key) {
@@ -192,10 +220,11 @@ class KeyHeap {
     std::vector<std::uint64_t>& heap = rest_->heap;
     const auto at = std::find(heap.begin(), heap.end(), key);
     if (at == heap.end()) return false;
-    *at = heap.back();
+    const auto hole = static_cast<std::size_t>(at - heap.begin());
+    const std::uint64_t last = heap.back();
     heap.pop_back();
-    std::make_heap(heap.begin(), heap.end(), std::greater<>{});
     --heap_size_;
+    if (hole < heap.size()) rest_->fill(hole, last);
     return true;
   }
   void push_heap(std::uint64_t key) {

@@ -62,7 +62,8 @@ Dispatcher::Moved Dispatcher::move_ready(Job& job, BandSlot from, BandSlot to, s
     queues_.keep_ready(job, to, subtask);
     ++moved.count;
   }
-  for (const std::uint64_t key : stays) job.local(from).push_ready(key);
+  // The lowest in order was taken first: back in ascending order, the keys are a run again and cost no heap.
+  for (auto key = stays.rbegin(); key != stays.rend(); ++key) job.local(from).push_ready(*key);
   moved.passed_over = static_cast<std::uint32_t>(stays.size());
   tables_.counters.moved_here += moved.count;
   return moved;

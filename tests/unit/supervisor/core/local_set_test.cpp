@@ -164,5 +164,40 @@ TEST(LocalSet, WhatWasTakenIsForgotten) {
   EXPECT_LT(set.memory_bytes(), 1000U);
 }
 
+TEST(LocalSet, ErasesAnyKeyOfTheRunAndOfTheHeap) {
+  Rng rng{11};
+  for (int round = 0; round < 400; ++round) {
+    LocalSet set;
+    std::set<std::uint64_t> all;
+    for (int i = 0; i < 120; ++i) {
+      const std::uint64_t key = rng.below(200);
+      switch (rng.below(4)) {
+        case 0:  // Ascending keys make a run, with gaps.
+          if (const std::uint64_t next = all.empty() ? key : *all.rbegin() + 1 + rng.below(2); all.insert(next).second)
+            set.push_ready(next);
+          break;
+        case 1:
+          if (all.insert(key).second) set.push_ready(key);
+          break;
+        case 2:
+          ASSERT_EQ(set.erase(key), all.erase(key) == 1) << key;
+          break;
+        default:
+          if (const std::uint64_t best = set.best_ready(); best != LocalSet::kNone && rng.below(2) == 0) {
+            ASSERT_EQ(best, *all.begin());
+            all.erase(set.take_ready());
+          } else if (const std::uint64_t low = set.take_lowest_ready(); low != LocalSet::kNone) {
+            ASSERT_EQ(all.erase(low), 1U);
+          }
+      }
+      ASSERT_EQ(set.ready_count(), all.size());
+    }
+    std::vector<std::uint64_t> keys = set.all_keys();
+    std::sort(keys.begin(), keys.end());
+    ASSERT_TRUE(std::equal(keys.begin(), keys.end(), all.begin(), all.end()));
+    for (const std::uint64_t key : all) ASSERT_EQ(set.take_ready(), key);
+  }
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
