@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/driver/barrier_facts.hpp"
 #include "supervisor/core/invariants.hpp"
 #include "supervisor/core/placement/band_queues.hpp"
 #include "supervisor/core/pool_parts.hpp"
@@ -15,10 +16,6 @@ namespace {
 constexpr std::uint32_t kBudgetForEvent = 16;
 /// The same for each further message in one event.
 constexpr std::uint32_t kBudgetForMessage = 4;
-
-std::string band_text(const WorkerTable& workers, BandSlot band) {
-  return workers.worker_of(band).description.name + "/" + workers[band].description.name;
-}
 
 /// Jobs that an alarm of the watchdog names, the best first.
 constexpr std::size_t kNamedMax = 8;

@@ -6,6 +6,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/driver/admission_audit.hpp"
+#include "supervisor/core/driver/barrier_facts.hpp"
 #include "supervisor/core/driver/gang_barriers.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -28,23 +29,6 @@ namespace {
 std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
   const std::int64_t each = std::min<std::int64_t>(std::max<std::int64_t>(share.unit_milli, 1), kOneSlot.value());
   return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
-}
-
-/// Whether the gang has begun at its present place: it runs something that is never preempted on a band where the plan
-/// gives it slots. A run at a place that the gang has given up does not count.
-bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kind) {
-  if (job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay) return false;
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
-    const BandShare there = job.shares->of(BandSlot{i});
-    const bool counts = workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind;
-    if (counts && there.started > 0 && there.planned > 0) return true;
-  }
-  return false;
-}
-
-std::string seconds_text(Duration duration) {
-  const std::int64_t milliseconds = std::max<std::int64_t>(duration / std::chrono::milliseconds{1}, 0);
-  return decimal_text(milliseconds) + " s";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "supervisor/core/gang_waits.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/policy/allocation_units.hpp"
+#include "supervisor/core/policy/charged_user.hpp"
 #include "supervisor/core/policy/feasibility.hpp"
 #include "supervisor/core/policy/job_demand.hpp"
 #include "supervisor/core/policy/limit_rules.hpp"
@@ -72,12 +73,6 @@ void fit_to(policy::Member& member, const BandEntry& band) {
   const ResourceVector& all = band.description.capacity;
   member.request.cpu = std::min(member.request.cpu, all.cpu.value());
   member.request.memory = std::min(member.request.memory, all.memory.value());
-}
-
-/// The name of its account, if it has one, and of its owner. REQUIRES: the job has shares.
-UsageTable::Key charged_for(const Job& job, const std::vector<AccountConfig>& accounts) {
-  const std::uint32_t account = job.shares->account;
-  return {account < accounts.size() ? accounts[account].name : "", job.spec.owner};
 }
 
 bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band) {

@@ -4,6 +4,7 @@
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/ledger/commit_gate.hpp"
 #include "supervisor/core/ledger/wall_clock.hpp"
+#include "supervisor/core/policy/charged_user.hpp"
 #include "supervisor/core/policy/policy_turns.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
 #include "supervisor/core/policy_state.hpp"
@@ -14,12 +15,6 @@ namespace {
 /// The most use that is forgotten when a supervisor crashes. Not a setting: against a half-life of hours it is nothing,
 /// and one small record in that time costs nothing either.
 constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
-
-/// The name of its account, if it has one, and of its owner. REQUIRES: the job has shares.
-UsageTable::Key charged_for(const Job& job, const std::vector<AccountConfig>& accounts) {
-  const std::uint32_t account = job.shares->account;
-  return {account < accounts.size() ? accounts[account].name : "", job.spec.owner};
-}
 
 }  // namespace
 
