@@ -103,6 +103,8 @@ struct JobChangedRecord {
   hasUserFactor @14 :Bool;  # that below is known
   userFactor @15 :UInt32;   # thousandths
   scale @16 :UInt8;         # as in JobAcceptedRecord
+  hasAccount @17 :Bool;     # that below is known
+  account @18 :Text;        # charged with its use; empty: its owner's
 }
 
 struct SubtaskChangedRecord {

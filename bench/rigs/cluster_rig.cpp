@@ -4,7 +4,7 @@
 #include <map>
 
 #include "supervisor/core/job_shares.hpp"
-#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/core/policy_pass.hpp"
 
 namespace penstock::bench {
 
@@ -75,10 +75,7 @@ void ClusterRig::run(std::vector<Graph>&& graphs) {
 
 // Runs passes as a thread of its own would: the core continues meanwhile, and no meter counts the pass.
 void ClusterRig::run_passes() {
-  for (const supervisor_action::RunPass& order : std::exchange(passes_, {})) {
-    const policy::PolicyEngine engine{order.parts};
-    tell_supervisor(supervisor_event::PassEnded{order.number, engine.pass(order.snapshot), {}});
-  }
+  for (const supervisor_action::RunPass& order : std::exchange(passes_, {})) tell_supervisor(run_pass(order));
 }
 
 void ClusterRig::run_worker(std::uint32_t index) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/core/policy_pass.hpp"
 
 namespace penstock::bench {
 
@@ -109,8 +109,7 @@ void JobsRig::handle(SupervisorEvent&& event) {
     for (const Assignment& each : batch->assignments)
       runs_.push_back({order->worker, batch->job, {each.subtask, each.attempt}});
   }
-  for (const supervisor_action::RunPass& order : passes)
-    handle(supervisor_event::PassEnded{order.number, policy::PolicyEngine{order.parts}.pass(order.snapshot), {}});
+  for (const supervisor_action::RunPass& order : passes) handle(run_pass(order));
 }
 
 }  // namespace penstock::bench

@@ -86,16 +86,18 @@ constexpr const char* kPolicyAbout =
     "# [[policy.department]] and [[policy.project]]: name, department, pools (or one pool), weight (or over_quota = "
     "\"low\"),\n"
     "# priority, guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max,\n"
-    "# preempt_min_runtime, reclaim_min_runtime, training_labels, interactive_labels.\n"
+    "# preempt_min_runtime, reclaim_min_runtime, training_labels, interactive_labels, users, accounts.\n"
     "# [policy.pool.factors]: weights wait, fair_share, qos, queue, size, user; wait_max, size_favor, "
     "fair_share_factor, lambda.\n"
     "# [policy.usage]: cpu, gpu, memory, billing: weights of resources in the use of accounts.\n"
-    "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, waiting_jobs_max,\n"
-    "# slots_max, gpu_slots_max.\n"
+    "# [[policy.account]]: name, parent, shares, enabled, and limits: active_jobs_max, running_jobs_max, "
+    "waiting_jobs_max,\n"
+    "# slots_max, gpu_slots_max, waiting_slots_max, waiting_gpu_slots_max, and of each job job_slots_min, "
+    "job_slots_max, job_gpu_slots_max, "
+    "time_max.\n"
     "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, and limits of each user.\n"
     "# [[policy.queue]]: name, priority, users, accounts, time_limit, and limits of each user. [[policy.user]]: name "
-    "and "
-    "limits.\n";
+    "and limits.\n";
 
 std::string print_decimals(std::int64_t thousandths) {
   return std::to_string(thousandths / 1000) + "." + std::to_string(1000 + thousandths % 1000).substr(1);
@@ -112,11 +114,9 @@ std::string print_amount(const char* key, std::int64_t value, std::int64_t other
 }
 
 std::string print_limits(const JobLimits& limits) {
-  return print_amount("active_jobs_max", limits.active_jobs_max, kUnbounded) +
-         print_amount("running_jobs_max", limits.running_jobs_max, kUnbounded) +
-         print_amount("waiting_jobs_max", limits.waiting_jobs_max, kUnbounded) +
-         print_amount("slots_max", limits.slots_max, kUnbounded) +
-         print_amount("gpu_slots_max", limits.gpu_slots_max, kUnbounded);
+  std::string text;
+  for (const LimitField& field : kLimitFields) text += print_amount(field.name, limits.*field.amount, kUnbounded);
+  return limits.time_max == Duration{0} ? text : text + "time_max = " + quote_toml(to_text(limits.time_max)) + "\n";
 }
 
 /// Printed after its pool, because it is a part of the pool's table.
@@ -214,11 +214,14 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     time("reclaim_min_runtime", project.reclaim_min_runtime);
     words("training_labels", project.training_labels);
     words("interactive_labels", project.interactive_labels);
+    words("users", project.users);
+    words("accounts", project.accounts);
   }
   for (const AccountConfig& account : policy.accounts) {
     entry("account", account.name);
     word("parent", account.parent);
     amount("shares", account.shares, AccountConfig{}.shares);
+    if (!account.enabled) text += "enabled = false\n";
     text += print_limits(account.limits);
   }
   return text + print_rules(policy);

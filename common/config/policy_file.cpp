@@ -181,11 +181,8 @@ Result<void> read_factors(Fields fields, FactorConfig& factors) {
 }
 
 void read_limits(Fields& fields, JobLimits& limits) {
-  fields.amount("active_jobs_max", limits.active_jobs_max);
-  fields.amount("running_jobs_max", limits.running_jobs_max);
-  fields.amount("waiting_jobs_max", limits.waiting_jobs_max);
-  fields.amount("slots_max", limits.slots_max);
-  fields.amount("gpu_slots_max", limits.gpu_slots_max);
+  for (const LimitField& field : kLimitFields) fields.amount(field.name, limits.*field.amount);
+  fields.duration("time_max", limits.time_max);
 }
 
 Result<void> read_qos(Fields fields, PolicyConfig& config) {
@@ -272,6 +269,8 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   fields.duration("reclaim_min_runtime", project.reclaim_min_runtime);
   fields.texts("training_labels", project.training_labels);
   fields.texts("interactive_labels", project.interactive_labels);
+  fields.texts("users", project.users);
+  fields.texts("accounts", project.accounts);
   config.projects.push_back(std::move(project));
   return fields.finish();
 }
@@ -289,6 +288,7 @@ Result<void> read_account(Fields fields, PolicyConfig& config) {
   fields.text("name", account.name);
   fields.text("parent", account.parent);
   fields.amount("shares", account.shares);
+  fields.flag("enabled", account.enabled);
   read_limits(fields, account.limits);
   config.accounts.push_back(std::move(account));
   return fields.finish();

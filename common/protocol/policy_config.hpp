@@ -72,6 +72,8 @@ struct ProjectConfig {
   // Its jobs run on workers with one of these; empty: on any. Inference counts as interactive.
   std::vector<std::string> training_labels;
   std::vector<std::string> interactive_labels;
+  std::vector<std::string> users;     ///< With `accounts`: may submit to it; both empty: everybody may.
+  std::vector<std::string> accounts;  ///< And those below them.
   friend bool operator==(const ProjectConfig&, const ProjectConfig&) = default;
 };
 
@@ -80,6 +82,7 @@ struct AccountConfig {
   std::string name;
   std::string parent;  ///< Empty: at the top.
   std::int64_t shares = 1;
+  bool enabled = true;  ///< False: no new job is charged to it or below; those that are there go on.
   JobLimits limits{};  ///< Of all jobs charged to it or below.
   friend bool operator==(const AccountConfig&, const AccountConfig&) = default;
 };

@@ -52,18 +52,16 @@ Result<void> check_within(const std::string& subject, const char* what, std::int
 
 /// For a job that may never be submitted, or never begin, the access to its queue should be denied instead.
 Result<void> check_limits(const std::string& subject, const JobLimits& limits) {
-  for (const auto& [what, limit] : {std::pair{"active_jobs_max", limits.active_jobs_max},
-                                    {"running_jobs_max", limits.running_jobs_max},
-                                    {"waiting_jobs_max", limits.waiting_jobs_max},
-                                    {"slots_max", limits.slots_max},
-                                    {"gpu_slots_max", limits.gpu_slots_max}})
-    if (limit != kUnbounded) PENSTOCK_TRY(check_within(subject, what, limit, kPolicyAmountMax));
-  for (const auto& [what, limit] : {std::pair{"active_jobs_max", limits.active_jobs_max},
-                                    {"running_jobs_max", limits.running_jobs_max},
-                                    {"waiting_jobs_max", limits.waiting_jobs_max}})
-    if (limit == 0)
-      return mistake(subject, std::string{what} + " is 0: nothing could ever run",
-                     "leave it out, or say who may use a queue or a level");
+  for (const LimitField& field : kLimitFields) {
+    const std::int64_t limit = limits.*field.amount;
+    if (limit == kUnbounded) continue;
+    PENSTOCK_TRY(check_within(subject, field.name, limit, kPolicyAmountMax));
+    if (field.of_jobs && limit == 0)
+      return mistake(subject, std::string{field.name} + " is 0: nothing could ever run",
+                     "leave it out, or list the users of a queue or a level");
+  }
+  if (limits.job_slots_max != kUnbounded && limits.job_slots_min > limits.job_slots_max)
+    return mistake(subject, "job_slots_min is above job_slots_max: no job could be submitted", "lower it");
   return {};
 }
 
@@ -114,9 +112,11 @@ bool is_granted(const PolicyConfig& config, const QosConfig& level, const std::s
   return level.open || contains(level.users, user) || is_below(config, account, level.accounts);
 }
 
-bool is_allowed(const PolicyConfig& config, const QueueConfig& queue, const std::string& user, std::int64_t account) {
-  return (queue.users.empty() && queue.accounts.empty()) || contains(queue.users, user) ||
-         is_below(config, account, queue.accounts);
+/// Whether a queue, or a project, is open to the user: both lists empty, or one of them has the user.
+template <class Entry>
+bool is_listed(const PolicyConfig& config, const Entry& entry, const std::string& user, std::int64_t account) {
+  return (entry.users.empty() && entry.accounts.empty()) || contains(entry.users, user) ||
+         is_below(config, account, entry.accounts);
 }
 
 void add_word(std::string& words, const std::string& word) { words += (words.empty() ? "" : ", ") + word; }
@@ -136,7 +136,7 @@ std::string levels_for(const PolicyConfig& config, const std::string& user, std:
 std::string queues_for(const PolicyConfig& config, const std::string& user, std::int64_t account) {
   std::string words;
   for (const QueueConfig& queue : config.queues)
-    if (is_allowed(config, queue, user, account)) add_word(words, queue.name);
+    if (is_listed(config, queue, user, account)) add_word(words, queue.name);
   return words.empty() ? "name none: no queue is open to this user" : "use one of: " + words;
 }
 
@@ -211,7 +211,7 @@ Result<void> check_queue(const PolicyConfig& config, const std::string& user, co
   if (queue == nullptr)
     return Error{ErrorCode::NotFound, "queue '" + wishes.queue + "'", "is not known",
                  queues_for(config, user, account)};
-  if (is_allowed(config, *queue, user, account)) return {};
+  if (is_listed(config, *queue, user, account)) return {};
   return mistake("queue '" + queue->name + "'", "is not for user '" + user + "'", queues_for(config, user, account));
 }
 
@@ -245,6 +245,26 @@ std::vector<LimitedBy> limits_of(const PolicyConfig& config, const std::string& 
   if (const QueueConfig* queue = find_queue(config, wishes.queue))
     add(one + " in queue '" + queue->name + "'", queue->limits);
   return all;
+}
+
+Result<void> check_owner(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes) {
+  const std::int64_t account = charged_account(config, user, wishes.account);
+  for (std::int64_t each = account; each >= 0;) {
+    const AccountConfig& charged = config.accounts[static_cast<std::size_t>(each)];
+    if (!charged.enabled)
+      return Error{ErrorCode::WrongState, "account '" + charged.name + "'", "is disabled: it accepts no new jobs",
+                   "name another account, or ask for `enabled` in its [[policy.account]]"};
+    each = charged.parent.empty() ? -1 : find_account(config, charged.parent);
+  }
+  const std::int64_t at = wishes.project.empty() ? -1 : find_project(config, wishes.project);
+  if (at < 0) return {};
+  const ProjectConfig& project = config.projects[static_cast<std::size_t>(at)];
+  if (is_listed(config, project, user, account)) return {};
+  std::string words;
+  for (const ProjectConfig& each : config.projects)
+    if (!each.is_department && is_listed(config, each, user, account)) add_word(words, each.name);
+  return mistake("project '" + project.name + "'", "is not for user '" + user + "'",
+                 words.empty() ? "name none: no project is open to this user" : "use one of: " + words);
 }
 
 double queue_factor(const PolicyConfig& config, const std::string& queue) {

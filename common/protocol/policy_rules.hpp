@@ -16,6 +16,7 @@ namespace penstock {
 inline constexpr std::int64_t kUnbounded = -1;
 
 /// Limits of the jobs of one user, or of an account with all below it, together; each can be lifted on its own.
+/// Spec: policy-flux 8.
 struct JobLimits {
   std::int64_t active_jobs_max = kUnbounded;   ///< Jobs that have not ended; one more is refused.
   std::int64_t running_jobs_max = kUnbounded;  ///< Jobs that have begun; one more waits.
@@ -23,10 +24,35 @@ struct JobLimits {
   std::int64_t waiting_jobs_max = kUnbounded;
   std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; requests beyond it wait.
   std::int64_t gpu_slots_max = kUnbounded;     ///< Of device bands.
+  /// Slots of the jobs that wait to begin, together; policy does not consider one more yet.
+  std::int64_t waiting_slots_max = kUnbounded;
+  std::int64_t waiting_gpu_slots_max = kUnbounded;
+  // Of each job by itself: its gang, or its largest subtask. A job beyond these is refused.
+  std::int64_t job_slots_min = kUnbounded;
+  std::int64_t job_slots_max = kUnbounded;
+  std::int64_t job_gpu_slots_max = kUnbounded;
+  Duration time_max{0};  ///< The longest time limit of a subtask, which must have one; 0: any.
   friend bool operator==(const JobLimits&, const JobLimits&) = default;
 
   bool any() const { return *this != JobLimits{}; }
 };
+
+/// An amount of `JobLimits` by its name in the configuration. `time_max`, a duration, is none of these.
+struct LimitField {
+  const char* name;
+  std::int64_t JobLimits::*amount;
+  bool of_jobs = false;  ///< A number of jobs: with 0 nothing could ever run.
+};
+inline constexpr std::array<LimitField, 10> kLimitFields{{{"active_jobs_max", &JobLimits::active_jobs_max, true},
+                                                          {"running_jobs_max", &JobLimits::running_jobs_max, true},
+                                                          {"waiting_jobs_max", &JobLimits::waiting_jobs_max, true},
+                                                          {"slots_max", &JobLimits::slots_max},
+                                                          {"gpu_slots_max", &JobLimits::gpu_slots_max},
+                                                          {"waiting_slots_max", &JobLimits::waiting_slots_max},
+                                                          {"waiting_gpu_slots_max", &JobLimits::waiting_gpu_slots_max},
+                                                          {"job_slots_min", &JobLimits::job_slots_min},
+                                                          {"job_slots_max", &JobLimits::job_slots_max},
+                                                          {"job_gpu_slots_max", &JobLimits::job_gpu_slots_max}}};
 
 /// A level of service. `expedite`, `normal` and `standby` exist unless the configuration redefines them.
 struct QosConfig {
@@ -107,6 +133,10 @@ bool is_below(const PolicyConfig& config, std::int64_t account, const std::vecto
 
 /// Whether a job may have the level of service and the queue that it names. Errors: NotFound, InvalidArgument, which
 /// list the allowed ones.
+/// Whether the account that the job is charged to accepts jobs, and so does the project that it names. Errors:
+/// WrongState, InvalidArgument with
+/// the projects that are open to the user.
+Result<void> check_owner(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 Result<void> check_qos(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 Result<void> check_queue(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 

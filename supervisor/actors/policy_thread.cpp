@@ -2,24 +2,21 @@
 
 #include <exception>
 
-#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/core/policy_pass.hpp"
 
 namespace penstock::supervisor {
+namespace {
 
-supervisor_event::PassEnded run_pass(const supervisor_action::RunPass& order) {
-  supervisor_event::PassEnded ended;
-  ended.number = order.number;
+/// A pass for which memory is short fails; the cluster goes on with the plan in force.
+supervisor_event::PassEnded run_guarded(const supervisor_action::RunPass& order) {
   try {
-    const Result<void> good = policy::check_snapshot(order.snapshot);
-    if (good)
-      ended.plan = policy::PolicyEngine{order.parts}.pass(order.snapshot);
-    else
-      ended.failure = to_string(good.error());
+    return run_pass(order);
   } catch (const std::exception& failure) {
-    ended.failure = failure.what();
+    return {order.number, {}, failure.what()};
   }
-  return ended;
 }
+
+}  // namespace
 
 PolicyThread::PolicyThread(Done done) : done_(std::move(done)), thread_([this] { serve(); }) {}
 
@@ -48,7 +45,7 @@ void PolicyThread::serve() {
     const supervisor_action::RunPass order = std::move(*waiting_);
     waiting_.reset();
     lock.unlock();
-    done_(run_pass(order));
+    done_(run_guarded(order));
   }
 }
 

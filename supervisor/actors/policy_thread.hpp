@@ -12,9 +12,6 @@
 
 namespace penstock::supervisor {
 
-/// Runs a pass over a snapshot; an error is part of the result.
-supervisor_event::PassEnded run_pass(const supervisor_action::RunPass& order);
-
 /// Runs passes one after the other, off the supervisor's thread. Of those that wait only the last is run: the core has
 /// given up the others.
 class PolicyThread {

@@ -159,7 +159,16 @@ class KindShares {
 };
 
 /// The limit that keeps a job from more.
-enum class LimitRule : std::uint8_t { None, OnHold, RunningJobs, Slots, GpuSlots, WaitingJobs };
+enum class LimitRule : std::uint8_t {
+  None,
+  OnHold,
+  RunningJobs,
+  Slots,
+  GpuSlots,
+  WaitingJobs,
+  WaitingSlots,
+  WaitingGpuSlots
+};
 
 /// The effect of the site's rules on a job: see `common/protocol/policy_rules.hpp`.
 struct JobRules {

@@ -5,26 +5,56 @@
 namespace penstock::supervisor {
 namespace {
 
+std::int64_t waiting_max(const JobLimits& limits, std::size_t kind) {
+  return kind == 0 ? limits.waiting_slots_max : limits.waiting_gpu_slots_max;
+}
+
 std::int64_t slots_max(const JobLimits& limits, std::size_t kind) {
   return kind == 0 ? limits.slots_max : limits.gpu_slots_max;
 }
+
+bool counts_waiting(LimitRule rule) { return rule == LimitRule::WaitingSlots || rule == LimitRule::WaitingGpuSlots; }
 
 /// The amounts taken of each limit so far.
 class Taken {
  public:
   explicit Taken(const std::vector<JobLimits>& limits) : limits_(limits), counts_(limits.size()) {}
 
-  /// The limit of slots that leaves least to this job, and the slots that it leaves; `~0`: none limits it.
-  std::uint64_t left(const AdmissionRequest& request, std::size_t kind, std::uint32_t& by) const {
-    std::uint64_t least = ~std::uint64_t{0};
-    for (const std::uint32_t at : request.limits) {
-      const std::int64_t most = slots_max(limits_[at], kind);
-      if (most == kUnbounded || request.exempt) continue;
+  /// The limit that leaves least slots of a kind to a job.
+  struct Cut {
+    std::uint64_t left = ~std::uint64_t{0};  ///< `~0`: none limits it.
+    std::uint32_t by = 0;
+    LimitRule rule = LimitRule::None;
+  };
+  Cut tightest(const AdmissionRequest& request, std::size_t kind, bool begins) const {
+    Cut cut;
+    if (request.exempt) return cut;
+    const auto limit = [&](std::uint32_t at, std::int64_t most, std::uint64_t used, LimitRule rule) {
+      if (most == kUnbounded) return;
       const std::uint64_t all = static_cast<std::uint64_t>(most) * 1000;
-      const std::uint64_t rest = all - std::min(all, counts_[at].milli[kind]);
-      if (rest < least) least = rest, by = at;
+      if (const std::uint64_t rest = all - std::min(all, used); rest < cut.left) cut = {rest, at, rule};
+    };
+    for (const std::uint32_t at : request.limits) {
+      limit(at, slots_max(limits_[at], kind), counts_[at].milli[kind],
+            kind == 0 ? LimitRule::Slots : LimitRule::GpuSlots);
+      if (begins)
+        limit(at, waiting_max(limits_[at], kind), counts_[at].waiting_milli[kind],
+              kind == 0 ? LimitRule::WaitingSlots : LimitRule::WaitingGpuSlots);
     }
-    return least;
+    return cut;
+  }
+  /// The admission of a job that such a limit holds, beside what it is allowed.
+  Admission held_by(const Cut& cut, std::size_t kind, const MilliByKind& allowed) const {
+    const Count& count = counts_[cut.by];
+    if (counts_waiting(cut.rule))
+      return {allowed, cut.rule, cut.by, waiting_max(limits_[cut.by], kind), count.waiting_milli[kind]};
+    return {allowed,
+            cut.rule,
+            cut.by,
+            slots_max(limits_[cut.by], kind),
+            count.milli[kind] - std::min(count.milli[kind], allowed[kind]),
+            count.kept_for[kind],
+            count.kept_milli[kind]};
   }
   /// The first limit of running jobs that is reached; the number of limits: none is.
   std::size_t full(const AdmissionRequest& request) const {
@@ -41,8 +71,12 @@ class Taken {
   void add_job(const AdmissionRequest& request) {
     for (const std::uint32_t at : request.limits) ++counts_[at].jobs;
   }
-  void add_waiting(const AdmissionRequest& request) {
-    for (const std::uint32_t at : request.limits) ++counts_[at].waiting;
+  void add_waiting(const AdmissionRequest& request, const MilliByKind& milli) {
+    for (const std::uint32_t at : request.limits) {
+      ++counts_[at].waiting;
+      for (std::size_t kind = 0; kind < kBandKinds && !request.exempt; ++kind)
+        counts_[at].waiting_milli[kind] += milli[kind];
+    }
   }
   /// Slots of exempt jobs do not count.
   void add_slots(const AdmissionRequest& request, std::size_t kind, std::uint64_t milli) {
@@ -67,16 +101,14 @@ class Taken {
       count.kept_for[kind] = who;
     }
   }
-  std::size_t kept_for(std::size_t at, std::size_t kind) const { return counts_[at].kept_for[kind]; }
-  std::uint64_t kept_milli(std::size_t at, std::size_t kind) const { return counts_[at].kept_milli[kind]; }
   std::int64_t jobs(std::size_t at) const { return counts_[at].jobs; }
   std::int64_t waiting(std::size_t at) const { return counts_[at].waiting; }
-  std::uint64_t milli(std::size_t at, std::size_t kind) const { return counts_[at].milli[kind]; }
 
  private:
   struct Count {
     std::int64_t jobs = 0;
     std::int64_t waiting = 0;
+    MilliByKind waiting_milli{};
     MilliByKind milli{};
     MilliByKind kept_milli{};
     std::array<std::size_t, kBandKinds> kept_for{~std::size_t{0}, ~std::size_t{0}};
@@ -111,8 +143,7 @@ std::vector<Admission> admit_by_limits(const std::vector<JobLimits>& limits,
     if (request.on_hold || !is_running(request)) continue;
     taken.add_job(request);
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-      std::uint32_t by = 0;
-      admissions[i].allowed[kind] = kept(request, kind, taken.left(request, kind, by));
+      admissions[i].allowed[kind] = kept(request, kind, taken.tightest(request, kind, false).left);
       taken.add_slots(request, kind, admissions[i].allowed[kind]);
     }
   }
@@ -139,23 +170,15 @@ std::vector<Admission> admit_by_limits(const std::vector<JobLimits>& limits,
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       if (admission.allowed[kind] >= request.wanted[kind]) continue;
       const std::uint64_t missing = request.wanted[kind] - admission.allowed[kind];
-      std::uint32_t by = 0;
-      const std::uint64_t left = taken.left(request, kind, by);
-      const std::uint64_t more = missing <= left ? missing : left / request.step[kind] * request.step[kind];
-      if (more < missing)
-        admission = {admission.allowed,
-                     kind == 0 ? LimitRule::Slots : LimitRule::GpuSlots,
-                     by,
-                     slots_max(limits[by], kind),
-                     taken.milli(by, kind) - std::min(taken.milli(by, kind), admission.allowed[kind]),
-                     taken.kept_for(by, kind),
-                     taken.kept_milli(by, kind)};
+      const Taken::Cut cut = taken.tightest(request, kind, !is_running(request));
+      const std::uint64_t more = missing <= cut.left ? missing : cut.left / request.step[kind] * request.step[kind];
+      if (more < missing) admission = taken.held_by(cut, kind, admission.allowed);
       admission.allowed[kind] += more;
       taken.add_slots(request, kind, more);
-      if (admission.allowed[kind] == 0) taken.keep_rest(in_order, i, kind);
+      if (admission.allowed[kind] == 0 && !counts_waiting(cut.rule)) taken.keep_rest(in_order, i, kind);
     }
     const bool begins = !is_running(request) && admission.allowed != MilliByKind{};
-    if (begins) taken.add_job(request), taken.add_waiting(request);
+    if (begins) taken.add_job(request), taken.add_waiting(request, admission.allowed);
   }
   return admissions;
 }

@@ -39,7 +39,8 @@ struct Admission {
 /// given, gets the rest of all its limits: the first keeps its admission also while it waits for room, so that a large
 /// job is not passed for ever by small ones of the same user. For the same reason the rest of a limit of slots is
 /// reserved for a job that has none yet and takes more at once, under each limit with too few left, unless one of them
-/// would be too small as a whole. Cost: O(jobs and their limits). Spec: policy-flux 8.
+/// would be too small as a whole. A job that has not begun is cut to what limits of waiting slots leave it. Cost:
+/// O(jobs and their limits). Spec: policy-flux 8.
 std::vector<Admission> admit_by_limits(const std::vector<JobLimits>& limits,
                                        const std::vector<AdmissionRequest>& in_order);
 

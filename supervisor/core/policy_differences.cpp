@@ -78,20 +78,20 @@ Fields fields_of(const ProjectConfig& project) {
           {"preempt_min_runtime", least_text(project.preempt_min_runtime)},
           {"reclaim_min_runtime", least_text(project.reclaim_min_runtime)},
           {"training_labels", project.training_labels.empty() ? "any" : names_text(project.training_labels)},
-          {"interactive_labels", project.interactive_labels.empty() ? "any" : names_text(project.interactive_labels)}};
+          {"interactive_labels", project.interactive_labels.empty() ? "any" : names_text(project.interactive_labels)},
+          {"users", names_text(project.users)},
+          {"accounts", names_text(project.accounts)}};
 }
 
 void add_limits(Fields& fields, const JobLimits& limits) {
-  fields.insert(fields.end(), {{"active_jobs_max", limit_text(limits.active_jobs_max)},
-                               {"running_jobs_max", limit_text(limits.running_jobs_max)},
-                               {"waiting_jobs_max", limit_text(limits.waiting_jobs_max)},
-                               {"slots_max", limit_text(limits.slots_max)},
-                               {"gpu_slots_max", limit_text(limits.gpu_slots_max)}});
+  for (const LimitField& field : kLimitFields) fields.emplace_back(field.name, limit_text(limits.*field.amount));
+  fields.emplace_back("time_max", limits.time_max == Duration{0} ? "none" : milliseconds_text(limits.time_max));
 }
 
 Fields fields_of(const AccountConfig& account) {
   Fields fields{{"parent", account.parent.empty() ? "none" : account.parent},
-                {"shares", std::to_string(account.shares)}};
+                {"shares", std::to_string(account.shares)},
+                {"enabled", account.enabled ? "true" : "false"}};
   add_limits(fields, account.limits);
   return fields;
 }

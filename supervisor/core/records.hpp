@@ -86,6 +86,7 @@ struct JobChanged {
   std::uint64_t preempted = 0;  ///< Preempted attempts, over all terms.
   std::optional<std::uint32_t> user_factor{};  ///< As in `JobPolicy`; none: an older version has not written it.
   std::uint8_t scale = 0;                      ///< Of its priority: a `PriorityScale::code`. The same: 0.
+  std::optional<std::string> account{};        ///< As in `JobPolicy`; none: an older version has not written it.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// The changes of a subtask that has not ended; each record replaces the one before.

@@ -191,27 +191,30 @@ std::string encode(const record::SubtasksEnded& ended) {
 
 std::string encode(const record::JobChanged& changed) {
   using Root = schema::JobChangedRecord;
-  return sealed(wire::build_words<Root>(
-      256 + changed.why.message.size() + changed.qos.size() + changed.queue.size() + changed.pool.size(),
-      [&](Root::Builder out) {
-        out.setJob(changed.job.value());
-        out.setPriority(changed.priority);
-        out.setCancelling(changed.cancelling);
-        wire::write_error(changed.why, out.initWhy());
-        out.setHasPolicy(changed.has_policy);
-        out.setWeight(changed.weight);
-        out.setSlotsMax(changed.slots_max);
-        out.setPosition(changed.position);
-        if (!changed.qos.empty()) out.setQos(wire::text(changed.qos));
-        if (!changed.queue.empty()) out.setQueue(wire::text(changed.queue));
-        out.setOnHold(changed.on_hold);
-        if (!changed.pool.empty()) out.setPool(wire::text(changed.pool));
-        out.setUnneeded(changed.unneeded);
-        out.setPreempted(changed.preempted);
-        out.setHasUserFactor(changed.user_factor.has_value());
-        out.setUserFactor(changed.user_factor.value_or(0));
-        out.setScale(changed.scale);
-      }));
+  return sealed(wire::build_words<Root>(256 + changed.why.message.size() + changed.qos.size() + changed.queue.size() +
+                                            changed.pool.size() +
+                                            (changed.account.has_value() ? changed.account->size() : 0),
+                                        [&](Root::Builder out) {
+                                          out.setJob(changed.job.value());
+                                          out.setPriority(changed.priority);
+                                          out.setCancelling(changed.cancelling);
+                                          wire::write_error(changed.why, out.initWhy());
+                                          out.setHasPolicy(changed.has_policy);
+                                          out.setWeight(changed.weight);
+                                          out.setSlotsMax(changed.slots_max);
+                                          out.setPosition(changed.position);
+                                          if (!changed.qos.empty()) out.setQos(wire::text(changed.qos));
+                                          if (!changed.queue.empty()) out.setQueue(wire::text(changed.queue));
+                                          out.setOnHold(changed.on_hold);
+                                          if (!changed.pool.empty()) out.setPool(wire::text(changed.pool));
+                                          out.setUnneeded(changed.unneeded);
+                                          out.setPreempted(changed.preempted);
+                                          out.setHasUserFactor(changed.user_factor.has_value());
+                                          out.setUserFactor(changed.user_factor.value_or(0));
+                                          out.setScale(changed.scale);
+                                          out.setHasAccount(changed.account.has_value());
+                                          if (changed.account.has_value()) out.setAccount(wire::text(*changed.account));
+                                        }));
 }
 
 std::string encode(const record::SubtaskChanged& changed) {
@@ -408,7 +411,8 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getUnneeded(),
                               in.getPreempted(),
                               in.getHasUserFactor() ? std::optional{in.getUserFactor()} : std::nullopt,
-                              in.getScale()};
+                              in.getScale(),
+                              in.getHasAccount() ? std::optional{wire::text(in.getAccount())} : std::nullopt};
   });
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/core/policy_pass.hpp"
 #include "tests/support/journal_harness.hpp"
 
 namespace penstock::supervisor {
@@ -24,8 +24,9 @@ class PolicedSupervisor : public SupervisorHarness {
 
   /// The plan of a pass for the snapshot.
   static supervisor_event::PassEnded run(const supervisor_action::RunPass& order) {
-    EXPECT_TRUE(policy::check_snapshot(order.snapshot).has_value());
-    return {order.number, policy::PolicyEngine{order.parts}.pass(order.snapshot), {}};
+    supervisor_event::PassEnded ended = run_pass(order);
+    EXPECT_EQ(ended.failure, "");
+    return ended;
   }
 
   /// Lets time pass until as many passes have been carried out.

@@ -118,6 +118,7 @@ RecoveredState RecordLog::state() const {
           job.pool = entry.changed->pool;
         }
         job.preempted = entry.changed->preempted;
+        if (entry.changed->account) job.spec.policy.account = *entry.changed->account;
         if (entry.changed->user_factor) job.spec.policy.user_factor = *entry.changed->user_factor;
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;

@@ -159,15 +159,18 @@ Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
 
 Result<Value> OperatorOrders::set_rule(Job& job, const std::string& what, const std::string& name) {
   JobSpec changed = job.spec;
-  std::string& rule = what == "qos" ? changed.policy.qos : changed.policy.queue;
+  JobPolicy& wishes = changed.policy;
+  std::string& rule = what == "qos" ? wishes.qos : what == "queue" ? wishes.queue : wishes.account;
   const std::string before = rule.empty() ? what == "qos" ? "normal" : "none" : rule;
-  rule = name == "none" && what == "queue" ? "" : name;
+  rule = name == "none" && what != "qos" ? "" : name;
   if (what == "qos" && name.empty()) return bad_argument("qos", "write: set qos JOB LEVEL");
+  if (what == "account") PENSTOCK_TRY(rules_.check_move(changed, job));
   PENSTOCK_TRY(check_qos(policy_.config, changed.owner, changed.policy));
   PENSTOCK_TRY(check_queue(policy_.config, changed.owner, changed.policy));
   PENSTOCK_TRY(rules_.check_limits(changed, *job.shape));
   PENSTOCK_TRY(rules_.check_active_jobs(changed, &job));
   job.spec.policy = std::move(changed.policy);
+  if (what == "account") usage_.charge_to_account(job);
   rules_.open_rules(job);
   records_.record_change(job);
   turns_.policy_changed();
@@ -213,11 +216,11 @@ Result<Value> OperatorOrders::set_by_request(const AdminRequest& request) {
   if (!view_.policed()) return no_policy();
   const std::string text = operand(request, 2);
   if (what == "shares" || order_named(what) != nullptr) return set_of_owner(request);
-  const bool of_rules = what == "qos" || what == "queue" || what == "user-factor";
+  const bool of_rules = what == "qos" || what == "queue" || what == "account" || what == "user-factor";
   if (what != "weight" && what != "cap" && !of_rules)
     return bad_argument(
         "set " + what,
-        "there is no such setting; it takes priority, weight, cap, qos, queue or user-factor of a job, quota, "
+        "there is no such setting; it takes priority, weight, cap, qos, queue, account or user-factor of a job, quota, "
         "gpu-quota, memory-quota or project-weight of a project, shares of an account");
   Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");

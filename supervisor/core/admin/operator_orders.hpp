@@ -55,8 +55,8 @@ class OperatorOrders {
 
   /// `hold JOB`: its running attempts end, and no others begin until `release JOB`.
   Result<Value> hold_by_request(const AdminRequest& request);
-  /// `set weight|cap|qos|queue|user-factor JOB VALUE`, `set quota PROJECT SLOTS` and its like, `set shares ACCOUNT N`;
-  /// priorities have their own order.
+  /// `set weight|cap|qos|queue|account|user-factor JOB VALUE`, `set quota PROJECT SLOTS` and its like, `set shares
+  /// ACCOUNT N`; priorities have their own order.
   Result<Value> set_by_request(const AdminRequest& request);
   /// `move JOB ahead-of|behind OTHER` of its pool; the job takes the priority of the other. Spec:
   /// policy-determined 5.5.
@@ -72,7 +72,8 @@ class OperatorOrders {
   Result<Value> explain_by_request(ClientId client, const AdminRequest& request, bool& deferred);
 
  private:
-  /// `set qos|queue JOB NAME`. Checked as at submission, so that a job that leaves `standby` is under its limits again.
+  /// `set qos|queue|account JOB NAME`. Checked as at submission, so that a job that leaves `standby` is under its
+  /// limits again.
   Result<Value> set_rule(Job& job, const std::string& what, const std::string& name);
   /// `set user-factor JOB VALUE`, from 0 to 1: counts from the next pass, where a sum of factors orders jobs.
   Result<Value> set_user_factor(Job& job, const std::string& text);

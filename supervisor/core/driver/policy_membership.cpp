@@ -22,12 +22,10 @@ void PolicyMembership::open_shares(Job& job) {
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = job.spec.policy;
   const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
-  const std::int64_t account = find_account(config, wishes.account.empty() ? job.spec.owner : wishes.account);
   fallbacks_.open_pools(job);
   shares.project =
       static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
-  shares.account =
-      static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
+  usage_.charge_to_account(job);
   if (is_new) {
     shares.position = view_.first_position(job.id);
     policy_.agenda.enter(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);

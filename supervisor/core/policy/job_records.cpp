@@ -10,11 +10,12 @@ namespace penstock::supervisor {
 void JobRecords::record_change(const Job& job) {
   policy_.agenda.look_at(job.id);  // The author of the change wants to see what follows.
   if (!gate_.durable()) return;
-  gate_.write(record::JobChanged{
-      job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
-      job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
-      job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_unreferenced,
-      job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor, job.scale.code()});
+  gate_.write(record::JobChanged{job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight,
+                                 job.spec.policy.slots_max, job.shares == nullptr ? 0 : job.shares->position,
+                                 job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
+                                 job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_unreferenced,
+                                 job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor,
+                                 job.scale.code(), job.spec.policy.account});
 }
 
 void JobRecords::record_change(const Job& job, std::uint32_t subtask) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/coverage_mark.hpp"
+#include "common/base/quantity.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -25,13 +26,40 @@ Error too_large(const std::string& subject, std::uint64_t slots, const char* uni
           "ask for less, or for the limit to be raised"};
 }
 
-/// Refuses a request that is above a limit of the job by itself.
+/// Refuses a request that is above a limit of the job by itself: of all its jobs together, or of each.
 Result<void> check_slots(const std::string& subject, const std::vector<LimitedBy>& limits, BandKind kind,
                          std::uint64_t slots) {
+  const bool cpu = kind == BandKind::Cpu;
+  for (const LimitedBy& by : limits)
+    for (const std::int64_t most : {cpu ? by.limits.slots_max : by.limits.gpu_slots_max,
+                                    cpu ? by.limits.job_slots_max : by.limits.job_gpu_slots_max})
+      if (most != kUnbounded && slots > static_cast<std::uint64_t>(most))
+        return too_large(subject, slots, cpu ? " slots" : " GPU slots", by, most);
+  return {};
+}
+
+/// Refuses a job that takes less at once than a queue is for.
+Result<void> check_least(const std::string& subject, const std::vector<LimitedBy>& limits, std::uint64_t slots) {
+  for (const LimitedBy& by : limits)
+    if (by.limits.job_slots_min != kUnbounded && slots < static_cast<std::uint64_t>(by.limits.job_slots_min))
+      return Error{ErrorCode::LimitExceeded, subject,
+                   "needs " + std::to_string(slots) + " slots at once, and job_slots_min of " + by.whom + " is " +
+                       std::to_string(by.limits.job_slots_min),
+                   "ask for more, or name another queue"};
+  return {};
+}
+
+/// Refuses a template that may run for longer than a limit allows.
+Result<void> check_time(const std::string& subject, const std::vector<LimitedBy>& limits, const Template& wanted) {
   for (const LimitedBy& by : limits) {
-    const std::int64_t most = kind == BandKind::Cpu ? by.limits.slots_max : by.limits.gpu_slots_max;
-    if (most != kUnbounded && slots > static_cast<std::uint64_t>(most))
-      return too_large(subject, slots, kind == BandKind::Cpu ? " slots" : " GPU slots", by, most);
+    if (by.limits.time_max == Duration{0}) continue;
+    if (wanted.time_limit > Duration{0} && wanted.time_limit <= by.limits.time_max) continue;
+    return Error{
+        ErrorCode::LimitExceeded, subject,
+        "template '" + wanted.name + "' has " +
+            (wanted.time_limit == Duration{0} ? "no time limit" : "a time limit of " + to_text(wanted.time_limit)) +
+            ", and time_max of " + by.whom + " is " + to_text(by.limits.time_max),
+        "give it a time_limit of at most that"};
   }
   return {};
 }
@@ -46,6 +74,11 @@ std::string admission_text(const Admission& admission, const std::string& whom) 
     case LimitRule::WaitingJobs:
       return "waiting_jobs_max of " + whom + " is " + std::to_string(admission.most) + ", and " +
              std::to_string(admission.taken) + " wait before it";
+    case LimitRule::WaitingSlots:
+    case LimitRule::WaitingGpuSlots:
+      return std::string{admission.rule == LimitRule::WaitingSlots ? "waiting_slots_max" : "waiting_gpu_slots_max"} +
+             " of " + whom + " is " + std::to_string(admission.most) + ", and jobs that wait for " +
+             decimal_text(admission.taken) + " come before it";
     case LimitRule::Slots:
     case LimitRule::GpuSlots: break;
   }
@@ -69,6 +102,7 @@ std::uint64_t milli_on_the_move(const Job& job, const KindShare& share, const Wo
 
 Result<void> LimitRules::check_rules_of(const JobSpec& spec) const {
   const PolicyConfig& config = policy_.config;
+  PENSTOCK_TRY(check_owner(config, spec.owner, spec.policy));
   PENSTOCK_TRY(check_qos(config, spec.owner, spec.policy));
   PENSTOCK_TRY(check_queue(config, spec.owner, spec.policy));
   if (spec.policy.user_factor > kUserFactorMax)
@@ -98,17 +132,47 @@ Result<void> LimitRules::check_limits(const JobSpec& spec, const GraphShape& sha
   if (!view_.policed() || qos_of(policy_.config, spec.owner, spec.policy).exempt) return {};
   const std::vector<LimitedBy> limits = limits_of(policy_.config, spec.owner, spec.policy);
   if (limits.empty()) return {};
+  const std::string subject = "job '" + spec.name + "'";
+  std::uint64_t largest = 0;
   for (const Template& wanted : shape.graph().templates) {
+    PENSTOCK_TRY(check_time(subject, limits, wanted));
     const BandKind kind = wants_gpu(wanted) ? BandKind::Gpu : BandKind::Cpu;
     const auto slots = static_cast<std::uint64_t>((wanted.request.slots.value() + 999) / 1000);
     if (slots == 0) continue;
-    PENSTOCK_TRY(
-        check_slots("job '" + spec.name + "'", limits, kind, std::max<std::uint64_t>(slots, spec.policy.gang)));
+    const std::uint64_t at_once = std::max<std::uint64_t>(slots, spec.policy.gang);
+    PENSTOCK_TRY(check_slots(subject, limits, kind, at_once));
+    if (kind == BandKind::Cpu) largest = std::max(largest, at_once);
   }
+  PENSTOCK_TRY(check_least(subject, limits, largest));
   // A run that takes most of a device's memory takes as much of its slots.
   const std::uint64_t on_devices = units_.run_milli_on_devices(shape.graph().templates, spec.policy);
   if (on_devices == 0) return {};
-  return check_slots("job '" + spec.name + "'", limits, BandKind::Gpu, (on_devices + 999) / 1000);
+  return check_slots(subject, limits, BandKind::Gpu, (on_devices + 999) / 1000);
+}
+
+Result<void> LimitRules::check_move(const JobSpec& changed, const Job& job) const {
+  const std::string& account = changed.policy.account;
+  if (!account.empty() && find_account(policy_.config, account) < 0)
+    return Error{ErrorCode::NotFound, "account '" + account + "'", "is not known", "`penstock shares` lists them"};
+  if (job.shares->rules.has_run)
+    return Error{ErrorCode::WrongState, to_string(job.id), "has begun, and its use is charged already",
+                 "only a job that waits can change its account"};
+  for (const LimitedBy& by : limits_of(policy_.config, changed.owner, changed.policy)) {
+    if (by.limits.running_jobs_max == kUnbounded) continue;
+    std::int64_t running = 0;
+    for (const JobId id : indices_.active) {
+      const Job& each = jobs_[id];
+      if (each.shares == nullptr || !each.shares->rules.has_run) continue;
+      const std::vector<LimitedBy>& own = each.shares->rules.limits;
+      running += std::count_if(own.begin(), own.end(), [&](const LimitedBy& of) { return of.whom == by.whom; });
+    }
+    if (running >= by.limits.running_jobs_max)
+      return Error{ErrorCode::LimitExceeded, by.whom,
+                   "has " + std::to_string(running) + " jobs that run, and running_jobs_max is " +
+                       std::to_string(by.limits.running_jobs_max),
+                   "move it when one of them has ended"};
+  }
+  return {};
 }
 
 void LimitRules::open_rules(Job& job) {
@@ -238,18 +302,18 @@ Result<Value> LimitRules::describe_limits() const {
   }
   const auto most = [](std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; };
   Value::List rows;
-  for (const auto& [whom, count] : counts)
-    rows.push_back(Value::Record{{"whom", whom},
-                                 {"active_jobs", count.active},
-                                 {"active_jobs_max", most(count.limits.active_jobs_max)},
-                                 {"running_jobs", count.running},
-                                 {"running_jobs_max", most(count.limits.running_jobs_max)},
-                                 {"waiting_jobs", count.waiting},
-                                 {"waiting_jobs_max", most(count.limits.waiting_jobs_max)},
-                                 {"slots", decimal_value(count.slots[0])},
-                                 {"slots_max", most(count.limits.slots_max)},
-                                 {"gpu_slots", decimal_value(count.slots[1])},
-                                 {"gpu_slots_max", most(count.limits.gpu_slots_max)}});
+  for (const auto& [whom, count] : counts) {
+    Value::Record row{{"whom", whom},
+                      {"active_jobs", count.active},
+                      {"running_jobs", count.running},
+                      {"waiting_jobs", count.waiting},
+                      {"slots", decimal_value(count.slots[0])},
+                      {"gpu_slots", decimal_value(count.slots[1])}};
+    for (const LimitField& field : kLimitFields) row.emplace_back(field.name, most(count.limits.*field.amount));
+    row.emplace_back("time_max",
+                     count.limits.time_max == Duration{0} ? Value{} : Value{to_text(count.limits.time_max)});
+    rows.emplace_back(std::move(row));
+  }
   return Value{std::move(rows)};
 }
 

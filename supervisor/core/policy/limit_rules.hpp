@@ -32,6 +32,9 @@ class LimitRules {
   Result<void> check_rules_of(const JobSpec& spec) const;
   /// A gang or a subtask that is larger than a limit would wait for ever. Spec: policy-flux 8, request > max.
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
+  /// Whether a job that waits may be charged to the account that `changed` names: the account is known, and none of its
+  /// limits of running jobs is reached. Spec: policy-flux 8.
+  Result<void> check_move(const JobSpec& changed, const Job& job) const;
   /// As the policy in force has it now. REQUIRES: the job has shares.
   void open_rules(Job& job);
   /// A job that holds nothing and has nothing to run lets another one begin instead, and must be admitted again.

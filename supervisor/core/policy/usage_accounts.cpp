@@ -86,6 +86,12 @@ void UsageAccounts::charge_accounts() {
   keep_usage();
 }
 
+void UsageAccounts::charge_to_account(Job& job) const {
+  const std::int64_t account = charged_account(policy_.config, job.spec.owner, job.spec.policy.account);
+  job.shares->account =
+      static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(policy_.config.accounts.size()) : account);
+}
+
 void UsageAccounts::charge(Job& job) {
   if (job.shares == nullptr) return;
   UsedSeconds used{};

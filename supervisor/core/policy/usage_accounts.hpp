@@ -40,6 +40,8 @@ class UsageAccounts {
 
   /// Charges accounts in each pass, by the runs since the last one, whether ended or not. Spec: policy-flux 6.
   void charge_accounts();
+  /// From now on the account that the job names, or that of its owner, is charged. REQUIRES: the job has shares.
+  void charge_to_account(Job& job) const;
   /// Charges the account of the job with its use so far.
   void charge(Job& job);
   /// Adds the use of an attempt from its own report: of a short one at its end, of any other one when it is reported as

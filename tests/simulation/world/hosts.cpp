@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "supervisor/core/graph_shape.hpp"
+#include "supervisor/core/policy_pass.hpp"
 #include "tests/simulation/world/policies.hpp"
 #include "tests/simulation/world/worker_host.hpp"
 #include "tests/simulation/world/world.hpp"
@@ -282,7 +283,7 @@ void SupervisorHost::carry_out(const RunPass& order) {
   started_before_ = count_started();
   witness_pass(order.snapshot);
   const Duration takes = rng.chance(1, 20) ? milliseconds{rng.between(1, 3000)} : microseconds{rng.between(10, 5000)};
-  auto ended = std::make_shared<supervisor_event::PassEnded>(simulation::run_pass(order));
+  auto ended = std::make_shared<supervisor_event::PassEnded>(run_pass(order));
   if (!ended->failure.empty()) world_.oracle().breach("a pass is impossible: " + ended->failure);
   if (world_.faults_on() && rng.chance(1, 30)) *ended = {order.number, {}, "it was made to fail"};
   world_.queue().after(takes, [this, ended, life = life_] {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "supervisor/core/job_shares.hpp"
-#include "supervisor/policy/policy_engine.hpp"
 
 namespace penstock::simulation {
 namespace {
@@ -231,12 +230,6 @@ std::string describe_shares(const supervisor::Job& job, const supervisor::Worker
             ", runnable " + std::to_string(share.runnable) + ", started " + std::to_string(share.started);
   }
   return text;
-}
-
-supervisor::supervisor_event::PassEnded run_pass(const supervisor::supervisor_action::RunPass& order) {
-  const Result<void> good = policy::check_snapshot(order.snapshot);
-  if (!good) return {order.number, {}, to_string(good.error())};
-  return {order.number, policy::PolicyEngine{order.parts}.pass(order.snapshot), {}};
 }
 
 }  // namespace penstock::simulation

@@ -32,7 +32,4 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
 /// The share of a job by policy, and what it has, on each band; for people.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers);
 
-/// The plan of production's policy for the snapshot.
-supervisor::supervisor_event::PassEnded run_pass(const supervisor::supervisor_action::RunPass& order);
-
 }  // namespace penstock::simulation

@@ -148,7 +148,8 @@ Value::List PolicyAnswers::Explainer::remedies_of_limit() const {
   const JobRules& rules = job_.shares->rules;
   const JobLimits* limits = limits_named(job_, rules.blocked_by_whom);
   if (limits == nullptr) return rows;
-  if (rules.blocked_by == LimitRule::RunningJobs || rules.blocked_by == LimitRule::WaitingJobs) {
+  if (rules.blocked_by == LimitRule::RunningJobs || rules.blocked_by == LimitRule::WaitingJobs ||
+      rules.blocked_by == LimitRule::WaitingSlots || rules.blocked_by == LimitRule::WaitingGpuSlots) {
     add_admission_rows(rows);
   } else if (rules.blocked_by == (kind_ == BandKind::Cpu ? LimitRule::Slots : LimitRule::GpuSlots)) {
     const std::int64_t most = kind_ == BandKind::Cpu ? limits->slots_max : limits->gpu_slots_max;

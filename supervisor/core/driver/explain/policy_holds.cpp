@@ -46,6 +46,8 @@ const char* rule_of(LimitRule rule) {
     case LimitRule::OnHold: return "hold";
     case LimitRule::RunningJobs: return "running_jobs_max";
     case LimitRule::WaitingJobs: return "waiting_jobs_max";
+    case LimitRule::WaitingSlots: return "waiting_slots_max";
+    case LimitRule::WaitingGpuSlots: return "waiting_gpu_slots_max";
     case LimitRule::Slots: return "slots_max";
     case LimitRule::GpuSlots: return "gpu_slots_max";
   }
@@ -104,15 +106,19 @@ Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) cons
 /// Limits of users, accounts, levels of service and queues that one step more, or its start, would pass.
 void PolicyAnswers::Explainer::add_limits(Value::List& all) const {
   const JobRules& own = job_.shares->rules;
-  const char* slots_rule = kind_ == BandKind::Cpu ? "slots_max" : "gpu_slots_max";
+  const bool cpu = kind_ == BandKind::Cpu;
+  const char* slots_rule = cpu ? "slots_max" : "gpu_slots_max";
+  const char* waiting_rule = cpu ? "waiting_slots_max" : "waiting_gpu_slots_max";
   for (const LimitedBy& by : own.limits) {
     std::int64_t running = 0;
     std::int64_t waiting = 0;
+    std::uint64_t waiting_milli = step();
     std::uint64_t milli = core_.view_.milli_held(job_, kind_) + step();
     for (const Job* each : jobs_under(by.whom)) {
       if (each == &job_) continue;
       running += each->shares->rules.has_run ? 1 : 0;
       waiting += core_.view_.is_waiting(*each) ? 1 : 0;
+      waiting_milli += core_.view_.is_waiting(*each) ? each->shares->kinds[static_cast<std::size_t>(kind_)].demand : 0;
       milli += each->shares->rules.exempt ? 0 : core_.view_.milli_held(*each, kind_);
     }
     const JobLimits& limits = by.limits;
@@ -124,7 +130,13 @@ void PolicyAnswers::Explainer::add_limits(Value::List& all) const {
     };
     add("running_jobs_max", running, limits.running_jobs_max, " run already");
     add("waiting_jobs_max", waiting, limits.waiting_jobs_max, " wait already");
-    const std::int64_t most = kind_ == BandKind::Cpu ? limits.slots_max : limits.gpu_slots_max;
+    const std::int64_t waiting_most = cpu ? limits.waiting_slots_max : limits.waiting_gpu_slots_max;
+    const bool begins = !own.exempt && !own.has_run;
+    if (waiting_most != kUnbounded && begins && waiting_milli > static_cast<std::uint64_t>(waiting_most) * 1000)
+      all.push_back(record_of(waiting_rule, by.whom, decimal_value(waiting_milli), Value{waiting_most},
+                              std::string{waiting_rule} + " of " + by.whom + " is " + std::to_string(waiting_most) +
+                                  ", and with it they would wait for " + decimal_text(waiting_milli)));
+    const std::int64_t most = cpu ? limits.slots_max : limits.gpu_slots_max;
     if (most == kUnbounded || own.exempt || milli <= static_cast<std::uint64_t>(most) * 1000) continue;
     all.push_back(record_of(slots_rule, by.whom, decimal_value(milli), Value{most},
                             std::string{slots_rule} + " of " + by.whom + " is " + std::to_string(most) +

@@ -189,6 +189,43 @@ waiting_jobs_max = 3
   EXPECT_EQ(again->supervisor.policy, policy);
 }
 
+TEST(PolicyFile, EveryLimitAndEveryOwnerIsReadAndPrintedBack) {
+  const Result<FileConfig> read = parse_config(R"(
+[[policy.pool]]
+name = "all"
+[[policy.account]]
+name = "lab"
+enabled = false
+[[policy.project]]
+name = "vision"
+users = ["ann"]
+accounts = ["lab"]
+[[policy.queue]]
+name = "short"
+active_jobs_max = 9
+running_jobs_max = 8
+waiting_jobs_max = 7
+slots_max = 10
+gpu_slots_max = 6
+waiting_slots_max = 8
+waiting_gpu_slots_max = 5
+job_slots_min = 2
+job_slots_max = 3
+job_gpu_slots_max = 4
+time_max = "2h"
+)",
+                                               "penstock.toml");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  const PolicyConfig& policy = read->supervisor.policy;
+  EXPECT_FALSE(policy.accounts[0].enabled);
+  EXPECT_EQ(policy.projects[0].users, std::vector<std::string>{"ann"});
+  EXPECT_EQ(policy.projects[0].accounts, std::vector<std::string>{"lab"});
+  EXPECT_EQ(policy.queues[0].limits, (JobLimits{9, 8, 7, 10, 6, 8, 5, 2, 3, 4, std::chrono::hours{2}}));
+  const Result<FileConfig> again = parse_config(print_config(*read), "printed");
+  ASSERT_TRUE(again.has_value()) << to_string(again.error());
+  EXPECT_EQ(again->supervisor.policy, policy);
+}
+
 TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
   struct Case {
     const char* text;

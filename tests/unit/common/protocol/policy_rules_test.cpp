@@ -56,6 +56,38 @@ TEST(PolicyRules, WhoMayNotHaveItsLevelAnyMoreIsNormal) {
   EXPECT_EQ(qos_of(site(), "bob", {.qos = "gone"}).name, "normal");
 }
 
+// Spec: policy-flux 8, queue access: disabled associations, projects of an association.
+TEST(PolicyRules, ADisabledAccountAcceptsNoNewJobNorDoAccountsBelow) {
+  PolicyConfig config = site();
+  EXPECT_EQ(refusal_of(check_owner(config, "ann", {})), "accepted");
+  config.accounts[0].enabled = false;
+  EXPECT_EQ(refusal_of(check_owner(config, "ann", {})),
+            "account 'lab': is disabled: it accepts no new jobs (name another account, or ask for `enabled` in its "
+            "[[policy.account]])");
+  EXPECT_EQ(refusal_of(check_owner(config, "bob", {})), "accepted");
+}
+
+TEST(PolicyRules, AProjectAcceptsTheJobsOfItsUsersAndAccounts) {
+  PolicyConfig config = site();
+  config.projects.resize(2);
+  config.projects[0].name = "vision";
+  config.projects[0].accounts = {"lab"};
+  config.projects[1].name = "open";
+  EXPECT_EQ(refusal_of(check_owner(config, "ann", {.project = "vision"})), "accepted");
+  EXPECT_EQ(refusal_of(check_owner(config, "bob", {.project = "vision"})),
+            "project 'vision': is not for user 'bob' (use one of: open)");
+  EXPECT_EQ(refusal_of(check_owner(config, "bob", {.project = "open"})), "accepted");
+  config.projects[0].users = {"bob"};
+  EXPECT_EQ(refusal_of(check_owner(config, "bob", {.project = "vision"})), "accepted");
+}
+
+TEST(PolicyRules, ALeastSizeAboveTheLargestIsAMistake) {
+  PolicyConfig config = site();
+  config.queues[0].limits.job_slots_min = 4;
+  config.queues[0].limits.job_slots_max = 3;
+  EXPECT_NE(refusal_of(check_rules(config)).find("no job could be submitted"), std::string::npos);
+}
+
 TEST(PolicyRules, AQueueIsForWhomItSays) {
   const PolicyConfig config = site();
   EXPECT_TRUE(check_queue(config, "bob", {}));

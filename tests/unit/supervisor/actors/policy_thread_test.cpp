@@ -31,11 +31,5 @@ TEST(PolicyThread, RunsAPassAndTellsItsEnd) {
   EXPECT_EQ(got.plan.starts.size(), 1U);
 }
 
-TEST(PolicyThread, ASnapshotThatCannotBeIsAFailureAndNoPlan) {
-  supervisor_action::RunPass wrong = order(1, "quota");
-  wrong.snapshot.members[0].slots = -1;
-  EXPECT_NE(run_pass(wrong).failure, "");
-}
-
 }  // namespace
 }  // namespace penstock::supervisor

@@ -169,6 +169,27 @@ TEST(LimitAdmission, OfSeveralLimitsTheOneThatLeavesLeastDecides) {
   EXPECT_EQ(admissions[0].limit, 1U);
 }
 
+// Spec: policy-flux 8, max_sched_nodes and max_sched_cores.
+TEST(LimitAdmission, AJobThatHasNotBegunIsCutToTheSlotsForWhichItMayWait) {
+  const std::vector<Admission> admissions = admit_by_limits(
+      {{.waiting_slots_max = 4}}, {runs(4000, 4000), waits(3000, 3000), waits(2000, 2000), waits(2000)});
+  EXPECT_EQ(admissions[0].allowed[0], 4000U) << "a job that runs does not wait to begin";
+  EXPECT_EQ(admissions[1].rule, LimitRule::None);
+  EXPECT_EQ(admissions[2].rule, LimitRule::WaitingSlots);
+  EXPECT_EQ(admissions[2].allowed[0], 0U);
+  EXPECT_EQ(admissions[2].most, 4);
+  EXPECT_EQ(admissions[2].taken, 3000U);
+  EXPECT_EQ(admissions[3].allowed[0], 1000U) << "a job of single slots waits for as many as are left";
+}
+
+TEST(LimitAdmission, WaitingSlotsOfDevicesHaveALimitOfTheirOwn) {
+  AdmissionRequest request = waits(0);
+  request.wanted[1] = 2000;
+  const std::vector<Admission> admissions = admit_by_limits({{.waiting_gpu_slots_max = 2}}, {request, request});
+  EXPECT_EQ(admissions[0].rule, LimitRule::None);
+  EXPECT_EQ(admissions[1].rule, LimitRule::WaitingGpuSlots);
+}
+
 // Spec: policy-flux 10.15: after every turn no limit is passed, but by what ran before it was lowered.
 TEST(LimitAdmission, WhateverIsAskedNoLimitIsPassed) {
   std::uint64_t state = 7;
@@ -181,6 +202,7 @@ TEST(LimitAdmission, WhateverIsAskedNoLimitIsPassed) {
     for (JobLimits& each : limits) {
       if (draw(2) == 0) each.running_jobs_max = static_cast<std::int64_t>(1 + draw(3));
       if (draw(2) == 0) each.slots_max = static_cast<std::int64_t>(1 + draw(9));
+      if (draw(4) == 0) each.waiting_slots_max = static_cast<std::int64_t>(draw(6));
     }
     std::vector<AdmissionRequest> requests(1 + draw(8));
     for (AdmissionRequest& each : requests) {
@@ -205,6 +227,9 @@ TEST(LimitAdmission, WhateverIsAskedNoLimitIsPassed) {
       }
       if (limits[at].slots_max != kUnbounded) {
         ASSERT_LE(milli, static_cast<std::uint64_t>(limits[at].slots_max) * 1000) << round;
+      }
+      if (limits[at].waiting_slots_max != kUnbounded) {
+        ASSERT_LE(milli, static_cast<std::uint64_t>(limits[at].waiting_slots_max) * 1000) << round << ": all wait";
       }
     }
     for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -35,6 +35,12 @@ TEST(JournalCodec, AUserFactorThatIsNotSaidStaysUnsaid) {
   EXPECT_EQ(decode_changed(encode(record::JobChanged{JobId{7}})).value().user_factor, std::nullopt);
 }
 
+TEST(JournalCodec, AnAccountThatIsSetComesBackAlsoWhenItIsEmpty) {
+  EXPECT_EQ(decode_changed(encode(record::JobChanged{JobId{7}})).value().account, std::nullopt);
+  for (const std::string account : {"", "lab"})
+    EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .account = account})).value().account, account);
+}
+
 TEST(JournalCodec, HowAPriorityWasWrittenComesBack) {
   EXPECT_EQ(decode_accepted(encode(Accepted{JobId{7}, {}, 10, 2, 77, JobId{4}, 42})).value().scale, 42);
   EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .scale = 255})).value().scale, 255);

@@ -120,7 +120,7 @@ TEST(PolicyLimitCase, SizesOfAQueueAndOfTheMachineAreEnforced) {
       {"op": "submit", "queue": "q", "nodes": 5, "expect": "reject"},
       {"op": "submit", "queue": "q", "nodes": 3, "expect": "run"},
       {"op": "submit", "queue": "q", "nodes": 9, "qos": "standby", "expect": "run"},
-      {"op": "submit", "nodes": 1, "cores": 3, "expect": "reject", "message": "larger than the machine"},
+      {"op": "submit", "nodes": 1, "cores": 33, "expect": "reject", "message": "larger than the machine"},
       {"op": "submit", "nodes": -3, "expect": "reject", "message": "negative"})")),
             "");
 }

@@ -70,6 +70,7 @@ TEST_F(JobRecordsTest, AChangeOfAJobIsWrittenWholeWithItsPlaceInThePolicy) {
   job.spec.priority = -5;
   job.scale = PriorityScale{PoolConfig{.priorities = "1-99", .default_priority = 30}};
   job.spec.policy = JobPolicy{.weight = 1500, .slots_max = 4, .qos = "expedite", .queue = "night", .user_factor = 250};
+  job.spec.policy.account = "lab";
   job.cancelling = job.on_hold = job.release_when_unreferenced = true;
   job.error.edit() = Error{ErrorCode::Cancelled, "job-7", "was cancelled", {}};
   record::JobChanged expected;
@@ -83,6 +84,7 @@ TEST_F(JobRecordsTest, AChangeOfAJobIsWrittenWholeWithItsPlaceInThePolicy) {
   expected.queue = "night";
   expected.user_factor = 250;
   expected.scale = 30;
+  expected.account = "lab";
   records.record_change(job);
   EXPECT_EQ(only<record::JobChanged>(), expected) << "no policy is in force";
 

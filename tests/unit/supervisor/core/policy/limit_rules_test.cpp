@@ -238,6 +238,55 @@ TEST_F(PolicyRulesLive, OneJobMoreThanMayRunIsHeldUntilAnotherHasEnded) {
   }
 }
 
+// Spec: policy-flux 8, sizes of a job and its time; standby is exempt.
+TEST_F(PolicyRulesLive, AJobOfTheWrongSizeOrTimeIsRefusedWithTheLimit) {
+  SupervisorConfig config = site();
+  config.policy.queues[0].limits = {.job_slots_min = 2, .job_slots_max = 3, .time_max = 1h};
+  begin(config, 8);
+  const auto refusal = [&](std::uint32_t slots, Duration time_limit, JobPolicy wishes = {.queue = "short"}) {
+    GraphBuilder graph;
+    graph.sources(1).template_at(0).request.slots = kOneSlot * slots;
+    graph.template_at(0).time_limit = time_limit;
+    static int number = 0;
+    const std::string name = "sized" + std::to_string(++number);
+    const JobId id = supervisor->submit(graph.build(), of("ann", name, std::move(wishes)));
+    return id.valid() ? "accepted" : supervisor->refusal().message;
+  };
+  EXPECT_EQ(refusal(2, 1h), "accepted");
+  EXPECT_EQ(refusal(1, 1h), "needs 1 slots at once, and job_slots_min of user 'ann' in queue 'short' is 2");
+  EXPECT_EQ(refusal(4, 1h), "needs 4 slots at once, and user 'ann' in queue 'short' may have 3");
+  EXPECT_EQ(refusal(2, 2h),
+            "template 'template-0' has a time limit of 2h, and time_max of user 'ann' in queue 'short' is 1h");
+  EXPECT_EQ(refusal(2, Duration{0}),
+            "template 'template-0' has no time limit, and time_max of user 'ann' in queue 'short' is 1h");
+  EXPECT_EQ(refusal(4, 2h, {.qos = "standby", .queue = "short"}), "accepted");
+}
+
+// Spec: policy-flux 8: moving a pending job to another account re-checks permission, active and running limits.
+TEST_F(PolicyRulesLive, AJobThatWaitsIsChargedToAnotherAccountUnderTheLimitsThere) {
+  SupervisorConfig config = site();
+  config.policy.accounts[2].limits = {.active_jobs_max = 2, .running_jobs_max = 1};
+  begin(config, 8);
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("ann", "first"));
+  supervisor->settle(2);
+  EXPECT_EQ(answer("set", {"account", "first", "bob"}),
+            "job-1: has begun, and its use is charged already (only a job that waits can change its account)");
+  supervisor->submit(many(), of("ann", "second"));
+  EXPECT_EQ(answer("hold", {"second"}), "done");
+  EXPECT_EQ(answer("set", {"account", "second", "nobody"}),
+            "account 'nobody': is not known (`penstock shares` lists them)");
+  EXPECT_EQ(answer("set", {"account", "second", "bob"}), "done");
+  EXPECT_EQ(supervisor->job(2).spec.policy.account, "bob");
+  EXPECT_EQ(supervisor->job(2).shares->account, 2U);
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("bob", "third"));
+  supervisor->settle(2);
+  supervisor->submit(many(), of("ann", "fourth"));
+  EXPECT_EQ(answer("hold", {"fourth"}), "done");
+  EXPECT_NE(answer("set", {"account", "fourth", "bob"}).find("running_jobs_max is 1"), std::string::npos);
+  EXPECT_EQ(answer("cancel", {"third"}), "done");
+  EXPECT_EQ(supervisor->job(4).spec.policy.account, "");
+}
+
 // A job that a limit holds has its place in the order: turns are taken in it.
 TEST_F(PolicyRulesLive, WhoIsHeldKeepsItsPriorityAndIsNextByIt) {
   SupervisorConfig config = site();

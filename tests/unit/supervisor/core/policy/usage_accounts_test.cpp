@@ -227,6 +227,20 @@ TEST_F(PolicyKeeping, WhateverIsSetOfAProjectComesBack) {
   }
 }
 
+TEST_F(PolicyKeeping, AJobStaysWithTheAccountThatItWasSetTo) {
+  cluster->join({.slots = 1});
+  submit("first", 40);
+  submit("second", 40);
+  order("hold", {"second"});
+  const Value accounts = cluster->ask("shares").value();
+  order("set", {"account", "second", "bob"});
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_EQ(cluster->job(2).spec.policy.account, "bob") << "in life " << life;
+    EXPECT_EQ(cluster->job(2).shares->account, 1U) << "in life " << life;
+    cluster.restart();
+  }
+}
+
 TEST_F(PolicyKeeping, AMovedJobStaysWhereItWasMovedTo) {
   cluster->join({.slots = 4});
   submit("first", 40);
