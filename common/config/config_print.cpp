@@ -81,7 +81,7 @@ std::string print_band(const BandOverride& band) {
 constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
     "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit, overrun,\n"
-    "# priorities (\"any\" or \"1-99\"), default_priority;\n"
+    "# priorities (\"any\" or \"1-99\"), default_priority, light;\n"
     "# its parts, where not as the preset has them: ordering, sharing, backfill, fitting, reclaim, consolidation.\n"
     "# [[policy.department]] and [[policy.project]]: name, department, pools (or one pool), weight (or over_quota = "
     "\"low\"),\n"
@@ -165,16 +165,12 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     if (!value.empty()) text += std::string{key} + " = " + quote_toml(value) + "\n";
   };
   const auto amount = [&](const char* key, std::int64_t value, std::int64_t otherwise) {
-    if (value != otherwise) text += std::string{key} + " = " + std::to_string(value) + "\n";
+    text += print_amount(key, value, otherwise);
   };
   const auto flag = [&](const char* key, const std::optional<bool>& value) {
     if (value.has_value()) text += std::string{key} + " = " + (*value ? "true" : "false") + "\n";
   };
-  const auto words = [&](const char* key, const std::vector<std::string>& list) {
-    for (std::size_t i = 0; i < list.size(); ++i)
-      text += (i == 0 ? std::string{key} + " = [" : ", ") + quote_toml(list[i]);
-    if (!list.empty()) text += "]\n";
-  };
+  const auto words = [&](const char* key, const std::vector<std::string>& list) { text += print_texts(key, list); };
   for (const PoolConfig& pool : policy.pools) {
     entry("pool", pool.name);
     word("preset", pool.preset);
@@ -188,6 +184,7 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     flag("preemption", pool.preemption);
     word("priorities", pool.priorities);
     amount("default_priority", pool.default_priority, kPriorityDefault);
+    if (pool.light) text += "light = true\n";
     amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
     if (pool.time_limit != PoolConfig{}.time_limit) word("time_limit", to_text(pool.time_limit));
     if (pool.overrun != PoolConfig{}.overrun) word("overrun", to_text(pool.overrun));

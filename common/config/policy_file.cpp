@@ -237,6 +237,7 @@ Result<void> read_pool(Fields fields, PolicyConfig& config) {
   fields.flag("preemption", pool.preemption);
   fields.text("priorities", pool.priorities);
   fields.amount("default_priority", pool.default_priority);
+  fields.flag("light", pool.light);
   fields.amount("reserve_depth", pool.reserve_depth);
   fields.duration("time_limit", pool.time_limit);
   fields.duration("overrun", pool.overrun);

@@ -165,7 +165,7 @@ void warn_of_no_effect(const PolicyConfig& config, std::vector<std::string>& war
 }
 
 Result<void> check_priorities(const PoolConfig& pool) {
-  if (!pool.priorities.empty() && pool.priorities != "any" && !pool.ranks_priorities())
+  if (!pool.priorities.empty() && pool.priorities != "any" && !ranks_priorities(pool))
     return mistake("pool", pool.name, "its priorities are '" + pool.priorities + "'",
                    "use \"any\", larger first, or \"1-99\", smaller first");
   if (pool.default_priority < kPriorityFirst || pool.default_priority > kPriorityLast)
@@ -191,6 +191,9 @@ Result<void> check_pools(const PolicyConfig& config) {
                      "name the workers of one of them");
     rest = pool.name;
   }
+  const auto light = [](const PoolConfig& pool) { return pool.light; };
+  if (std::count_if(config.pools.begin(), config.pools.end(), light) > 1)
+    return Error{ErrorCode::InvalidArgument, "the pools", "more than one is `light`", "leave it in one of them"};
   if (rest.empty() && config.in_force())
     return Error{ErrorCode::InvalidArgument, "the pools", "name workers but leave no pool for the others",
                  "leave `workers` out of one [[policy.pool]]"};
@@ -223,7 +226,7 @@ Result<void> check_one_scale(const PolicyConfig& config, const std::string& subj
     if (at < 0) continue;
     const PoolConfig& pool = config.pools[static_cast<std::size_t>(at)];
     if (first == nullptr) first = &pool;
-    if (pool.ranks_priorities() != first->ranks_priorities())
+    if (ranks_priorities(pool) != ranks_priorities(*first))
       return Error{ErrorCode::InvalidArgument, subject,
                    "lists pools '" + first->name + "' and '" + pool.name +
                        "', where priorities are written differently",

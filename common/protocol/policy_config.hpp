@@ -46,10 +46,13 @@ struct PoolConfig {
   /// job without one has `default_priority`. Spec: policy-determined 5.1.
   std::string priorities;
   std::int64_t default_priority = kPriorityDefault;
-
-  bool ranks_priorities() const { return priorities == "1-99"; }
+  /// Jobs of which no subtask takes a whole slot, and that name no pool nor have one by their project, go here. At most
+  /// one pool has it; none: the default pool. Spec: policy-determined 9.1.
+  bool light = false;
   friend bool operator==(const PoolConfig&, const PoolConfig&) = default;
 };
+/// Whether priorities in the pool are written from 1 to 99, smaller first.
+inline bool ranks_priorities(const PoolConfig& pool) { return pool.priorities == "1-99"; }
 
 /// An owner of jobs, or a department: a group of owners.
 struct ProjectConfig {

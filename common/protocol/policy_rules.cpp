@@ -165,6 +165,8 @@ Result<void> check_rules(const PolicyConfig& config) {
   for (const UserConfig& user : config.users) PENSTOCK_TRY(check_limits("user '" + user.name + "'", user.limits));
   for (const AccountConfig& account : config.accounts)
     PENSTOCK_TRY(check_limits("account '" + account.name + "'", account.limits));
+  for (const ProjectConfig& project : config.projects)
+    PENSTOCK_TRY(check_accounts(config, "project '" + project.name + "'", project.accounts));
   for (const PoolConfig& pool : config.pools) PENSTOCK_TRY(check_factors(pool));
   return {};
 }

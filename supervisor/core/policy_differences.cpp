@@ -56,6 +56,7 @@ Fields fields_of(const PoolConfig& pool) {
                 {"preemption", flag_text(pool.preemption)},
                 {"priorities", word_text(pool.priorities)},
                 {"default_priority", std::to_string(pool.default_priority)},
+                {"light", pool.light ? "true" : "false"},
                 {"reserve_depth", std::to_string(pool.reserve_depth)},
                 {"time_limit", milliseconds_text(pool.time_limit)},
                 {"overrun", milliseconds_text(pool.overrun)}};

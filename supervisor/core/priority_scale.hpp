@@ -14,7 +14,7 @@ class PriorityScale {
  public:
   PriorityScale() = default;  ///< Both are the same.
   explicit PriorityScale(const PoolConfig& pool)
-      : default_(pool.ranks_priorities() ? static_cast<std::uint8_t>(pool.default_priority) : 0) {}
+      : default_(ranks_priorities(pool) ? static_cast<std::uint8_t>(pool.default_priority) : 0) {}
 
   /// Error: InvalidArgument, for a number outside the scale.
   Result<std::int32_t> inside(std::int32_t written) const;

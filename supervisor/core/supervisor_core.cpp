@@ -235,8 +235,11 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
                                          worker.description.name + ", which held a part of them, was lost");
 }
 
-// A second registration of the same incarnation changes nothing.
-void SupervisorCore::receive(WorkerSlot, const Register&) {}
+// A second registration of the same incarnation changes nothing, or the worker is not what it was.
+void SupervisorCore::receive(WorkerSlot slot, const Register& message) {
+  const Result<void> same = check_unchanged(fleet_.workers[slot].description, message, policy_base_.state.config);
+  if (!same) losses_.lose_worker(slot, same.error().message + "; it must begin anew");
+}
 
 void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
   fleet_.workers[slot].drained = message.draining && message.empty;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "common/protocol/labels.hpp"
+#include "common/protocol/policy_config.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
 namespace penstock::supervisor {
@@ -141,6 +142,29 @@ Result<void> check_registration(const Register& description, std::uint32_t name_
       if (named.amount < 0) return refuse("has less than nothing of '" + named.name + "'");
     }
   }
+  return {};
+}
+
+Result<void> check_unchanged(const Register& known, const Register& reported, const PolicyConfig& policy) {
+  const auto changed = [&](std::string message) {
+    return Error{ErrorCode::WrongState, "worker '" + known.name + "'", std::move(message), "restart the worker"};
+  };
+  const std::int64_t pool = pool_of_worker(policy, known.name);
+  if (pool != pool_of_worker(policy, reported.name))
+    return changed("its resource pool has changed: it was '" + policy.pools[static_cast<std::size_t>(pool)].name + "'");
+  const auto devices = [](const Register& of) {
+    std::vector<std::string> all;
+    for (const BandDescription& band : of.bands)
+      if (band.kind == BandKind::Gpu) all.push_back(band.device_uuid + " " + band.device_name + " " + band.pci_address);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const std::vector<std::string> before = devices(known);
+  const std::vector<std::string> now = devices(reported);
+  if (before.size() != now.size())
+    return changed("its device count has changed: it was " + std::to_string(before.size()) + ", and is " +
+                   std::to_string(now.size()));
+  if (before != now) return changed("its device properties have changed");
   return {};
 }
 

@@ -16,6 +16,10 @@
 #include "common/protocol/report.hpp"
 #include "supervisor/core/waiting_jobs.hpp"
 
+namespace penstock {
+struct PolicyConfig;
+}
+
 namespace penstock::supervisor {
 
 /// Position of a band among all bands; dense, reused after its worker is gone.
@@ -168,5 +172,8 @@ inline constexpr std::uint32_t kCrashMessageBytesMax = 1024;
 /// Whether a worker's words about itself can be believed: names that people can read, no amount below zero, at most
 /// `kWorkerBandsMax` bands. Error: InvalidArgument.
 Result<void> check_registration(const Register& description, std::uint32_t name_bytes_max);
+/// Whether a worker that introduces itself again is still in the same pool and has the same devices: else what it runs
+/// is no longer what was placed there, and it must begin anew. Spec: policy-determined 9.4.
+Result<void> check_unchanged(const Register& known, const Register& reported, const PolicyConfig& policy);
 
 }  // namespace penstock::supervisor

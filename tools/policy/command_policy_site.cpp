@@ -90,7 +90,7 @@ Result<policy::ReplayTrace> with_priorities_of(const PolicyConfig& config, const
                                                policy::ReplayTrace trace) {
   const Result<std::uint32_t> at = find_wanted(config, pool);
   if (!at) return at.error();
-  if (!config.pools[*at].ranks_priorities() || !trace.priorities_written) return trace;
+  if (!ranks_priorities(config.pools[*at]) || !trace.priorities_written) return trace;
   const supervisor::PriorityScale scale{config.pools[*at]};
   for (policy::ReplayJob& job : trace.jobs) {
     // Traces have wider numbers than jobs; a priority outside the scale stays outside.

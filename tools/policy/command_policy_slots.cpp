@@ -5,10 +5,9 @@
 #include <set>
 
 #include "common/protocol/policy_config.hpp"
+#include "supervisor/core/driver/desired_workers.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
-#include "supervisor/policy/ordering/queue_moves.hpp"
 #include "supervisor/policy/policy_engine.hpp"
-#include "supervisor/policy/pool_rules.hpp"
 #include "supervisor/policy/snapshot.hpp"
 #include "tools/policy/command_policy_case.hpp"
 #include "tools/policy/command_policy_positions.hpp"
@@ -420,20 +419,20 @@ class SlotScenario {
   }
 
   void check_desired(const cli::DocumentValue& step) {
-    std::vector<DesiredRequest> requests;
+    std::vector<supervisor::WaitingRequests> jobs(snapshot_.workloads.size());
     for (const Member& member : snapshot_.members)
-      if (is_waiting(member.state) || is_held(member.state))
-        requests.push_back({member.workload, member.slots, is_waiting(member.state)});
-    std::vector<std::int64_t> caps;
+      if (is_waiting(member.state)) jobs[member.workload].requests.push_back({member.slots, 1});
     if (flag_of(step, "use_group_caps"))
-      for (const Workload& workload : snapshot_.workloads) caps.push_back(workload.slots_max);
+      for (std::size_t i = 0; i < jobs.size(); ++i)
+        if (snapshot_.workloads[i].slots_max != kUnlimited) jobs[i].slots_max = snapshot_.workloads[i].slots_max;
     for (const cli::DocumentValue& each : field_of(step, "expect").items) {
       checker_.only_fields(each, {"slots_per_agent", "max_zero_slot_per_agent", "agents"});
       checker_.demand(each, "agents", "expect[]");
-      const WorkerShape shape{integer_of(each, "slots_per_agent"), integer_of(each, "max_zero_slot_per_agent")};
+      const supervisor::WorkerShape shape{integer_of(each, "slots_per_agent"),
+                                          integer_of(each, "max_zero_slot_per_agent")};
       checker_.equal(at("workers of " + std::to_string(shape.slots) + " slots, " + std::to_string(shape.light_places) +
                         " light places"),
-                     integer_of(each, "agents"), desired_workers(requests, caps, shape));
+                     integer_of(each, "agents"), supervisor::desired_workers(jobs, shape));
     }
   }
 

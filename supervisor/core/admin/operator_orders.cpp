@@ -155,6 +155,22 @@ Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
                         : "use a pool with ordering = \"priority\""};
 }
 
+/// A run that is never preempted keeps its slots whatever its priority: only what waits of its job has any use for it.
+/// Spec: policy-determined 5.6.
+Result<void> check_priority_matters(const PolicyView& view, const Job& job) {
+  if (job.shares == nullptr || job.spec.policy.may_be_preempted()) return {};
+  bool holds_any = false;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const std::uint64_t held = view.milli_held(job, kind);
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].demand > held) return {};
+    holds_any = holds_any || held > 0;
+  }
+  if (!holds_any) return {};
+  return Error{ErrorCode::WrongState, to_string(job.id),
+               "runs as a whole and is never preempted: no priority changes that",
+               "submit it again with another priority"};
+}
+
 }  // namespace
 
 Result<Value> OperatorOrders::set_rule(Job& job, const std::string& what, const std::string& name) {
@@ -379,6 +395,7 @@ Result<Value> OperatorOrders::priority_by_request(const AdminRequest& request) {
     priorities_.change_subtask_priority(*job, subtask.value(), priority);
   } else {
     PENSTOCK_TRY(check_priority_counts(policy_, *job));
+    PENSTOCK_TRY(check_priority_matters(view_, *job));
     const std::int32_t before = job->scale.written(job->spec.priority);
     const Result<std::int32_t> inside = job->scale.inside(priority);
     if (!inside) return inside.error();

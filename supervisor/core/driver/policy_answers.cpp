@@ -7,11 +7,13 @@
 #include "common/base/quantity.hpp"
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/driver/desired_workers.hpp"
 #include "supervisor/core/driver/explain/explainer.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
+#include "supervisor/core/policy/job_demand.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
 #include "supervisor/core/policy/usage_accounts.hpp"
 #include "supervisor/core/policy_state.hpp"
@@ -46,6 +48,43 @@ Value flag_value(std::optional<bool> flag) { return flag.has_value() ? Value{boo
 Value limit_value(std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; }
 
 }  // namespace
+
+/// For what waits in the pool, in workers like the largest of it; null: it has none.
+Value PolicyAnswers::workers_wanted(std::uint32_t pool, BandKind kind) const {
+  WorkerShape shape;
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    if (!workers_[WorkerSlot{i}].alive) continue;
+    std::int64_t slots = 0;
+    for (const BandSlot band : workers_[WorkerSlot{i}].bands)
+      if (workers_[band].kind == kind && policy_.pool_of_band[band.value()] == pool) slots += workers_[band].slots;
+    shape.slots = std::max(shape.slots, slots);
+  }
+  if (shape.slots == 0) return {};
+  std::vector<WaitingRequests> waiting;
+  for (const JobId id : indices_.active) {
+    const Job& job = jobs_[id];
+    const auto& share = job.shares == nullptr ? KindShare{} : job.shares->kinds[static_cast<std::size_t>(kind)];
+    if (share.unit_milli == 0 || job.shares->pool != pool || job.on_hold) continue;
+    std::uint64_t runnable = job.unschedulable.size();
+    for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+      if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind)
+        runnable += demand_.runnable_for(job, BandSlot{i});
+    const std::uint64_t each = std::max<std::uint64_t>(share.allocation_unit.run_milli, 1);
+    const std::uint64_t held = view_.milli_held(job, kind) / each;
+    if (runnable <= held) continue;
+    WaitingRequests& wanted = waiting.emplace_back();
+    const auto count = static_cast<std::int64_t>(runnable - held);
+    const auto milli = static_cast<std::int64_t>(each);
+    if (job.spec.policy.gang > 0)
+      wanted.requests = {{std::int64_t{job.spec.policy.gang}, 1}};
+    else if (each < 1000)  // Several share a slot.
+      wanted.requests = {{1, (count * milli + 999) / 1000}};
+    else
+      wanted.requests = {{(milli + 999) / 1000, count}};
+    if (job.spec.policy.slots_max > 0) wanted.slots_max = job.spec.policy.slots_max;
+  }
+  return Value{desired_workers(waiting, shape)};
+}
 
 Result<Value> PolicyAnswers::describe_pools() const {
   if (!view_.policed()) return no_policy();
@@ -90,6 +129,7 @@ Result<Value> PolicyAnswers::describe_pools() const {
                                    {"running", running},
                                    {"jobs", jobs},
                                    {"jobs_elsewhere", elsewhere},
+                                   {"workers_wanted", workers_wanted(pool, static_cast<BandKind>(kind))},
                                    {"contended", bool{policy_.contended[pool * kBandKinds + kind]}},
                                    {"passes", policy_.passes},
                                    {"given_up", policy_.given_up},

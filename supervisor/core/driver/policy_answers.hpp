@@ -64,6 +64,7 @@ class PolicyAnswers {
  private:
   class Explainer;  ///< Of `explain`: explainer.hpp.
   std::string names_of(const std::vector<std::uint32_t>& pools) const;
+  Value workers_wanted(std::uint32_t pool, BandKind kind) const;
   /// Of that project, or of a part of it.
   bool is_inside(const Job& job, std::uint32_t project) const;
   /// Whether the job holds all that its own cap allows, and has more to run. A pass does not see the demand beyond a

@@ -68,23 +68,25 @@ void JobAcceptance::submit_again(ClientId client, const SubmitAgain& message, co
                   Error{ErrorCode::UnknownGraph, subject, "is not known (any more)",
                         "send the graph; `supervisor.cached_graphs_max` says how many are kept"});
   }
-  if (const Result<void> feasible = policy_base_.feasibility.check_feasible(message.spec, *graph->shape); !feasible) {
+  JobSpec spec = message.spec;
+  policy_base_.view.route_light(spec, *graph->shape);
+  if (const Result<void> feasible = policy_base_.feasibility.check_feasible(spec, *graph->shape); !feasible) {
     tables_.graphs.leave(*graph);
     return refuse(client, reply, feasible.error());
   }
-  if (const Result<void> available = placement_.external_inputs.check_external_inputs(message.spec, *graph->shape);
+  if (const Result<void> available = placement_.external_inputs.check_external_inputs(spec, *graph->shape);
       !available) {
     tables_.graphs.leave(*graph);
     return refuse(client, reply, available.error());
   }
   // The job counts among those of the graph already.
   const std::uint64_t held = tables_.graphs.held_bytes() - graph->price_of_job;
-  if (const Result<void> room = check_memory(config_, held, graph->price_of_job, message.spec); !room) {
+  if (const Result<void> room = check_memory(config_, held, graph->price_of_job, spec); !room) {
     tables_.graphs.leave(*graph);
     return refuse(client, reply, room.error());
   }
   ++tables_.counters.graphs_again;
-  accept(client, reply, message.spec, *graph, identity);
+  accept(client, reply, std::move(spec), *graph, identity);
 }
 
 GraphHash JobAcceptance::graph_of(const SubmitAgain& message) {
@@ -256,6 +258,7 @@ void JobAcceptance::submit(supervisor_event::GraphChecked& event) {
   reply.submission = event.submission;
   if (event.shape == nullptr) return refuse(event.client, reply, std::move(event.refusal));
   if (!is_new(event.client, reply, event.spec)) return;
+  policy_base_.view.route_light(event.spec, *event.shape);
   if (const Result<void> feasible = policy_base_.feasibility.check_feasible(event.spec, *event.shape); !feasible)
     return refuse(event.client, reply, feasible.error());
   if (const Result<void> available = placement_.external_inputs.check_external_inputs(event.spec, *event.shape);

@@ -51,6 +51,18 @@ PriorityScale PolicyView::scale_of(const JobSpec& spec) const {
   return PriorityScale{policy_.config.pools[pools_of(spec.policy).front()]};
 }
 
+void PolicyView::route_light(JobSpec& spec, const GraphShape& shape) const {
+  const PolicyConfig& config = policy_.config;
+  const auto light =
+      std::find_if(config.pools.begin(), config.pools.end(), [](const PoolConfig& pool) { return pool.light; });
+  if (light == config.pools.end() || !spec.policy.pools.empty()) return;
+  const std::int64_t project = spec.policy.project.empty() ? -1 : find_project(config, spec.policy.project);
+  if (project >= 0 && !config.projects[static_cast<std::size_t>(project)].pools.empty()) return;
+  const std::vector<Template>& templates = shape.graph().templates;
+  const auto takes_a_slot = [](const Template& each) { return each.request.slots >= kOneSlot; };
+  if (std::none_of(templates.begin(), templates.end(), takes_a_slot)) spec.policy.pools = {light->name};
+}
+
 bool PolicyView::labels_allow(const Job& job, BandSlot band) const {
   return allow(job.label_limits, workers_.worker_of(band).description.labels);
 }

@@ -43,6 +43,10 @@ class PolicyView {
   static std::int64_t first_position(JobId job);
   /// By preference: the pools of the job, or of its project, or the default one. An unknown name counts as unset.
   std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
+  /// Sends a job of which no subtask takes a whole slot, and that names no pool nor has one by its project,
+  /// to the pool for such jobs. Spec:
+  /// policy-determined 9.1.
+  void route_light(JobSpec& spec, const GraphShape& shape) const;
   /// All of its pools have the same.
   PriorityScale scale_of(const JobSpec& spec) const;
   /// Whether the job may be on that band at all, apart from the requests of its subtasks.

@@ -28,6 +28,11 @@ WorkerId LiveCluster::join(Register description) {
   return id;
 }
 
+void LiveCluster::introduce_again(WorkerId worker, Register description) {
+  say(worker, std::move(description));
+  deliver();
+}
+
 void LiveCluster::lose(WorkerId worker) {
   std::erase_if(runs_, [worker](const auto& run) { return run.second.worker == worker; });
   std::erase_if(mail_, [worker](const Mail& mail) { return mail.worker == worker; });

@@ -36,6 +36,8 @@ class LiveCluster {
 
   /// Registers a worker; its number counts from 1.
   WorkerId join(Register description);
+  /// The worker introduces itself once more on the same link.
+  void introduce_again(WorkerId worker, Register description);
   /// The worker has gone, with all that ran there.
   void lose(WorkerId worker);
   /// Submits as a client does: the graph is checked, then offered. The reply names the job or says why not.

@@ -90,8 +90,8 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.pools[2].ordering, "fcfs");
   EXPECT_EQ(policy.pools[2].sharing, "none");
   EXPECT_EQ(policy.pools[2].backfill, "easy");
-  EXPECT_FALSE(policy.pools[1].ranks_priorities());
-  EXPECT_TRUE(policy.pools[2].ranks_priorities());
+  EXPECT_FALSE(ranks_priorities(policy.pools[1]));
+  EXPECT_TRUE(ranks_priorities(policy.pools[2]));
   EXPECT_EQ(policy.pools[2].default_priority, 50);
   ASSERT_EQ(policy.projects.size(), 5U);
   EXPECT_EQ(policy.projects[2].weight, 3000);
@@ -193,6 +193,7 @@ TEST(PolicyFile, EveryLimitAndEveryOwnerIsReadAndPrintedBack) {
   const Result<FileConfig> read = parse_config(R"(
 [[policy.pool]]
 name = "all"
+light = true
 [[policy.account]]
 name = "lab"
 enabled = false
@@ -217,6 +218,7 @@ time_max = "2h"
                                                "penstock.toml");
   ASSERT_TRUE(read.has_value()) << to_string(read.error());
   const PolicyConfig& policy = read->supervisor.policy;
+  EXPECT_TRUE(policy.pools[0].light);
   EXPECT_FALSE(policy.accounts[0].enabled);
   EXPECT_EQ(policy.projects[0].users, std::vector<std::string>{"ann"});
   EXPECT_EQ(policy.projects[0].accounts, std::vector<std::string>{"lab"});

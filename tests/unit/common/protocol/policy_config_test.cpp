@@ -45,6 +45,12 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
        [](PolicyConfig& c) { c.projects[2].department = "vision"; }},
       {"project 'vision' belongs to pool 'gpus', which is not there",
        [](PolicyConfig& c) { c.projects[1].pools = {"gpus"}; }},
+      {"the pools more than one is `light`",
+       [](PolicyConfig& c) {
+         for (PoolConfig& pool : c.pools) pool.light = true;
+       }},
+      {"project 'vision' names account 'labs', which is not there",
+       [](PolicyConfig& c) { c.projects[1].accounts = {"labs"}; }},
       {"project 'vision' lists pool 'gpu' twice",
        [](PolicyConfig& c) {
          c.projects[1].pools = {"gpu", "rest", "gpu"};

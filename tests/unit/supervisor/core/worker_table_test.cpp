@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/protocol/policy_config.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -89,6 +91,28 @@ TEST(Registration, WhatCannotBeIsRefused) {
   EXPECT_EQ(refusal([](Register& r) { r.bands.resize(kWorkerBandsMax); }), "");
   EXPECT_EQ(refusal([](Register& r) { r.bands.resize(kWorkerBandsMax + 1); }),
             "has 1025 bands; at most 1024 are allowed");
+}
+
+// Spec: policy-determined 9.4.
+TEST(Registration, AWorkerThatComesAgainIsInItsPoolWithItsDevices) {
+  PolicyConfig policy;
+  policy.pools = {{.name = "gpu", .workers = {"g*"}}, {.name = "rest"}};
+  Register known;
+  known.name = "g1";
+  known.bands.resize(2);
+  known.bands[1].kind = BandKind::Gpu;
+  known.bands[1].device_uuid = "u0";
+  EXPECT_TRUE(check_unchanged(known, known, policy));
+  const auto refusal = [&](const Register& now) { return to_string(check_unchanged(known, now, policy).error()); };
+  Register now = known;
+  now.name = "w1";
+  EXPECT_EQ(refusal(now), "worker 'g1': its resource pool has changed: it was 'gpu' (restart the worker)");
+  now = known;
+  now.bands.pop_back();
+  EXPECT_EQ(refusal(now), "worker 'g1': its device count has changed: it was 1, and is 0 (restart the worker)");
+  now = known;
+  now.bands[1].device_uuid = "u1";
+  EXPECT_EQ(refusal(now), "worker 'g1': its device properties have changed (restart the worker)");
 }
 
 TEST(WorkerTable, PlacesOfTheGoneAreUsedAgain) {

@@ -46,6 +46,16 @@ TEST_F(PolicyQueries, PoolsProjectsAndTheQueueAreTold) {
   EXPECT_NE(row("queue", 1)["held_by"].text()->find("fair share"), std::string::npos);
 }
 
+// Spec: policy-determined 9.6.
+TEST_F(PolicyQueries, APoolTellsHowManyWorkersItsWaitingJobsCallFor) {
+  const std::int64_t before = *row("pools", 0)["workers_wanted"].integer();
+  JobSpec more;
+  more.name = "more";
+  supervisor.submit(GraphBuilder{}.sources(8).build(), more);
+  supervisor.settle(2);
+  EXPECT_EQ(row("pools", 0)["workers_wanted"], Value{before + 2}) << "of four slots each";
+}
+
 TEST_F(PolicyQueries, ExplainNamesTheRuleThatHoldsAJob) {
   const Result<Value> answer = supervisor.ask("explain", {"job-2"});
   ASSERT_TRUE(answer.has_value());

@@ -87,6 +87,26 @@ TEST_F(PolicyViewTest, PoolsAreThoseOfTheJobElseOfItsProjectElseTheDefaultOne) {
   EXPECT_EQ(view.pools_of({.project = "unknown"}), Pools{kRest});
 }
 
+// Spec: policy-determined 9.1.
+TEST_F(PolicyViewTest, AJobWithoutAWholeSlotGoesToThePoolForSuchJobsUnlessItOrItsProjectNamesOne) {
+  GraphBuilder light;
+  light.sources(1).template_at(0).request.slots = MilliSlots{999};
+  const std::unique_ptr<GraphShape> without = shape_of(light.build());
+  const auto routed = [&](JobPolicy wishes, const GraphShape& graph) {
+    JobSpec spec;
+    spec.policy = std::move(wishes);
+    view.route_light(spec, graph);
+    return spec.policy.pools;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(routed({}, *without), Names{}) << "no pool is for them";
+  policy.config.pools[1].light = true;
+  EXPECT_EQ(routed({}, *without), Names{"second"});
+  EXPECT_EQ(routed({}, *shape), Names{});
+  EXPECT_EQ(routed({.pools = {"first"}}, *without), Names{"first"});
+  EXPECT_EQ(routed({.project = "vision"}, *without), Names{});
+}
+
 TEST_F(PolicyViewTest, AReachIsAPoolWithTheLabelsOfTheJob) {
   const std::vector<Reach> reaches = view.reaches_of({.pools = {"first", "rest"}, .labels = {"a100"}});
   ASSERT_EQ(reaches.size(), 2U);
