@@ -88,7 +88,7 @@ class Arrows(RuleTest):
 
     def test_the_lab_sees_the_world_and_the_product_sees_neither(self):
         self.taken("tools/command_sim.cpp", '"tests/simulation/world/world.hpp"')
-        self.taken("tools/policy/a.cpp", '"supervisor/policy/replay/replay.hpp"')
+        self.taken("tools/policy/a.cpp", '"tools/policy/replay/replay.hpp"')
         self.refused("tools/bench/a.cpp", '"tests/simulation/world/world.hpp"')
         self.taken("tools/bench/a.cpp", '"cli/commands/command.hpp"')
         self.refused("cli/commands/a.cpp", '"tests/simulation/world/world.hpp"')

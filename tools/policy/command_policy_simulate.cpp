@@ -13,7 +13,7 @@
 #include "cli/show/render.hpp"
 #include "cli/show/terminal.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
-#include "supervisor/policy/replay/replay.hpp"
+#include "tools/policy/replay/replay.hpp"
 #include "tools/plot/svg_plot.hpp"
 #include "tools/policy/command_policy_site.hpp"
 #include "tools/policy/distinct_files.hpp"

@@ -6,7 +6,7 @@
 
 #include "common/base/result.hpp"
 #include "common/protocol/policy_config.hpp"
-#include "supervisor/policy/replay/replay.hpp"
+#include "tools/policy/replay/replay.hpp"
 
 namespace penstock::tools {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "supervisor/policy/parts.hpp"
-#include "supervisor/policy/replay/trace.hpp"
+#include "tools/policy/replay/trace.hpp"
 
 namespace penstock::policy {
 

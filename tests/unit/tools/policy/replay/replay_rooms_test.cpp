@@ -1,4 +1,4 @@
-#include "supervisor/policy/replay/replay_rooms.hpp"
+#include "tools/policy/replay/replay_rooms.hpp"
 
 #include <gtest/gtest.h>
 

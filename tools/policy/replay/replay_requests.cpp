@@ -1,4 +1,4 @@
-#include "supervisor/policy/replay/replay_requests.hpp"
+#include "tools/policy/replay/replay_requests.hpp"
 
 #include <algorithm>
 #include <tuple>

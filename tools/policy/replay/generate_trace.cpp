@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "common/base/rng.hpp"
-#include "supervisor/policy/replay/trace.hpp"
+#include "tools/policy/replay/trace.hpp"
 
 namespace penstock::policy {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "supervisor/policy/parts.hpp"
-#include "supervisor/policy/replay/replay_rooms.hpp"
+#include "tools/policy/replay/replay_rooms.hpp"
 
 namespace penstock::policy {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "supervisor/policy/replay/replay_figures.hpp"
+#include "tools/policy/replay/replay_figures.hpp"
 
 namespace penstock::policy {
 

@@ -1,4 +1,4 @@
-#include "supervisor/policy/replay/replay.hpp"
+#include "tools/policy/replay/replay.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "supervisor/policy/policy_engine.hpp"
-#include "supervisor/policy/replay/replay_requests.hpp"
 #include "supervisor/policy/sharing/usage_decay.hpp"
+#include "supervisor/policy/snapshot.hpp"
+#include "tools/policy/replay/replay_requests.hpp"
 
 namespace penstock::policy {
 namespace {
@@ -46,17 +47,13 @@ class Replay {
         requests_(trace, options.parts, typical_),
         rooms_(trace.bands, typical_),
         now_(trace.jobs.empty() ? 0 : trace.jobs.front().arrives_s),
-        meter_(now_, options.samples),
-        arriving_(now_, 2),
-        last_s_(now_),
-        held_(trace.projects.size(), 0),
-        wanted_(trace.projects.size(), 0),
-        present_(trace.projects.size(), 0) {
+        measured_{{now_, options.samples}, {now_, 2}, {}, now_, 0},
+        projects_(trace.projects.size()) {
     for (std::size_t i = 0; i < trace.projects.size(); ++i)
-      usage_.emplace_back(static_cast<double>(options.half_life_s), 0, 0);
+      projects_.usage.emplace_back(static_cast<double>(options.half_life_s), 0, 0);
     report_.jobs.resize(trace.jobs.size());
     for (std::size_t job = 0; job < trace.jobs.size(); ++job)
-      if (!requests_.possible(requests_.kind_of(job)).empty()) last_arrival_s_ = trace.jobs[job].arrives_s;
+      if (!requests_.possible(requests_.kind_of(job)).empty()) measured_.last_arrival_s = trace.jobs[job].arrives_s;
     make_world();
   }
 
@@ -76,7 +73,7 @@ class Replay {
       measure_from_now();
       now_ = next;
     }
-    report_.ended_s = last_s_;
+    report_.ended_s = measured_.last_s;
     summarise();
     return std::move(report_);
   }
@@ -84,12 +81,12 @@ class Replay {
  private:
   /// Bands, projects and accounts stay; jobs come and go.
   void make_world() {
-    snapshot_.bands = requests_.bands();
+    view_.snapshot.bands = requests_.bands();
     for (const Band& band : trace_.bands) capacity_ += band.capacity.gpu;
     if (options_.owners) {
-      snapshot_.projects = options_.owners->projects;
-      snapshot_.accounts = options_.owners->accounts;
-      owner_of_ = options_.owners->of;
+      view_.snapshot.projects = options_.owners->projects;
+      view_.snapshot.accounts = options_.owners->accounts;
+      projects_.owner_of = options_.owners->of;
       return;
     }
     const std::int64_t equal = capacity_ / std::max<std::int64_t>(1, std::ssize(trace_.projects)) / 1000 * 1000;
@@ -99,15 +96,15 @@ class Replay {
       project.created = i;
       project.shares[0] = project.shares[1] = {.guaranteed = kUnlimited, .weight = 1000};
       project.shares[2] = {.guaranteed = equal, .weight = 1000};
-      snapshot_.projects.push_back(project);
+      view_.snapshot.projects.push_back(project);
       Account account;
       account.name = project.name;
       account.parent = static_cast<std::uint32_t>(trace_.projects.size());
       account.user = true;
-      snapshot_.accounts.push_back(account);
-      owner_of_.push_back({i, i, 0});
+      view_.snapshot.accounts.push_back(account);
+      projects_.owner_of.push_back({i, i, 0});
     }
-    snapshot_.accounts.push_back({"root", kNone, false, 1, 0});
+    view_.snapshot.accounts.push_back({"root", kNone, false, 1, 0});
   }
 
   const ReplayJob& job_of(const Live& live) const { return trace_.jobs[live.job]; }
@@ -119,21 +116,21 @@ class Replay {
   /// Whether a job has arrived.
   bool admit() {
     bool any = false;
-    for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].arrives_s <= now_; ++arrived_) {
-      const ReplayJob& job = trace_.jobs[arrived_];
-      if (requests_.possible(requests_.kind_of(arrived_)).empty()) {
+    for (; counts_.arrived < trace_.jobs.size() && trace_.jobs[counts_.arrived].arrives_s <= now_; ++counts_.arrived) {
+      const ReplayJob& job = trace_.jobs[counts_.arrived];
+      if (requests_.possible(requests_.kind_of(counts_.arrived)).empty()) {
         ++report_.never_fits;
-        if (requests_.fits_in_parts(requests_.kind_of(arrived_))) ++report_.never_whole;
+        if (requests_.fits_in_parts(requests_.kind_of(counts_.arrived))) ++report_.never_whole;
         continue;
       }
       go_on();
       Live live;
-      live.job = static_cast<std::uint32_t>(arrived_);
+      live.job = static_cast<std::uint32_t>(counts_.arrived);
       live.left_s = job.runs_s;
       live.members = requests_.members_of(job);
       live_.push_back(std::move(live));
-      wanted_[job.project] += held_by(job);
-      ++present_[job.project];
+      projects_.wanted[job.project] += held_by(job);
+      ++projects_.present[job.project];
       any = true;
     }
     return any;
@@ -142,18 +139,18 @@ class Replay {
   /// Whether a job has ended.
   bool finish() {
     const auto has_ended = [this](const Live& live) { return live.runs() && live.ends_s() <= now_; };
-    const std::int64_t before = ended_;
+    const std::int64_t before = counts_.ended;
     for (Live& live : live_) {
       if (!has_ended(live)) continue;
       stop(live);
-      wanted_[job_of(live).project] -= held_by(job_of(live));
-      --present_[job_of(live).project];
+      projects_.wanted[job_of(live).project] -= held_by(job_of(live));
+      --projects_.present[job_of(live).project];
       report_.jobs[live.job].ended_s = now_;
-      ++ended_;
+      ++counts_.ended;
     }
-    if (ended_ != before)
+    if (counts_.ended != before)
       std::erase_if(live_, [this](const Live& live) { return report_.jobs[live.job].ended_s >= 0; });
-    return ended_ != before;
+    return counts_.ended != before;
   }
 
   /// Charges its run and takes its places away. REQUIRES: it holds the places of its run.
@@ -161,15 +158,16 @@ class Replay {
     go_on();
     const ReplayJob& job = job_of(live);
     report_.jobs[live.job].ran_s += now_ - live.started_s;
-    usage_[job.project].charge(static_cast<double>(held_by(job) * (now_ - live.started_s)), static_cast<double>(now_));
-    held_[job.project] -= held_by(job);
-    --running_;
+    projects_.usage[job.project].charge(static_cast<double>(held_by(job) * (now_ - live.started_s)),
+                                        static_cast<double>(now_));
+    projects_.held[job.project] -= held_by(job);
+    --counts_.running;
     rooms_.give_back(live.holdings);
     live.holdings.clear();
   }
 
   std::int64_t next_event() const {
-    std::int64_t next = arrived_ < trace_.jobs.size() ? trace_.jobs[arrived_].arrives_s : INT64_MAX;
+    std::int64_t next = counts_.arrived < trace_.jobs.size() ? trace_.jobs[counts_.arrived].arrives_s : INT64_MAX;
     for (const Live& live : live_)
       if (live.runs()) next = std::min(next, live.ends_s());
     return next;
@@ -179,45 +177,46 @@ class Replay {
   /// decide: running jobs stay.
   bool pass() {
     bool left = false;
-    for (int round = 0; round < kRoundsMax && running_ < std::ssize(live_); ++round) {
+    for (int round = 0; round < kRoundsMax && counts_.running < std::ssize(live_); ++round) {
       make_snapshot();
-      const Plan plan = engine_.pass(snapshot_);
+      const Plan plan = engine_.pass(view_.snapshot);
       ++report_.passes;
       left |= !plan.preemptions.empty();
       if (!carry_out(plan)) break;
     }
-    if (options_.progress) options_.progress(ended_);
+    if (options_.progress) options_.progress(counts_.ended);
     return left;
   }
 
   void make_snapshot() {
-    snapshot_.now = at_second(now_);
-    for (std::size_t i = 0; i < usage_.size(); ++i)
-      if (owner_of_[i].account != kNone)
-        snapshot_.accounts[owner_of_[i].account].usage = usage_[i].value_at(static_cast<double>(now_));
-    free_slots_.clear();
-    for (const Band& band : snapshot_.bands) free_slots_.push_back(band.slots);
+    view_.snapshot.now = at_second(now_);
+    for (std::size_t i = 0; i < projects_.usage.size(); ++i)
+      if (projects_.owner_of[i].account != kNone)
+        view_.snapshot.accounts[projects_.owner_of[i].account].usage =
+            projects_.usage[i].value_at(static_cast<double>(now_));
+    view_.free_slots.clear();
+    for (const Band& band : view_.snapshot.bands) view_.free_slots.push_back(band.slots);
     std::size_t count = 0;
     for (const Live& live : live_) {
       count += live.members.size();
       for (const Member& member : live.members)
-        for (const Place& place : member.places) free_slots_[place.band] -= place.slots;
+        for (const Place& place : member.places) view_.free_slots[place.band] -= place.slots;
     }
     // Overwritten elements keep their memory.
-    snapshot_.members.resize(count);
-    snapshot_.workloads.resize(live_.size());
-    snapshot_.band_lists.clear();
-    list_positions_.clear();
-    lists_.assign(requests_.kinds(), std::nullopt);
-    shown_.assign(requests_.kinds(), {});
+    view_.snapshot.members.resize(count);
+    view_.snapshot.workloads.resize(live_.size());
+    view_.snapshot.band_lists.clear();
+    view_.list_positions.clear();
+    view_.lists.assign(requests_.kinds(), std::nullopt);
+    view_.shown.assign(requests_.kinds(), {});
     std::size_t position = 0;
     for (std::uint32_t at = 0; at < live_.size(); ++at) {
-      show(live_[at], snapshot_.workloads[at]);
+      show(live_[at], view_.snapshot.workloads[at]);
       const bool waits = !live_[at].runs();
       std::uint32_t band_list = kNone;
-      if (waits) snapshot_.workloads[at].held = !show_bands(live_[at], band_list);
+      if (waits) view_.snapshot.workloads[at].held = !show_bands(live_[at], band_list);
       for (const Member& member : live_[at].members) {
-        Member& seen = snapshot_.members[position++];
+        Member& seen = view_.snapshot.members[position++];
         seen = member;
         seen.workload = at;
         seen.submitted = live_[at].job;
@@ -229,11 +228,12 @@ class Replay {
   void show(const Live& live, Workload& workload) const {
     const ReplayJob& job = job_of(live);
     workload.name = job.name;
-    const ReplayOwners::Owner& owner = owner_of_[job.project];
+    const ReplayOwners::Owner& owner = projects_.owner_of[job.project];
     workload.project = owner.project;
     workload.account = owner.account;
     // A project's weight is that of its jobs together, as live.
-    workload.weight = owner.weight > 0 ? std::max<std::int64_t>(owner.weight / present_[job.project], 1) : 1000;
+    workload.weight =
+        owner.weight > 0 ? std::max<std::int64_t>(owner.weight / projects_.present[job.project], 1) : 1000;
     workload.priority = job.priority;
     workload.preemptible = job.priority < 100;
     workload.submitted = live.job;
@@ -252,17 +252,17 @@ class Replay {
   /// The bands that could hold it; none if all can.
   std::uint32_t list_of(const Live& live) {
     const std::vector<std::uint32_t>& bands = possible(live);
-    if (bands.size() == snapshot_.bands.size()) return kNone;
-    std::optional<std::uint32_t>& list = lists_[requests_.kind_of(live.job)];
+    if (bands.size() == view_.snapshot.bands.size()) return kNone;
+    std::optional<std::uint32_t>& list = view_.lists[requests_.kind_of(live.job)];
     if (!list) list = name_list(bands);
     return *list;
   }
 
   /// As `BandLists`, which would sort a sorted list: a good part of a replay.
   std::uint32_t name_list(const std::vector<std::uint32_t>& bands) {
-    const auto position = static_cast<std::uint32_t>(snapshot_.band_lists.size());
-    const auto [known, is_new] = list_positions_.try_emplace(bands, position);
-    if (is_new) snapshot_.band_lists.push_back(bands);
+    const auto position = static_cast<std::uint32_t>(view_.snapshot.band_lists.size());
+    const auto [known, is_new] = view_.list_positions.try_emplace(bands, position);
+    if (is_new) view_.snapshot.band_lists.push_back(bands);
     return known->second;
   }
 
@@ -273,8 +273,8 @@ class Replay {
       list = requests_.by_slots() ? kNone : list_of(live);
       return true;
     }
-    const bool strict = live.refused_at == ended_;
-    Shown& shown = shown_[requests_.kind_of(live.job)][strict ? 1 : 0];
+    const bool strict = live.refused_at == counts_.ended;
+    Shown& shown = view_.shown[requests_.kind_of(live.job)][strict ? 1 : 0];
     if (!shown.known) shown = look_for_bands(live, strict);
     list = shown.list;
     return !shown.held;
@@ -294,17 +294,17 @@ class Replay {
     std::vector<std::uint32_t> bands;
     for (const std::uint32_t band : possible(live)) {
       const std::int64_t together = requests_.together_on(job, band);
-      const bool no_slots = free_slots_[band] < live.members.front().slots / job.members;
+      const bool no_slots = view_.free_slots[band] < live.members.front().slots / job.members;
       if ((no_slots && !strict) || rooms_.room_for(band, demand, together) >= together) bands.push_back(band);
     }
-    if (bands.size() == snapshot_.bands.size()) return {true, false, kNone};
+    if (bands.size() == view_.snapshot.bands.size()) return {true, false, kNone};
     if (bands.empty()) return {true, true, kNone};
     return {true, false, name_list(bands)};
   }
 
   /// Whether a start was refused on slots that another job might have got.
   bool carry_out(const Plan& plan) {
-    std::vector<Member>& members = snapshot_.members;
+    std::vector<Member>& members = view_.snapshot.members;
     std::vector<Change> changes;
     std::vector<std::uint32_t> change_of(live_.size(), kNone);
     const auto change = [&](std::uint32_t member) {
@@ -332,7 +332,7 @@ class Replay {
     for (const Reservation& each : plan.reservations)
       if (!each.places.empty()) put(each);
     take_over();
-    failed_light_.assign(requests_.kinds(), false);
+    view_.failed_light.assign(requests_.kinds(), false);
     for (const Change& each : changes)
       if (each.ran) leave(live_[each.live]);
     bool refused = false;
@@ -345,7 +345,7 @@ class Replay {
     std::size_t position = 0;
     for (Live& live : live_)
       for (Member& member : live.members) {
-        const Member& planned = snapshot_.members[position++];
+        const Member& planned = view_.snapshot.members[position++];
         member.state = planned.state;
         member.places = planned.places;
         member.device_groups = planned.device_groups;
@@ -375,7 +375,7 @@ class Replay {
       member.device_groups.clear();
     }
     if (!meant || is_light(live)) return true;
-    live.refused_at = ended_;
+    live.refused_at = counts_.ended;
     return false;
   }
 
@@ -393,7 +393,7 @@ class Replay {
   /// beside it.
   bool take_light(Live& live) {
     const std::uint32_t kind = requests_.kind_of(live.job);
-    if (failed_light_[kind]) return false;
+    if (view_.failed_light[kind]) return false;
     const RoomDemand demand = requests_.demand_of(job_of(live));
     for (std::int64_t i = 0; i < job_of(live).members; ++i) {
       std::uint32_t best = kNone;
@@ -402,7 +402,7 @@ class Replay {
           best = band;
       std::vector<RoomHolding> holding{{best, demand, kNone}};
       if (best == kNone || !rooms_.take(holding)) {
-        failed_light_[kind] = true;
+        view_.failed_light[kind] = true;
         rooms_.give_back(live.holdings);
         live.holdings.clear();
         return false;
@@ -416,8 +416,8 @@ class Replay {
   void begin(Live& live) {
     go_on();
     live.started_s = now_;
-    ++running_;
-    held_[job_of(live).project] += held_by(job_of(live));
+    ++counts_.running;
+    projects_.held[job_of(live).project] += held_by(job_of(live));
     ReplayOutcome& outcome = report_.jobs[live.job];
     if (outcome.started_s < 0) outcome.started_s = now_;
     outcome.bands.clear();
@@ -428,35 +428,35 @@ class Replay {
 
   /// Of the time from now until something happens.
   void measure_from_now() {
-    unmeasured_.push_back(measure());
-    unmeasured_.back().at_s = now_;
+    measured_.waiting.push_back(measure());
+    measured_.waiting.back().at_s = now_;
   }
 
   /// An event happens now, so the time until now counts. The time between the last end and a pass that starts no job,
   /// or the arrival of a job that could never run, is no part of the replay.
   void go_on() {
-    last_s_ = now_;
-    for (std::size_t i = 0; i < unmeasured_.size(); ++i) {
-      const std::int64_t from = unmeasured_[i].at_s;
-      const std::int64_t until = i + 1 < unmeasured_.size() ? unmeasured_[i + 1].at_s : now_;
-      meter_.hold(unmeasured_[i], until - from);
-      arriving_.hold(unmeasured_[i], std::min(until, last_arrival_s_) - from);
+    measured_.last_s = now_;
+    for (std::size_t i = 0; i < measured_.waiting.size(); ++i) {
+      const std::int64_t from = measured_.waiting[i].at_s;
+      const std::int64_t until = i + 1 < measured_.waiting.size() ? measured_.waiting[i + 1].at_s : now_;
+      measured_.meter.hold(measured_.waiting[i], until - from);
+      measured_.arriving.hold(measured_.waiting[i], std::min(until, measured_.last_arrival_s) - from);
     }
-    unmeasured_.clear();
+    measured_.waiting.clear();
   }
 
   ReplaySample measure() const {
     ReplaySample sample;
     std::int64_t used = 0;
-    for (const std::int64_t each : held_) used += each;
+    for (const std::int64_t each : projects_.held) used += each;
     const auto capacity = static_cast<double>(capacity_);
     sample.used = capacity_ > 0 ? static_cast<double>(used) / capacity : 0;
     sample.fragmented = rooms_.unusable_part();
-    sample.waiting = static_cast<double>(std::ssize(live_) - running_);
-    const std::vector<double> entitled = equal_shares({wanted_.begin(), wanted_.end()}, capacity);
+    sample.waiting = static_cast<double>(std::ssize(live_) - counts_.running);
+    const std::vector<double> entitled = equal_shares({projects_.wanted.begin(), projects_.wanted.end()}, capacity);
     std::vector<double> ratios;
-    for (std::size_t i = 0; i < held_.size(); ++i)
-      if (entitled[i] > 0) ratios.push_back(static_cast<double>(held_[i]) / entitled[i]);
+    for (std::size_t i = 0; i < projects_.held.size(); ++i)
+      if (entitled[i] > 0) ratios.push_back(static_cast<double>(projects_.held[i]) / entitled[i]);
     sample.judged = !ratios.empty();
     sample.fairness = jain_index(ratios);
     return sample;
@@ -485,10 +485,42 @@ class Replay {
       never_in_all += never[i];
     }
     report_.all = waits_of("all", std::move(all), std::ssize(trace_.jobs), never_in_all);
-    report_.samples = meter_.samples();
-    report_.mean = meter_.mean();
-    if (!arriving_.samples().empty()) report_.while_arriving = arriving_.mean();
+    report_.samples = measured_.meter.samples();
+    report_.mean = measured_.meter.mean();
+    if (!measured_.arriving.samples().empty()) report_.while_arriving = measured_.arriving.mean();
   }
+
+  /// The outcome so far.
+  struct Measured {
+    ReplayMeter meter;
+    ReplayMeter arriving;               ///< Until `last_arrival_s`.
+    std::vector<ReplaySample> waiting;  ///< Not measured yet, since `last_s`; each until the next one begins.
+    std::int64_t last_s;                ///< When something happened last.
+    std::int64_t last_arrival_s;        ///< Of jobs that could run.
+  };
+  /// By project; amounts in thousandths of devices.
+  struct Projects {
+    explicit Projects(std::size_t count) : held(count, 0), wanted(count, 0), present(count, 0) {}
+    std::vector<std::int64_t> held;
+    std::vector<std::int64_t> wanted;   ///< Running jobs, and waiting ones that could run.
+    std::vector<std::int64_t> present;  ///< Jobs that have come and not ended.
+    std::vector<ReplayOwners::Owner> owner_of;
+    std::vector<UsageTally> usage;
+  };
+  /// The cluster as a pass is shown it.
+  struct View {
+    Snapshot snapshot;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> list_positions;  ///< In the snapshot.
+    std::vector<std::optional<std::uint32_t>> lists;                     ///< By kind: of bands that are possible.
+    std::vector<std::int64_t> free_slots;                                ///< By band, at the last snapshot.
+    std::vector<std::array<Shown, 2>> shown;  ///< By kind: the bands shown to jobs, and to refused ones.
+    std::vector<bool> failed_light;           ///< By kind: found no room in this pass.
+  };
+  struct Counts {
+    std::int64_t running = 0;
+    std::int64_t ended = 0;
+    std::size_t arrived = 0;
+  };
 
   const ReplayTrace& trace_;
   const ReplayOptions& options_;
@@ -497,27 +529,12 @@ class Replay {
   const ReplayRequests requests_;
   ReplayRooms rooms_;
   std::int64_t now_;
-  ReplayMeter meter_;
-  ReplayMeter arriving_;                       ///< Until `last_arrival_s_`.
-  std::vector<ReplaySample> unmeasured_;       ///< Since `last_s_`; each until the next one begins.
-  std::int64_t last_s_;                        ///< When something happened last.
-  std::int64_t last_arrival_s_ = 0;            ///< Of those that could run.
-  std::int64_t capacity_ = 0;                  ///< Thousandths of devices, as `held_` and `wanted_`.
-  std::vector<std::int64_t> held_;             ///< By project.
-  std::vector<std::int64_t> wanted_;           ///< By project: running jobs, and waiting ones that could run.
-  std::vector<std::int64_t> present_;          ///< By project: jobs that have come and not ended.
-  std::vector<ReplayOwners::Owner> owner_of_;  ///< By project.
-  Snapshot snapshot_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> list_positions_;  ///< In the snapshot.
-  std::vector<std::optional<std::uint32_t>> lists_;                     ///< By kind: of bands that are possible.
-  std::vector<std::int64_t> free_slots_;                                ///< By band, at the last snapshot.
-  std::vector<std::array<Shown, 2>> shown_;  ///< By kind: the bands shown to jobs, and to refused ones.
-  std::vector<bool> failed_light_;           ///< By kind: found no room in this pass.
-  std::vector<Live> live_;                   ///< By arrival.
-  std::int64_t running_ = 0;
-  std::int64_t ended_ = 0;
-  std::size_t arrived_ = 0;
-  std::vector<UsageTally> usage_;
+  Measured measured_;
+  std::int64_t capacity_ = 0;  ///< Thousandths of devices.
+  Projects projects_;
+  View view_;
+  std::vector<Live> live_;  ///< By arrival.
+  Counts counts_;
   ReplayReport report_;
 };
 

@@ -1,4 +1,4 @@
-#include "supervisor/policy/replay/replay.hpp"
+#include "tools/policy/replay/replay.hpp"
 
 #include <gtest/gtest.h>
 

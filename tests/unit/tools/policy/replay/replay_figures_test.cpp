@@ -1,4 +1,4 @@
-#include "supervisor/policy/replay/replay_figures.hpp"
+#include "tools/policy/replay/replay_figures.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "supervisor/policy/replay/trace.hpp"
+#include "tools/policy/replay/trace.hpp"
 
 namespace penstock::policy {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/nearest_name.hpp"
-#include "supervisor/policy/replay/trace.hpp"
+#include "tools/policy/replay/trace.hpp"
 
 namespace penstock::policy {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "supervisor/policy/replay/replay.hpp"
+#include "tools/policy/replay/replay.hpp"
 
 namespace penstock::policy {
 
