@@ -29,14 +29,17 @@ class Parts(unittest.TestCase):
                     "supervisor_core.hpp": CORE, "core.cpp": "void SupervisorCore::handle() { mail_.tell(); }\n",
                     "other.cpp": "void Other::f() { gate_.never(); }\n"})
 
-    def write(self, files):
+    def write(self, files, core=None):
         for name, text in files.items():
-            path = self.root / fence_parts.CORE / name
+            path = self.root / (core or "supervisor/core") / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
     def table(self):
-        return fence_parts.table_of(fence_parts.read_parts(self.root), fence_parts.read_rooms(self.root))
+        return fence_parts.table_of(*self.read())
+
+    def read(self, core="supervisor/core"):
+        return fence_parts.read_parts(self.root, core), fence_parts.read_rooms(self.root, core)
 
     def run_main(self, *arguments):
         with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -65,6 +68,23 @@ class Parts(unittest.TestCase):
         code, out = self.run_main()
         self.assertEqual(code, 1)
         self.assertIn("Gate -> Mail -> Gate", out)
+
+    def test_a_room_with_functions_is_a_part_also_by_a_local_reference(self):
+        band = "struct Band {\n  void close();\n\n  Gate gate;\n};\n"
+        self.write({"band/gate.hpp": GATE, "band/band.hpp": band, "band/band.cpp": "void Band::close() { gate.write(); }\n",
+                    "runs/pump.hpp": "class Pump {\n  void pump(Band& band);\n};\n",
+                    "runs/pump.cpp": "void Pump::pump(Band& band) { band.gate.write(); }\n"}, "worker/core")
+        table = fence_parts.table_of(*self.read("worker/core"))
+        self.assertEqual(table["Band"], {"Gate": ["write"]})
+        self.assertEqual(table["Pump"], {"Gate": ["write"]})
+
+    def test_the_other_core_is_checked_as_well(self):
+        circle = {"runs/a.hpp": "class A {\n  void f() { b_.g(); }\n  B& b_;\n};\n",
+                  "runs/b.hpp": "class B {\n  void g() { a_.f(); }\n  A& a_;\n};\n"}
+        self.write(circle, "worker/core")
+        code, out = self.run_main()
+        self.assertEqual(code, 1)
+        self.assertIn("worker/core: a circle of calls: A -> B -> A", out)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
 #include "bench/cases/cases.hpp"
 #include "common/base/rng.hpp"
 #include "worker/core/latched_queue.hpp"
-#include "worker/core/memory_quota.hpp"
-#include "worker/core/report_buffer.hpp"
-#include "worker/core/successor_table.hpp"
+#include "worker/core/band/memory_quota.hpp"
+#include "worker/core/reports/report_buffer.hpp"
+#include "worker/core/jobs/successor_table.hpp"
 
 namespace penstock::bench {
 namespace {

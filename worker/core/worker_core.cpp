@@ -1,264 +1,226 @@
 #include "worker/core/worker_core.hpp"
 
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+
 namespace penstock::worker {
+namespace {
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+}  // namespace
 
 // Each start of a subtask takes one: at 264 bytes a stencil ran 17% slower.
 static_assert(sizeof(WorkerAction) <= 96, "put what is large and rare behind a `Seldom`");
 
 WorkerCore::WorkerCore(const WorkerConfig& config, const std::vector<BandDescription>& bands)
     : config_(config),
-      spill_from_(percent_of(config.store_bytes_max, config.spill_from_percent)),
-      peaks_(config.quota_templates_max),
-      reports_(config.report_batch_max, config.report_after) {
-  for (const BandDescription& description : bands) {
-    const BandIndex index{static_cast<std::uint16_t>(bands_.size())};
-    bands_.push_back(std::make_unique<Band>(index, description, config_));
-  }
-}
+      bands_(bands, config_),
+      reports_(config_, event_, tables_),
+      data_(config_, event_, tables_, bands_, reports_),
+      runs_(config_, event_, tables_, bands_, reports_, data_),
+      orders_(config_, event_, tables_, bands_, reports_, data_, runs_) {}
 
 void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAction>& actions) {
-  now_ = now;
-  out_ = &actions;
-  const bool cut_off = now >= cut_off_at_ && !cut_off_;
-  if (cut_off && !std::holds_alternative<worker_event::SupervisorHeard>(event)) end_what_never_overlaps();
+  event_.now = now;
+  event_.out = &actions;
+  if (!std::holds_alternative<worker_event::SupervisorHeard>(event)) orders_.overlap.check();
   std::visit([this](const auto& concrete) { on(concrete); }, event);
-  if (!waiting_for_room_.empty()) serve_room();
+  if (data_.room.any_waiting()) runs_.run_ends.serve_room();
   // After a run or a write to disk has ended, items that may start now can be in any band.
-  if (!waiting_for_room_.empty() && !at_rest_ && at_rest()) mark_all_dirty();
-  pump_all();
-  if (!barriers_.empty()) answer_barriers();
-  start_fetches();
-  keep_room();
-  if (runners_wanted_) warm_runners();
-  at_rest_ = at_rest();
-  flush_reports();
-  out_ = nullptr;
+  if (data_.room.any_waiting() && !at_rest_ && data_.room.at_rest()) bands_.mark_all_dirty();
+  runs_.pump.pump_all();
+  if (bands_.any_barrier()) orders_.entitlements.answer_barriers();
+  data_.keeper.start_fetches();
+  data_.spiller.keep_room(data_.keeper.blocked());
+  for (const auto& band : bands_) band->warm_runners(tables_.jobs, !reports_.drain.on(), actions);
+  const bool idle = bands_.idle();
+  at_rest_ = idle && data_.room.nothing_leaves();
+  reports_.reporter.flush(idle);
+  event_.out = nullptr;
 }
 
 std::optional<Instant> WorkerCore::next_deadline() const {
-  Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
-  next = std::min({next, room_given_up_at_, spill_postponed_ ? spill_again_at_ : kNever});
-  if (has_never_overlapping_ && !cut_off_) next = std::min(next, cut_off_at_);
-  for (const BarrierHere& barrier : barriers_)
-    if (!barrier.over)
-      next = std::min(next, now_ < barrier.patient_until && !barrier.told ? barrier.patient_until : barrier.until);
+  Instant next =
+      std::min({runs_.watch.deadline(), reports_.reporter.deadline(), runs_.offers.deadline(), data_.room.given_up_at(),
+                data_.spiller.deadline(), orders_.overlap.deadline(), orders_.entitlements.deadline()});
   for (const auto& band : bands_)
-    if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
+    if (band->held_back) next = std::min(next, later(band->running.progress_at(), config_.report_after));
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
 void WorkerCore::on(const worker_event::MessageArrived& event) {
-  std::visit([this](const auto& message) { receive(message); }, event.message);
+  std::visit(Overloaded{
+                 [this](const AssignBatch& message) { orders_.intake.take(message); },
+                 [this](const InputNoticeBatch& message) { orders_.data.notice(message); },
+                 [this](const CancelBatch& message) { orders_.cancels.apply(message); },
+                 [this](const PriorityBatch& message) { orders_.priorities.change(message); },
+                 [this](const EntitlementBatch& message) { orders_.entitlements.apply(message); },
+                 [this](const StealRequest& message) { orders_.cancels.steal(message); },
+                 [this](const DropBatch& message) { orders_.data.drop(message); },
+                 [this](const ForgetJob& message) { orders_.cancels.forget(message); },
+                 [this](const KeepBatch& message) { orders_.data.keep(message); },
+                 [this](const RemoveCheckpoints& message) {
+                   event_.out->add(worker_action::SweepCheckpoints{message.writers});
+                 },
+                 [this](const ReportsApplied& message) { receive(message); },
+                 [this](const Drain& message) { receive(message); },
+                 [this](const ExplainQuestion& message) { receive(message); },
+                 [](const RegisterReply&) {},     // No decision depends on our number at the supervisor.
+                 [](const LogQuestion&) {},       // For the shell: logs of runners are no state of the core.
+                 [](const PeerAddressBatch&) {},  // For the shell: the core knows only the numbers of workers.
+             },
+             event.message);
 }
 
 void WorkerCore::on(const worker_event::RunsEnded& event) {
   if (event.offers_withdrawn)
-    for (const auto& band : bands_) band->may_offer = false;
-  for (std::size_t i = 0; i < event.runs.size(); ++i) {
-    look_ahead(event.runs.subspan(i));
-    run_ended(event.runs[i]);
-  }
-  if (event.offers_withdrawn) withdraw_offers();
-  if (load_report_at_ == kNever && !event.runs.empty()) load_report_at_ = later(now_, config_.load_report_every);
+    for (const auto& band : bands_) band->running.forget_ends();
+  runs_.run_ends.ended(event.runs);
+  if (event.offers_withdrawn) runs_.offers.withdraw();
+  if (!event.runs.empty()) reports_.reporter.expect_load();
 }
 
-// Records and edges were last touched thousands of subtasks ago, most by another processor: what runs that are told
-// next will touch is asked for while this one is dealt with, step by step.
-void WorkerCore::look_ahead(std::span<const RunEnd> runs) const {
-  constexpr std::size_t kToCell = 9;
-  constexpr std::size_t kToEdge = 6;
-  constexpr std::size_t kToSuccessor = 3;
-  const auto running = [&](std::size_t ahead) -> const SubtaskRecord* {
-    if (ahead >= runs.size() || runs[ahead].record.value() >= records_.used()) return nullptr;
-    const SubtaskRecord& record = records_[runs[ahead].record];
-    return record.job.valid() && jobs_.is_open(record.job) ? &record : nullptr;
-  };
-  if (const SubtaskRecord* record = running(kToCell)) successors_.prefetch_cell(record->job, record->subtask);
-  if (const SubtaskRecord* record = running(kToEdge)) successors_.prefetch_edge(record->job, record->subtask);
-  const SubtaskRecord* record = running(kToSuccessor);
-  if (record == nullptr) return;
-  const RecordIndex successor = successors_.first_waiting(record->job, record->subtask);
-  if (!successor.valid()) return;
-  records_.prefetch(successor);
-  bands_[record->band.value()]->execute.prefetch(successor);
+void WorkerCore::on(const worker_event::OffersWanted&) {
+  runs_.pump.pump_all();
+  for (const auto& band : bands_) runs_.offers.offer(*band);
 }
 
-void WorkerCore::on(const worker_event::OutputsStored& event) {
-  if (event.record.value() >= records_.used()) return;
-  SubtaskRecord& record = records_[event.record];
-  if (record.state != SubtaskState::Storing || record.attempt != event.attempt) {
-    ++counters_.stale;
-    return;
-  }
-  record.outputs_stored = true;  // Or could not be stored: the shell has dropped them.
-  finish_storing(event.record, event.failure);
+void WorkerCore::on(const worker_event::FetchesEnded& event) {
+  reports_.reporter.expect_load();
+  for (const FetchEnd& fetch : event.fetches) runs_.flow.input_settled(data_.keeper.fetched(fetch));
+}
+
+void WorkerCore::on(const worker_event::DatumCheckpointed& event) {
+  // A missing copy changes nothing here; the shell has reported the fault.
+  if (event.succeeded && data_.table.find(event.key).valid())
+    reports_.reporter.add_replica(ReplicaReport{event.key.producer, event.key.output, true});
 }
 
 void WorkerCore::on(const worker_event::LanesRestarted& event) {
-  if (event.band.value() >= bands_.size()) return;
-  Band& band = *bands_[event.band.value()];
+  if (!bands_.knows(event.band)) return;
+  Band& band = bands_[event.band];
   for (const SlotIndex lane : event.lanes) band.execute.lane_restarted(lane);
   band.dirty = true;
 }
 
 void WorkerCore::on(const worker_event::MemoryMeasured& event) {
-  if (event.band.value() >= bands_.size()) return;
-  Band& band = *bands_[event.band.value()];
-  if (event.by == RunnerKind::Command) {
-    band.commands_use = event.used;
-  } else {
-    band.runners_use = event.used;
-    band.idle_use = event.idle;
+  if (!bands_.knows(event.band)) return;
+  Band& band = bands_[event.band];
+  const ReliefStep step = band.relief.measured(event, band.quota, event_.now, config_.relieve_every);
+  tables_.counters.relief_steps += step.any;
+  if (step.ends) {
+    band.quota.set_paused(false);
+    band.dirty = true;
   }
-  relieve(band);
+  if (step.restart_idle) band.restart_idle_runners(*event_.out);
+  if (step.stop_grants) {
+    band.quota.set_paused(true);
+    runs_.pump.unready(band);
+  }
+  if (step.spill > Bytes{0}) data_.spiller.spill(step.spill);
+}
+
+// Fault F05. First the reports that may not be written down, then the present state: so a success that is new to the
+// next term comes before everything that rests on it.
+void WorkerCore::on(const worker_event::SupervisorReturned&) {
+  PENSTOCK_COVERAGE_MARK("a worker goes on under another life of the supervisor");
+  event_.out->add(worker_action::Reclaim{});
+  reports_.reporter.repeat_all();
+  orders_.entitlements.term_ended();
+  for (std::uint32_t slot = 0; slot < tables_.jobs.slots(); ++slot) {
+    if (!tables_.jobs.is_open(JobSlot{slot})) continue;
+    orders_.claims.add_job(JobSlot{slot}, reports_.drain.on());
+    orders_.entitlements.lift(JobSlot{slot});
+  }
+  orders_.claims.finish(reports_.drain.on());
+  if (bands_.any_yielded()) reports_.reporter.hurry_load();
+  reports_.drain.tell_again();
 }
 
 void WorkerCore::on(const worker_event::Tick&) {
   for (const auto& band : bands_) band->dirty = band->dirty || band->held_back;
-  if (now_ >= room_given_up_at_) give_up_room();
-  if (now_ >= check_at_) {
-    check_at_ = kNever;
-    report_started();
-    for (const auto& band : bands_) {
-      // A stop may end nothing here: ends arrive as events, so the list does not change under the loop.
-      for (const RecordIndex index : band->running) {
-        if (now_ >= records_[index].stop_at) advance_stop(index);
-        want_check_at(records_[index].stop_at);
-      }
-    }
+  runs_.run_ends.give_up_room();
+  runs_.watch.check();
+  if (reports_.reporter.load_due()) tell_loads();
+}
+
+void WorkerCore::receive(const ReportsApplied& message) {
+  applied_.clear();
+  reports_.reporter.applied(message.through, applied_);
+  JobId job;
+  JobSlot slot;
+  for (const FinishedAttempt& finished : applied_) {
+    if (finished.job != job) slot = tables_.jobs.find(job = finished.job);
+    if (slot.valid()) tables_.successors.applied(slot, finished.attempt);
   }
-  if (now_ >= load_report_at_) {
-    load_report_at_ = kNever;
-    std::vector<BandLoad> loads;
-    WorkerCounters counters = counters_;
-    for (const auto& band : bands_) {
-      loads.push_back(load_of(*band));
-      counters.exclusive += band->quota.exclusive_count();
-    }
-    reports_.set_loads(std::move(loads), counters);
+}
+
+void WorkerCore::receive(const Drain& message) {
+  reports_.drain.set(message.enabled);
+  if (message.enabled) orders_.cancels.return_all();
+  reports_.drain.tell();
+}
+
+void WorkerCore::receive(const ExplainQuestion& message) {
+  const WorkerExplanation explanation = explain(message.subtask);
+  event_.out->add(worker_action::SendExplanation{
+      {message.question, explanation.known, std::string{to_string(explanation.state)}, explanation.reason}});
+}
+
+void WorkerCore::tell_loads() {
+  std::vector<BandLoad> loads;
+  WorkerCounters counters = tables_.counters;
+  for (const auto& band : bands_) {
+    loads.push_back(band->load(data_.room.bytes_here()));
+    counters.exclusive += band->quota.exclusive_count();
   }
+  reports_.reporter.set_loads(std::move(loads), counters);
 }
 
 const Datum* WorkerCore::find_datum(const DataKey& key) const {
-  const DatumIndex index = data_.find(key);
-  return index.valid() ? &data_[index] : nullptr;
+  const DatumIndex index = data_.table.find(key);
+  return index.valid() ? &data_.table[index] : nullptr;
 }
 
 std::string WorkerCore::first_datum() const {
-  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot)
-    if (jobs_.is_open(JobSlot{slot}) && jobs_[JobSlot{slot}].data.valid())
-      return to_string(data_[jobs_[JobSlot{slot}].data].key);
-  return data_.size() == 0 ? "" : "a datum of a closed job";
-}
-
-BandLoad WorkerCore::load_of(const Band& band) const {
-  BandLoad load;
-  load.band = band.index;
-  load.cached = band.cached;
-  load.queued = static_cast<std::uint32_t>(band.prepare.waiting());
-  load.preparing =
-      static_cast<std::uint32_t>(band.prepare.holding() - std::min(band.prepare.holding(), band.execute.waiting()));
-  load.ready = static_cast<std::uint32_t>(band.execute.waiting());
-  load.running = static_cast<std::uint32_t>(band.execute.holding());
-  load.quota_used = band.quota.used();
-  load.store_used = data_.bytes_here() + mapped_beyond_;
-  load.yielded = static_cast<std::uint32_t>(band.execute.yielded());
-  return load;
-}
-
-bool WorkerCore::idle() const { return running_total_ == yielded_total_; }
-
-DataKey WorkerCore::key_of(const SubtaskRecord& record, const RunInput& input) const {
-  return DataKey{{jobs_[record.job].id, input.producer}, input.output};
-}
-
-RecordIndex WorkerCore::find_record(JobSlot job, SubtaskIndex subtask) const {
-  const JobContext::Cell* cell = jobs_[job].attempts.find(subtask.value());
-  return cell == nullptr ? RecordIndex::none() : cell->record;
-}
-
-void WorkerCore::reject(ErrorCode code, std::string subject, std::string message) {
-  out_->add(worker_action::Reject{Seldom{Error{code, std::move(subject), std::move(message), {}}}});
-}
-
-// Each wait for a datum belongs to a transfer that is under way or has its turn.
-void WorkerCore::validate_transfers() const {
-  std::uint32_t fetching = 0;
-  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
-    if (!jobs_.is_open(JobSlot{slot})) continue;
-    for (DatumIndex index = jobs_[JobSlot{slot}].data; index.valid(); index = data_[index].next_of_job) {
-      const Datum& datum = data_[index];
-      fetching += datum.place == DatumPlace::Fetching;
-      const bool waits_in_vain = datum.place == DatumPlace::Remote || datum.place == DatumPlace::Here;
-      PENSTOCK_CHECK_MSG(datum.waiters.empty() || !waits_in_vain, to_string(datum.key));
-    }
-  }
-  PENSTOCK_CHECK(fetching == fetches_running_);
+  for (std::uint32_t slot = 0; slot < tables_.jobs.slots(); ++slot)
+    if (tables_.jobs.is_open(JobSlot{slot}) && tables_.jobs[JobSlot{slot}].data.valid())
+      return to_string(data_.table[tables_.jobs[JobSlot{slot}].data].key);
+  return data_count() == 0 ? "" : "a datum of a closed job";
 }
 
 void WorkerCore::validate() const {
-  const auto records_text = [this](RecordIndex index) {
-    const SubtaskRecord& record = records_[index];
-    return to_string(SubtaskId{jobs_[record.job].id, record.subtask}) + " may start";
-  };
-  for (const auto& band : bands_) {
-    band->prepare.validate();
-    band->execute.validate();
-    band->quota.validate();
-    // Work conservation: no slot and no permit is free beside one that may use it.
-    PENSTOCK_CHECK_MSG(band->dirty || !band->prepare.left_idle().valid(), records_text(band->prepare.left_idle()));
-    const bool starts = !band->dirty && !band->held_back && waiting_for_room_.empty();
-    PENSTOCK_CHECK_MSG(!starts || !band->execute.left_idle().valid(), records_text(band->execute.left_idle()));
-  }
-  successors_.validate();
-  validate_transfers();
-  PENSTOCK_CHECK(waiting_for_room_.empty() == (room_given_up_at_ == kNever));
-  Bytes waiting_bytes;
-  for (const RecordIndex index : waiting_for_room_) {
-    PENSTOCK_CHECK(records_[index].state == SubtaskState::Storing && records_[index].waits_for_room);
-    waiting_bytes += output_bytes(records_[index]);
-  }
-  PENSTOCK_CHECK(waiting_bytes == waiting_bytes_);
-  std::size_t live = 0;
+  tables_.subtasks.validate();
+  tables_.successors.validate();
+  for (const auto& band : bands_) band->validate(tables_.subtasks, data_.room.any_waiting());
+  data_.room.validate();
+  data_.keeper.validate();
+  orders_.entitlements.validate();
   std::size_t cached = 0;
   std::size_t running = 0;
-  std::size_t yielded = 0;
-  for (std::uint32_t i = 0; i < records_.used(); ++i) {
-    const SubtaskRecord& record = records_[RecordIndex{i}];
+  for (std::uint32_t i = 0; i < tables_.subtasks.used(); ++i) {
     const RecordIndex index{i};
+    const SubtaskRecord& record = tables_.subtasks[index];
     if (record.state == SubtaskState::Free) continue;
-    ++live;
-    const Band& band = *bands_[record.band.value()];
-    const bool waits_in_execute = record.state == SubtaskState::Ready;
-    const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
     cached += record.state == SubtaskState::Cached;
+    running += is_run(record);
     PENSTOCK_CHECK(!record.waits_for_room || record.state == SubtaskState::Storing);
-    running += runs;
-    yielded += record.state == SubtaskState::Yielded;
-    PENSTOCK_CHECK((record.state == SubtaskState::Yielded) == band.execute.has_yielded(index));
-    PENSTOCK_CHECK(find_record(record.job, record.subtask) == index);
-    PENSTOCK_CHECK((successors_.missing(index) > 0) == (record.state == SubtaskState::Cached));
-    PENSTOCK_CHECK(band.prepare.waits(index) == (record.state == SubtaskState::Queued));
-    PENSTOCK_CHECK(band.prepare.holds(index) == record.holds_permit);
-    PENSTOCK_CHECK(!waits_in_execute || band.execute.waits(index));
-    PENSTOCK_CHECK((record.state == SubtaskState::Running) == band.execute.holds(index));
-    PENSTOCK_CHECK(record.holds_quota || band.quota.granted_to(index).is_zero());
-    PENSTOCK_CHECK(band.quota.waits(index) == (record.state == SubtaskState::Quota));
-    PENSTOCK_CHECK(!band.quota.waits(index) || band.quota.priority_of(index) == record.priority);
-    PENSTOCK_CHECK(!runs || band.running[record.running_position] == index);
+    PENSTOCK_CHECK((tables_.successors.missing(index) > 0) == (record.state == SubtaskState::Cached));
+    bands_.of(record).validate(index, record);
   }
-  for (const BarrierHere& barrier : barriers_) {
-    PENSTOCK_CHECK(jobs_.is_open(barrier.job) && jobs_[barrier.job].gang);
-    PENSTOCK_CHECK(bands_[barrier.band.value()]->execute.is_closed(barrier.job));
+  PENSTOCK_CHECK(cached == tables_.successors.cached());
+  for (const auto& band : bands_) {
+    cached -= band->cached;
+    running -= band->running.size();
   }
-  std::size_t jobs_live = 0;
-  std::size_t bands_cached = 0;
-  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot)
-    if (jobs_.is_open(JobSlot{slot})) jobs_live += jobs_[JobSlot{slot}].live;
-  for (const auto& band : bands_) bands_cached += band->cached;
-  PENSTOCK_CHECK(live == records_.live() && live == jobs_live);
-  PENSTOCK_CHECK(cached == bands_cached && cached == successors_.cached());
-  PENSTOCK_CHECK(running == running_total_ && yielded == yielded_total_);
+  PENSTOCK_CHECK(cached == 0 && running == 0);
 }
 
 }  // namespace penstock::worker
