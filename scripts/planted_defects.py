@@ -19,10 +19,10 @@ class Defect(NamedTuple):
 CORE = {
     "popped-before-slot": Defect(
         "an item leaves its queue before there is a slot for it",
-        [("worker/core/latched_queue.cpp",
-          "  if (!fits_execution(*item.request, available_)) return false;\n  if (!nodes_",
-          "  if (available_.slots < MilliSlots{0}) return false;\n  if (!nodes_"),
-         ("worker/core/latched_queue.cpp",
+        [("worker/core/band/latched_queue.cpp",
+          "  if (!fits_execution(*item.request, available_)) return false;\n  if (!items_",
+          "  if (available_.slots < MilliSlots{0}) return false;\n  if (!items_"),
+         ("worker/core/band/latched_queue.cpp",
           "available_.slots > MilliSlots{0}) {",
           "available_.slots >= MilliSlots{0}) {")]),
     "forward-without-claim": Defect(
@@ -64,7 +64,7 @@ CORE = {
     "part-begins-after-restart": Defect(
         "what waits at a barrier begins when the supervisor is back",
         [("worker/core/orders/entitlements.cpp",
-          "    if (tables_.jobs[slot].gang && band->execute.is_closed(slot)) continue;\n",
+          "    if (tables_.jobs[slot].gang && band->execute.items().is_closed(slot)) continue;\n",
           "")],
         POLICY, seeds=1100),  # Rare: a supervisor that is gone while a gang waits.
     "room-leaked-on-cancel": Defect(
@@ -133,7 +133,7 @@ CORE = {
         "unit_worker:MemoryQuotaTest.AllWhoHaveOvertakenTheHeadLeaveRoomForItTogether"),
     "reserves-one-bypass-late": Defect(
         "a large item is passed once more than its limit says",
-        [("worker/core/latched_queue.cpp",
+        [("worker/core/band/latched_queue.cpp",
           "    const bool reserves = best.bypassed >= limits_.bypass_max;",
           "    const bool reserves = best.bypassed > limits_.bypass_max;")],
         "unit_worker:LatchedQueueTest.AnItemTooLargeForNowIsPassedOnlySoOften"),
@@ -181,15 +181,15 @@ CORE = {
         "unit_worker:Arrivals.ANewerAttemptBesideALiveOneIsGivenBack"),
     "slots-leaked-with-reservation": Defect(
         "slots that were reserved for a gang that does not begin are given to nobody",
-        [("worker/core/reservations.cpp",
-          "  for (const Reservation& each : reservations_)\n    if (each.job == job) "
+        [("worker/core/band/reservations.cpp",
+          "  for (const Reservation& each : list_)\n    if (each.job == job) "
           "give_back(each.held, available_);\n",
           "")],
         POLICY),
     "freed-resource-not-offered": Defect(
         "what a run gives back is not offered to those that are parked for it",
-        [("worker/core/latched_queue.cpp",
-          "  --holding_;\n  parked_may_fit_ = any_parked();\n",
+        [("worker/core/band/latched_queue.cpp",
+          "  --holding_;\n  parked_.look_again();\n",
           "  --holding_;\n")],
         "unit_worker:ParkedItems.WhatTheyLackGoesToTheBestOfThem"),
     "drop-leaves-finish": Defect(

@@ -3,10 +3,10 @@
 
 #include "bench/cases/cases.hpp"
 #include "common/base/rng.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/band/latched_queue.hpp"
 #include "worker/core/band/memory_quota.hpp"
-#include "worker/core/reports/report_buffer.hpp"
 #include "worker/core/jobs/successor_table.hpp"
+#include "worker/core/reports/report_buffer.hpp"
 
 namespace penstock::bench {
 namespace {

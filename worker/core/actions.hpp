@@ -13,7 +13,7 @@
 #include "common/base/seldom.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 
@@ -77,7 +77,7 @@ struct DiscardOutputs {
 struct FetchInput {
   DataKey key;
   WorkerId from;
-  Bytes bytes;  ///< Expected; 0: unknown.
+  Bytes bytes;                 ///< Expected; 0: unknown.
   std::uint64_t priority = 0;  ///< Of the first waiting attempt; larger first.
   JobIdentity identity{};      ///< Of the datum's job; none: unknown here.
 };

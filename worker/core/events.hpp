@@ -10,7 +10,7 @@
 #include "common/base/time.hpp"
 #include "common/protocol/assign.hpp"
 #include "common/protocol/report.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 
@@ -128,7 +128,6 @@ using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::Run
                                  worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
                                  worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
                                  worker_event::OffersWanted, worker_event::DatumCheckpointed,
-                                 worker_event::RunsMeasured, worker_event::DataMapped,
-                                 worker_event::SupervisorHeard>;
+                                 worker_event::RunsMeasured, worker_event::DataMapped, worker_event::SupervisorHeard>;
 
 }  // namespace penstock::worker

@@ -1,5 +1,6 @@
 #include "worker/core/explainer.hpp"
 
+#include "worker/core/band/queue_search.hpp"
 #include "worker/core/rooms.hpp"
 
 namespace penstock::worker {
@@ -17,8 +18,8 @@ WorkerExplanation explain_subtask(SubtaskId id, const Tables& tables, const Band
   explanation.priority = record.priority;
   const auto place = [&](const LatchedQueue& queue, const char* name) {
     std::string reason = std::string{name} + " of " + band.description.name + ", " +
-                         std::to_string(queue.position_of(index)) + " before it";
-    if (const std::string obstacle = queue.obstacle(index); !obstacle.empty()) reason += ", held by " + obstacle;
+                         std::to_string(position_of(queue, index)) + " before it";
+    if (const std::string held_by = obstacle(queue, index); !held_by.empty()) reason += ", held by " + held_by;
     return reason;
   };
   switch (record.state) {

@@ -106,7 +106,7 @@ void WorkerCore::on(const worker_event::DatumCheckpointed& event) {
 void WorkerCore::on(const worker_event::LanesRestarted& event) {
   if (!bands_.knows(event.band)) return;
   Band& band = bands_[event.band];
-  for (const SlotIndex lane : event.lanes) band.execute.lane_restarted(lane);
+  for (const SlotIndex lane : event.lanes) band.execute.lanes().restarted(lane);
   band.dirty = true;
 }
 

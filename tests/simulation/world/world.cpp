@@ -304,7 +304,7 @@ void World::check_nothing_left() {
     for (std::uint16_t i = 0; i < core.band_count(); ++i) {
       const worker::Band& band = core.band(BandIndex{i});
       if (!band.quota.used().is_zero()) oracle_.breach(host->name() + " has not got its memory back");
-      if (band.execute.any_reservation()) oracle_.breach(host->name() + " still keeps slots for a gang");
+      if (band.execute.reservations().any()) oracle_.breach(host->name() + " still keeps slots for a gang");
       if (!band.execute.idle() || !band.prepare.idle()) oracle_.breach(host->name() + " has not got its slots back");
     }
   }

@@ -5,6 +5,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/entitlement.hpp"
+#include "worker/core/band/queue_search.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -77,9 +78,9 @@ void Band::forget_job(JobSlot slot) {
   prepare.set_job_priority(slot, 0);
   execute.set_job_priority(slot, 0);
   lift_entitlement(slot);
-  execute.drop_reservation(slot);  // Also an opened one on which nothing has begun: the slot is reused.
+  execute.reservations().drop(slot);  // Also an opened one on which nothing has begun: the slot is reused.
   // Without the last limited job the order of others changes. Runs on offer are first taken or withdrawn.
-  if (execute.offered() == 0) dirty = true;
+  if (execute.offers().left() == 0) dirty = true;
 }
 
 // Items that wait for a reservation of the record may fit now.
@@ -115,26 +116,26 @@ void Band::join_barrier(JobSlot slot, const Entitlement& entitlement, Instant no
   else
     *found = fresh;
   prepare.set_entitlement(slot, permits_for(wanted.slots), entitlement.fair_rank);
-  prepare.prefer(slot, permits_for(wanted.slots));
+  prepare.reservations().prefer(slot, permits_for(wanted.slots));
   execute.set_entitlement(slot, MilliSlots{}, entitlement.fair_rank);
-  execute.reserve(slot, wanted);
+  execute.reservations().reserve(slot, wanted);
   dirty = true;
 }
 
 bool Band::leave_barrier(JobSlot slot, bool opens) {
   const bool waited = std::erase_if(barriers, [&](const BarrierHere& each) { return each.job == slot; }) > 0;
-  prepare.drop_reservation(slot);
+  prepare.reservations().drop(slot);
   if (opens)
-    execute.open_reservation(slot);
+    execute.reservations().open(slot);
   else
-    execute.drop_reservation(slot);
+    execute.reservations().drop(slot);
   dirty = true;
   return waited && !opens;
 }
 
 void Band::give_back_barrier(BarrierHere& barrier) {
-  prepare.drop_reservation(barrier.job);
-  execute.drop_reservation(barrier.job);
+  prepare.reservations().drop(barrier.job);
+  execute.reservations().drop(barrier.job);
   barrier.over = true;
   barrier.told = false;
 }
@@ -148,9 +149,9 @@ bool Band::waits_at_barrier(JobSlot slot) const {
 // `patient_until`.
 bool Band::is_ready_to_begin(const BarrierHere& barrier, const JobTable& jobs, const SubtaskTable& subtasks,
                              Instant now) const {
-  if (!execute.is_reserved(barrier.job)) return false;
+  if (!execute.reservations().has_slots(barrier.job)) return false;
   if (now >= barrier.patient_until) return true;
-  if (!execute.is_reserved_whole(barrier.job)) return false;
+  if (!execute.reservations().is_whole(barrier.job)) return false;
   PENSTOCK_COVERAGE_MARK("members of a gang are looked at before it is answered for");
   std::int64_t queued = 0;
   std::int64_t unprepared = 0;
@@ -165,13 +166,13 @@ bool Band::is_ready_to_begin(const BarrierHere& barrier, const JobTable& jobs, c
   if (prepared >= barrier.slots) return true;
   if (unprepared > 0) return false;
   // With parts of a slot there are more members than permits: the rest get theirs from members that begin.
-  return queued == 0 || prepare.held_by(barrier.job) >= permits_for(barrier.slots);
+  return queued == 0 || prepare.items().held_by(barrier.job) >= permits_for(barrier.slots);
 }
 
 // Runners of unused lanes, and those of other kinds that busy lanes keep, are ended as well, though no lane is named
 // for them.
 void Band::restart_idle_runners(Actions<WorkerAction>& out) {
-  std::vector<SlotIndex> lanes = execute.restart_free_slots();
+  std::vector<SlotIndex> lanes = execute.lanes().restart_idle();
   warmer.forget();
   if (!lanes.empty() || relief.idle_use() > Bytes{0}) out.add(worker_action::RestartRunners{index, std::move(lanes)});
   relief.idle_restarted();
@@ -196,10 +197,10 @@ void Band::validate(const SubtaskTable& subtasks, bool holds_back) const {
   execute.validate();
   quota.validate();
   const auto may_start = [&](RecordIndex record) { return to_string(subtasks.id_of(subtasks[record])) + " may start"; };
-  PENSTOCK_CHECK_MSG(dirty || !prepare.left_idle().valid(), may_start(prepare.left_idle()));
+  PENSTOCK_CHECK_MSG(dirty || !left_idle(prepare).valid(), may_start(left_idle(prepare)));
   const bool starts = !dirty && !held_back && !holds_back;
-  PENSTOCK_CHECK_MSG(!starts || !execute.left_idle().valid(), may_start(execute.left_idle()));
-  for (const BarrierHere& barrier : barriers) PENSTOCK_CHECK(execute.is_closed(barrier.job));
+  PENSTOCK_CHECK_MSG(!starts || !left_idle(execute).valid(), may_start(left_idle(execute)));
+  for (const BarrierHere& barrier : barriers) PENSTOCK_CHECK(execute.items().is_closed(barrier.job));
   for (std::uint32_t position = 0; position < running.size(); ++position)
     PENSTOCK_CHECK(is_run(subtasks[running[position]]) && subtasks[running[position]].running_position == position);
 }

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "common/protocol/handshake.hpp"
+#include "worker/core/band/latched_queue.hpp"
 #include "worker/core/band/memory_quota.hpp"
 #include "worker/core/band/memory_relief.hpp"
 #include "worker/core/band/runner_warmer.hpp"
 #include "worker/core/band/running_list.hpp"
 #include "worker/core/band/store_permits.hpp"
-#include "worker/core/latched_queue.hpp"
 
 namespace penstock {
 struct Entitlement;

@@ -8,7 +8,7 @@
 #include "common/base/heap.hpp"
 #include "common/base/id_vector.hpp"
 #include "common/base/units.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

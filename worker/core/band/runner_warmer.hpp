@@ -6,11 +6,11 @@
 
 #include "common/base/actions.hpp"
 #include "worker/core/actions.hpp"
+#include "worker/core/band/latched_queue.hpp"
 #include "worker/core/band/memory_quota.hpp"
 #include "worker/core/band/runner_kinds.hpp"
 #include "worker/core/jobs/job_table.hpp"
 #include "worker/core/jobs/subtask_record.hpp"
-#include "worker/core/latched_queue.hpp"
 
 namespace penstock::worker {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

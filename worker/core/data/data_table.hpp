@@ -8,7 +8,7 @@
 #include "common/base/lookup_map.hpp"
 #include "common/base/slab.hpp"
 #include "common/base/units.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

@@ -12,7 +12,7 @@
 #include "worker/core/jobs/peak_table.hpp"
 #include "worker/core/jobs/shape_table.hpp"
 #include "worker/core/jobs/subtask_set.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

@@ -11,7 +11,7 @@
 #include "common/protocol/report.hpp"
 #include "worker/core/actions.hpp"
 #include "worker/core/data/data_table.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

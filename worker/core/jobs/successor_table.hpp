@@ -8,8 +8,8 @@
 #include "common/base/id_vector.hpp"
 #include "common/base/slab.hpp"
 #include "common/protocol/cancel.hpp"
-#include "worker/core/latched_queue.hpp"
 #include "worker/core/jobs/sparse_cells.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

@@ -118,7 +118,8 @@ void AssignmentIntake::note_inputs(SubtaskRecord& record, std::span<const Assign
 // of cached successors would stop all progress.
 bool AssignmentIntake::has_room_for(const SubtaskRecord& record) {
   const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
-  if (tables_.subtasks.live() > limit && !bands_.of(record).execute.is_closed(record.job)) cancels_.return_one_closed();
+  if (tables_.subtasks.live() > limit && !bands_.of(record).execute.items().is_closed(record.job))
+    cancels_.return_one_closed();
   if (reports_.drain.on() || overlap_.refuses(record)) return false;
   if (tables_.subtasks.live() <= limit) return true;
   PENSTOCK_COVERAGE_MARK("a full worker gave an assignment back");

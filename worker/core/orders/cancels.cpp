@@ -50,15 +50,16 @@ void Cancels::return_all() {
 }
 
 void Cancels::return_one_closed() {
-  if (std::none_of(bands_.begin(), bands_.end(), [](const auto& band) { return band->execute.any_closed(); })) return;
+  if (std::none_of(bands_.begin(), bands_.end(), [](const auto& band) { return band->execute.items().any_closed(); }))
+    return;
   const auto may_go = [this](const SubtaskRecord& record) {
     const Band& band = bands_.of(record);
-    return band.execute.is_closed(record.job) && !band.waits_at_barrier(record.job) && is_unprepared(record);
+    return band.execute.items().is_closed(record.job) && !band.waits_at_barrier(record.job) && is_unprepared(record);
   };
   for (std::uint32_t slot = 0; slot < tables_.jobs.slots(); ++slot) {
     const bool any = tables_.jobs.is_open(JobSlot{slot}) &&
                      std::any_of(bands_.begin(), bands_.end(),
-                                 [&](const auto& band) { return band->execute.is_closed(JobSlot{slot}); });
+                                 [&](const auto& band) { return band->execute.items().is_closed(JobSlot{slot}); });
     if (!any) continue;
     for (RecordIndex index = tables_.jobs[JobSlot{slot}].records; index.valid();
          index = tables_.subtasks[index].next_of_job) {

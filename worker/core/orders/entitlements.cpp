@@ -39,7 +39,7 @@ void Entitlements::leave_barriers(JobSlot slot) {
 void Entitlements::lift(JobSlot slot) {
   leave_barriers(slot);
   for (const auto& band : bands_) {
-    if (tables_.jobs[slot].gang && band->execute.is_closed(slot)) continue;
+    if (tables_.jobs[slot].gang && band->execute.items().is_closed(slot)) continue;
     band->lift_entitlement(slot);
     band->dirty = true;
   }

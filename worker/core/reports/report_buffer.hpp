@@ -9,7 +9,7 @@
 #include "common/base/time.hpp"
 #include "common/protocol/cancel.hpp"
 #include "common/protocol/report.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "worker/core/band/queue_search.hpp"
 #include "worker/core/rooms.hpp"
 
 namespace penstock::worker {
@@ -38,7 +39,7 @@ void BandPump::pump(Band& band) {
     if (may_start) band.execute.take(taken_, offers_.starts_allowed(band));
     for (const Taken& taken : taken_) starts_.start(taken.record, taken);
     // Members of the gang may have waited for the permits of those that start now.
-    band.dirty = band.dirty || (!taken_.empty() && band.execute.any_reservation_opens());
+    band.dirty = band.dirty || (!taken_.empty() && band.execute.reservations().any_opens());
     if (band.running.empty()) band.held_back = false;  // The worker did not hold items back.
     // Otherwise memory is not the reason why nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);
@@ -54,17 +55,17 @@ void BandPump::pump(Band& band) {
 // This ends: a subtask that lets go stands behind the first in line from then on, and overtaking is bounded.
 void BandPump::demote_if_stuck(Band& band) {
   const RecordIndex head = band.quota.head();
-  const bool closed = band.execute.any_closed();
+  const bool closed = band.execute.items().any_closed();
   if (band.execute.waiting() == 0 || band.quota.paused()) return;
   if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return;
   if (band.execute.holding() > 0 && !closed) return;
   // Nothing runs because all lanes restart, not for lack of memory; a demoted subtask would get it again, without an
   // end.
   if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return;
-  const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
+  const RecordIndex lowest = lowest_waiting(band.execute, [&](RecordIndex candidate) {
     const SubtaskRecord& record = tables_.subtasks[candidate];
     if (record.state != SubtaskState::Ready) return false;
-    if (closed && band.execute.is_closed(record.job))
+    if (closed && band.execute.items().is_closed(record.job))
       return (record.holds_quota || record.holds_permit) && !band.waits_at_barrier(record.job);
     return head.valid() && band.execute.holding() == 0 && record.holds_quota &&
            band.quota.is_behind_head(grants_.request_of(record, candidate));
@@ -78,10 +79,10 @@ void BandPump::demote_if_stuck(Band& band) {
 // run, so the pins would keep room from finished outputs until these fail. The subtask goes back to the prepare queue,
 // where the entitlement is zero as well, so it pins nothing again before its job may run.
 void BandPump::demote_for_room(Band& band) {
-  if (!data_.room.any_waiting() || !band.execute.any_closed()) return;
-  const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
+  if (!data_.room.any_waiting() || !band.execute.items().any_closed()) return;
+  const RecordIndex lowest = lowest_waiting(band.execute, [&](RecordIndex candidate) {
     const SubtaskRecord& record = tables_.subtasks[candidate];
-    return record.state == SubtaskState::Ready && !record.pins.empty() && band.execute.is_closed(record.job) &&
+    return record.state == SubtaskState::Ready && !record.pins.empty() && band.execute.items().is_closed(record.job) &&
            !band.waits_at_barrier(record.job);
   });
   if (!lowest.valid()) return;
@@ -94,11 +95,11 @@ void BandPump::demote_for_room(Band& band) {
 // gang.
 void BandPump::demote_for_gangs(Band& band) {
   const auto lacks_permits = [&](const BarrierHere& each) {
-    return !each.over && band.execute.is_reserved(each.job) && !band.prepare.is_reserved(each.job) &&
-           band.prepare.any_waiting(each.job);
+    return !each.over && band.execute.reservations().has_slots(each.job) &&
+           !band.prepare.reservations().has_slots(each.job) && band.prepare.items().any_waiting(each.job);
   };
   if (std::none_of(band.barriers.begin(), band.barriers.end(), lacks_permits)) return;
-  const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
+  const RecordIndex lowest = lowest_waiting(band.execute, [&](RecordIndex candidate) {
     const SubtaskRecord& record = tables_.subtasks[candidate];
     return record.state == SubtaskState::Ready && record.holds_permit && !band.waits_at_barrier(record.job);
   });
@@ -114,7 +115,7 @@ void BandPump::demote(RecordIndex index) {
 
 void BandPump::unready(Band& band) {
   std::vector<RecordIndex> waiting;
-  band.execute.list_waiting(waiting);
+  for_each_waiting(band.execute, [&](RecordIndex index) { waiting.push_back(index); });
   for (const RecordIndex index : waiting) {
     if (tables_.subtasks[index].state != SubtaskState::Ready || !is_unprepared(tables_.subtasks[index])) continue;
     PENSTOCK_COVERAGE_MARK("a ready subtask went back while grants were stopped");
@@ -123,7 +124,7 @@ void BandPump::unready(Band& band) {
 }
 
 void BandPump::unprepare(JobSlot slot, Band& band) {
-  if (!band.execute.is_closed(slot)) return;
+  if (!band.execute.items().is_closed(slot)) return;
   band.prepare.set_entitlement(slot, MilliSlots{}, 0);
   for (RecordIndex index = tables_.jobs[slot].records; index.valid(); index = tables_.subtasks[index].next_of_job) {
     const SubtaskRecord& record = tables_.subtasks[index];

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "worker/core/band/latched_queue.hpp"
 #include "worker/core/jobs/subtask_record.hpp"
 
 namespace penstock::worker {

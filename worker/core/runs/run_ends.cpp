@@ -46,7 +46,7 @@ void RunEnds::look_ahead(std::span<const RunEnd> runs) const {
   const RecordIndex successor = tables_.successors.first_waiting(record->job, record->subtask);
   if (!successor.valid()) return;
   tables_.subtasks.prefetch(successor);
-  bands_[record->band].execute.prefetch(successor);
+  bands_[record->band].execute.items().prefetch(successor);
 }
 
 void RunEnds::run_ended(const RunEnd& run) {

@@ -41,7 +41,7 @@ void RunOffers::offer(Band& band) {
     return true;
   };
   band.execute.offer(static_cast<std::size_t>(count), band.running.records(), may, offered_);
-  const bool within_jobs = band.execute.is_offered_within_jobs();
+  const bool within_jobs = band.execute.offers().within_jobs();
   for (const RecordIndex index : offered_) {
     worker_action::StartSubtask& action = starts_.order(index, tables_.subtasks[index]);
     action.offered = true;
@@ -53,8 +53,8 @@ void RunOffers::offer(Band& band) {
 void RunOffers::withdraw() {
   end_at_ = kNever;
   for (const auto& band : bands_) {
-    if (band->execute.offered() > 0) PENSTOCK_COVERAGE_MARK("an offer was taken back");
-    band->execute.withdraw_offers();
+    if (band->execute.offers().left() > 0) PENSTOCK_COVERAGE_MARK("an offer was taken back");
+    band->execute.offers().withdraw();
   }
 }
 

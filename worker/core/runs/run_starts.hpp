@@ -11,6 +11,7 @@ class Bands;
 struct Reports;
 class RunWatch;
 struct Tables;
+struct Taken;
 
 /// Turns an item that has left its queue with a slot into a run. Cost: constant.
 class RunStarts {

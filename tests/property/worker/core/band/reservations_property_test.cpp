@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/band/latched_queue.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -28,7 +28,7 @@ using Step = std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>;
 struct Kept {
   MilliSlots wanted;
   bool opens = false;
-  bool full = false;  ///< It may have been said that all of it is held.
+  bool full = false;   ///< It may have been said that all of it is held.
   bool stays = false;  ///< It is preferred.
 };
 
@@ -47,28 +47,29 @@ void follow_one(LatchedQueue& queue) {
   queue.offer(
       2, running, [&](const QueueItem& item) { return item.request == request; }, offered);
   for (const RecordIndex ended : running) {
-    if (offered.empty() || !queue.is_offered(offered.front())) break;
-    if (queue.is_offered_within_jobs() && ended.value() % kJobs != offered.front().value() % kJobs) continue;
+    if (offered.empty() || queue.items().state_of(offered.front()) != QueueState::Offered) break;
+    if (queue.offers().within_jobs() && ended.value() % kJobs != offered.front().value() % kJobs) continue;
     queue.hand_over(ended, offered.front());
   }
-  queue.withdraw_offers();
+  queue.offers().withdraw();
 }
 
 /// Sums and promises hold, whatever has just happened.
 void expect_sound(const LatchedQueue& queue, std::map<std::uint32_t, Kept>& kept) {
-  RC_ASSERT(queue.any_reservation() == !kept.empty());
+  RC_ASSERT(queue.reservations().any() == !kept.empty());
   RC_ASSERT(queue.available().slots >= MilliSlots{});
   MilliSlots all;
   for (std::uint32_t each = 0; each < kJobs; ++each) {
     const JobSlot slot{each};
-    all += queue.held_by(slot) + queue.reserved_for(slot);
+    all += queue.items().held_by(slot) + queue.reservations().held_for(slot);
     if (!kept.contains(each)) continue;
-    const MilliSlots has = queue.held_by(slot) + queue.reserved_for(slot);
-    RC_ASSERT(queue.is_reserved(slot) == (has >= kept[each].wanted));
-    RC_ASSERT(queue.is_reserved(slot) || !kept[each].full || kept[each].opens);  // It has been answered for.
-    kept[each].full = queue.is_reserved(slot);
+    const MilliSlots has = queue.items().held_by(slot) + queue.reservations().held_for(slot);
+    RC_ASSERT(queue.reservations().has_slots(slot) == (has >= kept[each].wanted));
+    RC_ASSERT(queue.reservations().has_slots(slot) || !kept[each].full ||
+              kept[each].opens);  // It has been answered for.
+    kept[each].full = queue.reservations().has_slots(slot);
     // Whatever is free is kept for whoever has not all of it yet.
-    RC_ASSERT(queue.is_reserved(slot) || queue.available().slots.is_zero());
+    RC_ASSERT(queue.reservations().has_slots(slot) || queue.available().slots.is_zero());
   }
   RC_ASSERT(all <= kCapacity);
 }
@@ -93,7 +94,7 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       case 4: {
         const MilliSlots wanted{500 * (1 + b % 8)};
         queue.set_entitlement(job, MilliSlots{}, 0);
-        queue.reserve(job, slots(wanted.value()));
+        queue.reservations().reserve(job, slots(wanted.value()));
         const auto before = kept.find(job.value());
         const bool keeps = before != kept.end() && before->second.full && wanted <= before->second.wanted;
         kept[job.value()] = {wanted, false, keeps};
@@ -102,11 +103,11 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       case 5:
         if (!kept.contains(job.value())) break;
         queue.set_entitlement(job, kept[job.value()].wanted, 0);
-        queue.open_reservation(job);
+        queue.reservations().open(job);
         kept[job.value()].opens = true;
         break;
       case 6:
-        queue.drop_reservation(job);
+        queue.reservations().drop(job);
         kept.erase(job.value());
         break;
       case 7:
@@ -115,7 +116,7 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       case 8: {
         const MilliSlots wanted{500 * (1 + b % 8)};
         queue.set_entitlement(job, MilliSlots::max(), 0);
-        queue.prefer(job, wanted);
+        queue.reservations().prefer(job, wanted);
         kept[job.value()] = {.wanted = wanted, .opens = true, .stays = true};
         break;
       }
@@ -134,11 +135,11 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
     }
     // A job that is opened begins, and keeps the rest until a `take` starts nothing of it; a preferred job keeps it.
     std::erase_if(kept, [&](const auto& each) {
-      const bool begins = std::any_of(taken.begin(), taken.end(), [&](const Taken& item) {
-        return job_of(item.record.value()).value() == each.first;
-      });
+      const bool begins = std::any_of(taken.begin(), taken.end(),
+                                      [&](const Taken& item) { return item.record.value() % kJobs == each.first; });
       const bool is_over = taken.size() < max && !begins;
-      return each.second.opens && !each.second.stays && (is_over || queue.reserved_for(JobSlot{each.first}).is_zero());
+      const bool has_none = queue.reservations().held_for(JobSlot{each.first}).is_zero();
+      return each.second.opens && !each.second.stays && (is_over || has_none);
     });
     expect_sound(queue, kept);
   }

@@ -1,8 +1,10 @@
 // LatchedQueue: what lacks something other than slots holds up nobody who does not want it.
+#include "worker/core/band/parked_items.hpp"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/band/queue_search.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -82,7 +84,7 @@ TEST_F(ParkedItems, WhatOneMayNotTakeIsLeftToTheNext) {
   put(3, 1, kLicence, 2);
   EXPECT_EQ(take(), List{});
   EXPECT_EQ(release(0), (List{1, 3}));
-  EXPECT_FALSE(queue.left_idle().valid());
+  EXPECT_FALSE(left_idle(queue).valid());
 }
 
 // Seed 7998: an item of too many bypasses was parked, and the one behind it stopped the search for the slots that it
@@ -172,11 +174,11 @@ TEST_F(ParkedItems, OneMayBeTakenOutAndIsListed) {
   put(2, 7, kSeat);
   EXPECT_EQ(take(), List{0});
   std::vector<RecordIndex> waiting;
-  queue.list_waiting(waiting);
+  for_each_waiting(queue, [&](RecordIndex record) { waiting.push_back(record); });
   EXPECT_EQ(waiting.size(), 2U);
-  EXPECT_EQ(queue.position_of(RecordIndex{2}), 1U);
-  EXPECT_EQ(queue.obstacle(RecordIndex{1}), "seat 1 > 0");
-  EXPECT_EQ(queue.lowest_waiting([](RecordIndex) { return true; }), RecordIndex{2});
+  EXPECT_EQ(position_of(queue, RecordIndex{2}), 1U);
+  EXPECT_EQ(obstacle(queue, RecordIndex{1}), "seat 1 > 0");
+  EXPECT_EQ(lowest_waiting(queue, [](RecordIndex) { return true; }), RecordIndex{2});
   EXPECT_TRUE(queue.remove(RecordIndex{1}));
   EXPECT_FALSE(queue.remove(RecordIndex{1}));
   EXPECT_EQ(queue.waiting(), 1U);

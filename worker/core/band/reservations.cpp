@@ -1,8 +1,7 @@
-// LatchedQueue: slots and other resources that are reserved for a job until it may begin. Almost always there are none.
-#include <algorithm>
+#include "worker/core/band/reservations.hpp"
 
-#include "common/base/coverage_mark.hpp"
-#include "worker/core/latched_queue.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace penstock::worker {
 namespace {
@@ -41,12 +40,11 @@ std::int64_t part_of(std::int64_t amount, MilliSlots part, MilliSlots whole) {
 
 }  // namespace
 
-void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
-  PENSTOCK_CHECK(offered_left_ == 0 && job_at(job).entitlement.is_zero());
-  const auto found = std::find_if(reservations_.begin(), reservations_.end(),
-                                  [&](const Reservation& each) { return each.job == job; });
-  if (found == reservations_.end()) {
-    reservations_.push_back({.job = job, .wanted = wanted});
+void Reservations::reserve(JobSlot job, const ResourceVector& wanted) {
+  PENSTOCK_CHECK(items_.job_at(job).entitlement.is_zero());
+  const auto found = std::find_if(list_.begin(), list_.end(), [&](const Reservation& each) { return each.job == job; });
+  if (found == list_.end()) {
+    list_.push_back({.job = job, .wanted = wanted});
   } else {
     // The still wanted part of its holdings stays: waiting items do not get it in between.
     const ResourceVector had = std::exchange(*found, {.job = job, .wanted = wanted}).held;
@@ -55,54 +53,53 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
     take_away(found->held, available_);
     found->full = has_slots(*found);
   }
-  parked_may_fit_ = any_parked();
-  fill_reservations();
+  parked_.look_again();
+  fill_all();
 }
 
-void LatchedQueue::open_reservation(JobSlot job) {
-  PENSTOCK_CHECK(offered_left_ == 0);
-  for (Reservation& each : reservations_) each.opens = each.opens || each.job == job;
+void Reservations::open(JobSlot job) {
+  for (Reservation& each : list_) each.opens = each.opens || each.job == job;
 }
 
-void LatchedQueue::prefer(JobSlot job, MilliSlots slots) {
-  drop_reservation(job);
+void Reservations::prefer(JobSlot job, MilliSlots slots) {
+  drop(job);
   ResourceVector wanted;
   wanted.slots = slots;
-  reservations_.push_back({.job = job, .wanted = wanted, .opens = true, .stays = true});
-  fill_reservations();
+  list_.push_back({.job = job, .wanted = wanted, .opens = true, .stays = true});
+  fill_all();
 }
 
-void LatchedQueue::drop_reservation(JobSlot job) {
-  for (const Reservation& each : reservations_)
+void Reservations::drop(JobSlot job) {
+  for (const Reservation& each : list_)
     if (each.job == job) give_back(each.held, available_);
-  std::erase_if(reservations_, [&](const Reservation& each) { return each.job == job; });
-  parked_may_fit_ = any_parked();
+  std::erase_if(list_, [&](const Reservation& each) { return each.job == job; });
+  parked_.look_again();
 }
 
-bool LatchedQueue::is_reserved(JobSlot job) const {
-  return std::any_of(reservations_.begin(), reservations_.end(),
+bool Reservations::has_slots(JobSlot job) const {
+  return std::any_of(list_.begin(), list_.end(),
                      [&](const Reservation& each) { return each.job == job && has_slots(each); });
 }
 
-bool LatchedQueue::is_reserved_whole(JobSlot job) const {
-  return std::any_of(reservations_.begin(), reservations_.end(),
+bool Reservations::is_whole(JobSlot job) const {
+  return std::any_of(list_.begin(), list_.end(),
                      [&](const Reservation& each) { return each.job == job && missing_of(each) == ResourceVector{}; });
 }
 
-bool LatchedQueue::any_reservation_opens() const {
-  return std::any_of(reservations_.begin(), reservations_.end(), [](const Reservation& each) { return each.opens; });
+bool Reservations::any_opens() const {
+  return std::any_of(list_.begin(), list_.end(), [](const Reservation& each) { return each.opens; });
 }
 
-MilliSlots LatchedQueue::reserved_for(JobSlot job) const {
+MilliSlots Reservations::held_for(JobSlot job) const {
   MilliSlots held;
-  for (const Reservation& each : reservations_)
+  for (const Reservation& each : list_)
     if (each.job == job) held += each.held.slots;
   return held;
 }
 
 // Running attempts of the job count with their holdings.
-ResourceVector LatchedQueue::missing_of(const Reservation& of) const {
-  const MilliSlots own = jobs_[of.job.value()].held;
+ResourceVector Reservations::missing_of(const Reservation& of) const {
+  const MilliSlots own = items_.job(of.job).held;
   const auto own_part = [&](std::int64_t amount) { return part_of(amount, own, of.wanted.slots); };
   ResourceVector missing;
   missing.slots = at_least_none(of.wanted.slots - of.held.slots - own);
@@ -116,29 +113,29 @@ ResourceVector LatchedQueue::missing_of(const Reservation& of) const {
   return missing;
 }
 
-bool LatchedQueue::has_slots(const Reservation& of) const {
+bool Reservations::has_slots(const Reservation& of) const {
   const ResourceVector missing = missing_of(of);
   return missing.slots.is_zero() && missing.gpu == MilliGpu{} && missing.device_memory.is_zero();
 }
 
 // If a run of a reserving job were followed on its lane by another job's, the reservation would lack slots that were
 // reported as held; and an incomplete or opening reservation wants the slots of ended runs.
-bool LatchedQueue::any_reservation_wants_ends() const {
-  return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& each) {
-    return each.opens || jobs_[each.job.value()].held > MilliSlots{} || missing_of(each) != ResourceVector{};
+bool Reservations::any_wants_ends() const {
+  return std::any_of(list_.begin(), list_.end(), [&](const Reservation& each) {
+    return each.opens || items_.job(each.job).held > MilliSlots{} || missing_of(each) != ResourceVector{};
   });
 }
 
 // First the reservations that were complete once: a run of their own that ends leaves its slots to them, not to an
 // earlier reservation, because they may have been reported as held.
-void LatchedQueue::fill_reservations() {
+void Reservations::fill_all() {
   for (const bool full : {true, false})
-    for (Reservation& each : reservations_)
+    for (Reservation& each : list_)
       if (each.full == full) fill(each);
-  for (Reservation& each : reservations_) each.full = each.full || has_slots(each);
+  for (Reservation& each : list_) each.full = each.full || has_slots(each);
 }
 
-void LatchedQueue::fill(Reservation& reservation) {
+void Reservations::fill(Reservation& reservation) {
   const ResourceVector more = least_of(missing_of(reservation), available_);
   take_away(more, available_);
   // A name that is not held yet needs an entry to add to.
@@ -147,40 +144,16 @@ void LatchedQueue::fill(Reservation& reservation) {
   give_back(more, reservation.held);
 }
 
-// The job begins at once on its reservation, before all waiting items. Slots that it could start on but was not allowed
-// to use for the moment stay reserved. So does the rest after its first starts, until a further `take` starts no more:
-// by then its members have the permits of those that started.
-void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max) {
-  const std::size_t before = taken.size();
-  fill_reservations();
-  for (Reservation& each : reservations_) {
-    if (!each.opens) continue;
-    PENSTOCK_COVERAGE_MARK("a job begins on what was reserved for it");
-    give_back(std::exchange(each.held, {}), available_);
-    const std::size_t first = taken.size();
-    each.served = true;
-    for (RecordIndex next = choose(each.job); next.valid(); next = choose(each.job)) {
-      if (taken.size() - before >= max) {
-        PENSTOCK_COVERAGE_MARK("a job begins on a part of what was reserved for it");
-        fill(each);
-        each.served = false;
-        break;
-      }
-      grant(nodes_[next], taken);
-    }
-    if (!each.served) continue;
-    if (each.stays) {
-      fill(each);
-      each.served = false;
-    } else if (taken.size() != first && missing_of(each) != ResourceVector{}) {
-      PENSTOCK_COVERAGE_MARK("a job that has begun keeps the rest until it is asked again");
-      fill(each);
-      each.served = each.held.slots.is_zero();
-    }
-  }
-  std::erase_if(reservations_, [](const Reservation& each) { return each.served; });
-  fill_reservations();
-  parked_may_fit_ = any_parked();
+const Reservation* Reservations::find(JobSlot job) const {
+  for (const Reservation& each : list_)
+    if (each.job == job) return &each;
+  return nullptr;
+}
+
+void Reservations::end_served() {
+  std::erase_if(list_, [](const Reservation& each) { return each.served; });
+  fill_all();
+  parked_.look_again();
 }
 
 }  // namespace penstock::worker

@@ -1,8 +1,10 @@
 // LatchedQueue: slots that are kept for a job until it may begin.
+#include "worker/core/band/reservations.hpp"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/band/queue_search.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -36,12 +38,12 @@ class Reservations : public ::testing::Test {
   void release(std::uint32_t record) { EXPECT_TRUE(queue.release(RecordIndex{record})); }
   void reserve(const ResourceVector& wanted) {
     queue.set_entitlement(kGang, MilliSlots{}, 0);
-    queue.reserve(kGang, wanted);
+    queue.reservations().reserve(kGang, wanted);
     queue.validate();
   }
   void open(MilliSlots entitled) {
     queue.set_entitlement(kGang, entitled, 0);
-    queue.open_reservation(kGang);
+    queue.reservations().open(kGang);
   }
 
   std::uint64_t sequence = 0;
@@ -51,8 +53,8 @@ class Reservations : public ::testing::Test {
 TEST_F(Reservations, WhatIsFreeIsHeldAtOnceAndNobodyElseHasIt) {
   for (std::uint32_t i = 0; i < 4; ++i) put(i);
   reserve(slots(3000));
-  EXPECT_TRUE(queue.is_reserved(kGang));
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{3000});
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{3000});
   EXPECT_EQ(take(), List{0});
 }
 
@@ -62,10 +64,10 @@ TEST_F(Reservations, WhatBecomesFreeGoesThereBeforeAnybodyWhoWaits) {
   reserve(slots(2000));
   release(0);
   EXPECT_EQ(take(), List{});
-  EXPECT_FALSE(queue.is_reserved(kGang));
+  EXPECT_FALSE(queue.reservations().has_slots(kGang));
   release(1);
   EXPECT_EQ(take(), List{});
-  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
   release(2);
   EXPECT_EQ(take(), List{4});
 }
@@ -79,17 +81,18 @@ TEST_F(Reservations, TheJobBeginsOnThemBeforeOthersAndWhatItLeavesIsEverybodys) 
   EXPECT_EQ(take(), List{}) << "it is closed until it is opened";
   open(MilliSlots{3000});
   PENSTOCK_EXPECT_COVERAGE_MARK("a job begins on what was reserved for it", EXPECT_EQ(take(), (List{10, 11})));
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{1000}) << "members may wait for the permits of those that begin";
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{1000})
+      << "members may wait for the permits of those that begin";
   EXPECT_EQ(take(), List{1}) << "none does";
-  EXPECT_FALSE(queue.any_reservation());
+  EXPECT_FALSE(queue.reservations().any());
 }
 
 TEST_F(Reservations, WhatIsDroppedIsEverybodysAtOnce) {
   reserve(slots(4000));
   put(0);
   EXPECT_EQ(take(), List{});
-  queue.drop_reservation(kGang);
-  queue.drop_reservation(kGang);
+  queue.reservations().drop(kGang);
+  queue.reservations().drop(kGang);
   EXPECT_EQ(take(), List{0});
 }
 
@@ -98,24 +101,24 @@ TEST_F(Reservations, RunsOfTheJobThatGoOnCountAsWhatTheyHold) {
   put(1, 1);
   EXPECT_EQ(take(), (List{0, 1}));
   reserve(slots(4000));
-  EXPECT_TRUE(queue.is_reserved(kGang));
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{2000});
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{2000});
   release(0);
   EXPECT_EQ(take(), List{});
-  EXPECT_TRUE(queue.is_reserved(kGang)) << "its slot stays the job's";
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{3000});
+  EXPECT_TRUE(queue.reservations().has_slots(kGang)) << "its slot stays the job's";
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{3000});
 }
 
 TEST_F(Reservations, PartsOfADeviceGoWithTheSlots) {
   put(0, 0, kQuarter);
   EXPECT_EQ(take(), List{0});
   reserve(slots(2000, 1000));
-  EXPECT_FALSE(queue.is_reserved(kGang)) << "a quarter of the device is another job's";
+  EXPECT_FALSE(queue.reservations().has_slots(kGang)) << "a quarter of the device is another job's";
   put(1, 0, kQuarter);
   EXPECT_EQ(take(), List{}) << "the rest is kept";
   release(0);
   EXPECT_EQ(take(), List{});
-  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
 }
 
 class ReservationsOfMore : public ::testing::Test {
@@ -139,7 +142,7 @@ class ReservationsOfMore : public ::testing::Test {
   }
   void reserve(const ResourceVector& wanted) {
     queue.set_entitlement(kGang, MilliSlots{}, 0);
-    queue.reserve(kGang, wanted);
+    queue.reservations().reserve(kGang, wanted);
     queue.validate();
   }
   using List = std::vector<std::uint32_t>;
@@ -155,19 +158,19 @@ TEST_F(ReservationsOfMore, ProcessorsAndNamedAmountsAreKeptAsWell) {
   put(0, 0, large);
   EXPECT_EQ(take(), List{0});
   reserve(amounts(2000, 4000, 2));
-  EXPECT_TRUE(queue.is_reserved(kGang)) << "its slots are there";
-  EXPECT_FALSE(queue.is_reserved_whole(kGang));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang)) << "its slots are there";
+  EXPECT_FALSE(queue.reservations().is_whole(kGang));
   put(1, 0, small);
   EXPECT_EQ(take(), List{}) << "what is left of the processors and licences is kept";
   EXPECT_TRUE(queue.release(RecordIndex{0}));
   EXPECT_EQ(take(), List{1});
-  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  EXPECT_TRUE(queue.reservations().is_whole(kGang));
   put(10, 1, small);
   put(11, 1, small);
   put(2, 0, small);
   EXPECT_EQ(take(), List{});
   queue.set_entitlement(kGang, MilliSlots{2000}, 0);
-  queue.open_reservation(kGang);
+  queue.reservations().open(kGang);
   EXPECT_EQ(take(), (List{10, 11})) << "of the third licence of three, the first has it";
 }
 
@@ -182,20 +185,20 @@ TEST_F(ReservationsOfMore, MembersThatFitBeginThoughOneBeforeThemDoesNot) {
   put(11, 1, tiny);
   EXPECT_EQ(take(), List{2});
   queue.set_entitlement(kGang, MilliSlots{2000}, 0);
-  queue.open_reservation(kGang);
+  queue.reservations().open(kGang);
   EXPECT_EQ(take(), List{11});
   EXPECT_EQ(take(), List{3});
 }
 
 TEST_F(ReservationsOfMore, WhatIsDroppedOrReplacedIsEverybodysAgain) {
   reserve(amounts(1000, 8000, 3));
-  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  EXPECT_TRUE(queue.reservations().is_whole(kGang));
   put(0, 0, small);
   EXPECT_EQ(take(), List{});
   reserve(amounts(1000, 7000, 2));
-  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  EXPECT_TRUE(queue.reservations().is_whole(kGang));
   EXPECT_EQ(take(), List{0});
-  queue.drop_reservation(kGang);
+  queue.reservations().drop(kGang);
   put(1, 0, large);
   EXPECT_EQ(take(), List{1});
 }
@@ -204,7 +207,7 @@ TEST_F(ReservationsOfMore, RunsThatGoOnCountAsTheirPartOfAllOfIt) {
   put(0, 1, small);
   EXPECT_EQ(take(), List{0});
   reserve(amounts(2000, 2000, 2));
-  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  EXPECT_TRUE(queue.reservations().is_whole(kGang));
   EXPECT_EQ(queue.available().cpu, MilliCpu{6000});
   EXPECT_EQ(amount_of(queue.available().named, "licence"), 1);
 }
@@ -212,7 +215,7 @@ TEST_F(ReservationsOfMore, RunsThatGoOnCountAsTheirPartOfAllOfIt) {
 TEST_F(Reservations, AnotherSizeReplacesTheOneBefore) {
   reserve(slots(4000));
   reserve(slots(1000));
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{1000});
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{1000});
   for (std::uint32_t i = 0; i < 4; ++i) put(i);
   EXPECT_EQ(take(), (List{0, 1, 2}));
 }
@@ -226,12 +229,12 @@ TEST_F(Reservations, NothingIsOfferedToRunsWhoseSlotsAreWanted) {
     queue.offer(
         4, running, [](const QueueItem&) { return true; }, offered);
     const std::size_t count = offered.size();
-    queue.withdraw_offers();
+    queue.offers().withdraw();
     return count;
   };
   reserve(slots(1000));
   EXPECT_EQ(offers(), 0U);
-  queue.drop_reservation(kGang);
+  queue.reservations().drop(kGang);
   EXPECT_EQ(offers(), 4U);
 }
 
@@ -241,7 +244,7 @@ TEST_F(Reservations, NothingIsOfferedWhileTheJobThatReservesRuns) {
   EXPECT_EQ(take().size(), 4U);
   const std::vector<RecordIndex> running{RecordIndex{0}, RecordIndex{1}, RecordIndex{2}, RecordIndex{3}};
   reserve(slots(1000));
-  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
   std::vector<RecordIndex> offered;
   queue.offer(
       4, running, [](const QueueItem&) { return true; }, offered);
@@ -256,16 +259,16 @@ TEST_F(Reservations, WhoHasAllOfItKeepsItWhenARunOfItsOwnEnds) {
   put(3, 1);
   EXPECT_EQ(take().size(), 4U);
   queue.set_entitlement(kEarlier, MilliSlots{}, 0);
-  queue.reserve(kEarlier, slots(2000));
+  queue.reservations().reserve(kEarlier, slots(2000));
   reserve(slots(2000));
-  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
   release(3);
   EXPECT_EQ(take(), List{});
-  EXPECT_TRUE(queue.is_reserved(kGang)) << "it has been said to be held";
-  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{});
+  EXPECT_TRUE(queue.reservations().has_slots(kGang)) << "it has been said to be held";
+  EXPECT_EQ(queue.reservations().held_for(kEarlier), MilliSlots{});
   release(0);
   EXPECT_EQ(take(), List{});
-  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{1000});
+  EXPECT_EQ(queue.reservations().held_for(kEarlier), MilliSlots{1000});
 }
 
 TEST_F(Reservations, WhoWantsLessKeepsThatAndAnEarlierOneGetsTheRest) {
@@ -273,21 +276,21 @@ TEST_F(Reservations, WhoWantsLessKeepsThatAndAnEarlierOneGetsTheRest) {
   put(0);
   EXPECT_EQ(take().size(), 1U);
   reserve(slots(3000));
-  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
   queue.set_entitlement(kEarlier, MilliSlots{}, 0);
-  queue.reserve(kEarlier, slots(4000));
+  queue.reservations().reserve(kEarlier, slots(4000));
   put(1, 3);
   release(0);
   EXPECT_EQ(take(), List{});
-  queue.reserve(kEarlier, slots(3000));
-  EXPECT_TRUE(queue.is_reserved(kGang));
-  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{1000});
+  queue.reservations().reserve(kEarlier, slots(3000));
+  EXPECT_TRUE(queue.reservations().has_slots(kGang));
+  EXPECT_EQ(queue.reservations().held_for(kEarlier), MilliSlots{1000});
   reserve(slots(2000));
-  EXPECT_TRUE(queue.is_reserved(kGang)) << "it had more than that";
-  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{2000});
+  EXPECT_TRUE(queue.reservations().has_slots(kGang)) << "it had more than that";
+  EXPECT_EQ(queue.reservations().held_for(kEarlier), MilliSlots{2000});
   reserve(slots(4000));
-  EXPECT_FALSE(queue.is_reserved(kGang));
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{2000}) << "what it has stays";
+  EXPECT_FALSE(queue.reservations().has_slots(kGang));
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{2000}) << "what it has stays";
 }
 
 TEST_F(Reservations, WhoMayNotBeginWithAllAtOnceKeepsTheRest) {
@@ -299,12 +302,12 @@ TEST_F(Reservations, WhoMayNotBeginWithAllAtOnceKeepsTheRest) {
   EXPECT_EQ(take(), List{0});
   open(MilliSlots{3000});
   PENSTOCK_EXPECT_COVERAGE_MARK("a job begins on a part of what was reserved for it", EXPECT_EQ(take(0), List{}));
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{3000});
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{3000});
   EXPECT_EQ(take(1), List{10});
-  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{2000});
+  EXPECT_EQ(queue.reservations().held_for(kGang), MilliSlots{2000});
   EXPECT_EQ(take(), List{11});
   EXPECT_EQ(take(), List{1}) << "what it leaves in the end is everybody's";
-  EXPECT_FALSE(queue.any_reservation());
+  EXPECT_FALSE(queue.reservations().any());
 }
 
 TEST_F(Reservations, WhoWaitsIsToldHowMuchIsReserved) {
@@ -312,7 +315,7 @@ TEST_F(Reservations, WhoWaitsIsToldHowMuchIsReserved) {
   EXPECT_EQ(take().size(), 3U);
   reserve(slots(3000));
   put(9, 1);
-  EXPECT_EQ(queue.obstacle(RecordIndex{9}), "barrier: of 3000 milli-slots of its gang here 1000 are reserved");
+  EXPECT_EQ(obstacle(queue, RecordIndex{9}), "barrier: of 3000 milli-slots of its gang here 1000 are reserved");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/band/latched_queue.hpp"
 
 namespace penstock::worker {
 namespace {

@@ -1,8 +1,10 @@
-#include "worker/core/latched_queue.hpp"
+
+#include "worker/core/band/latched_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
+#include "worker/core/band/queue_search.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -66,7 +68,7 @@ TEST_F(LatchedQueueTest, AnOfferedItemHasTheSlotOfTheOneThatEnds) {
   queue.validate();
   EXPECT_TRUE(queue.holds(RecordIndex{2}));
   EXPECT_FALSE(queue.holds(RecordIndex{1}));
-  queue.withdraw_offers();
+  queue.offers().withdraw();
   EXPECT_EQ(take(), List{});
   put(7, 99);
   release(0);
@@ -89,7 +91,7 @@ TEST_F(LatchedQueueTest, AnOfferEndsWhereAnUnfitItemOrAJobThatCouldHoldTooMuchIs
       9, running, [](const QueueItem&) { return true; }, offered);
   // Job 1 may hold one slot of two: if 3 runs for long, 5 must not.
   EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{3}, RecordIndex{4}}));
-  queue.withdraw_offers();
+  queue.offers().withdraw();
   queue.validate();
   offered.clear();
   queue.offer(
@@ -115,9 +117,9 @@ TEST_F(LatchedQueueTest, AnItemOfAnotherJobTakesTheSlotOver) {
   queue.validate();
   queue.hand_over(RecordIndex{0}, RecordIndex{2});
   queue.validate();
-  EXPECT_EQ(queue.held_by(JobSlot{0}), MilliSlots{0});
-  EXPECT_EQ(queue.held_by(JobSlot{1}), kOneSlot);
-  queue.withdraw_offers();
+  EXPECT_EQ(queue.items().held_by(JobSlot{0}), MilliSlots{0});
+  EXPECT_EQ(queue.items().held_by(JobSlot{1}), kOneSlot);
+  queue.offers().withdraw();
   EXPECT_EQ(take(), List{3});
 }
 
@@ -144,7 +146,7 @@ TEST_F(LatchedQueueTest, OneSlotIsSharedByWhatJobsAreEntitledTo) {
       of_second += runs.value() >= 60;
       ++total;
     }
-    queue.withdraw_offers();
+    queue.offers().withdraw();
     queue.validate();
   }
   EXPECT_EQ(total, 30U);
@@ -160,14 +162,14 @@ TEST_F(LatchedQueueTest, AtFullEntitlementRunsAreFollowedByThoseOfTheirOwnJob) {
   std::vector<RecordIndex> offered;
   queue.offer(
       4, running, [](const QueueItem&) { return true; }, offered);
-  EXPECT_TRUE(queue.is_offered_within_jobs());
+  EXPECT_TRUE(queue.offers().within_jobs());
   EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{4}, RecordIndex{3}, RecordIndex{5}}));
   queue.validate();
   queue.hand_over(RecordIndex{1}, RecordIndex{3});
   queue.hand_over(RecordIndex{3}, RecordIndex{5});
   queue.validate();
-  EXPECT_EQ(queue.held_by(JobSlot{1}), kOneSlot);
-  queue.withdraw_offers();
+  EXPECT_EQ(queue.items().held_by(JobSlot{1}), kOneSlot);
+  queue.offers().withdraw();
   queue.validate();
   EXPECT_EQ(take(), List{});
   release(5);
@@ -203,7 +205,7 @@ TEST_F(LatchedQueueTest, LimitedJobsAreServedInTurns) {
   for (const RecordIndex record : offered) of_second += record.value() % 2 == 1;
   EXPECT_LE(changes, 10);
   EXPECT_EQ(of_second, 80);
-  queue.withdraw_offers();
+  queue.offers().withdraw();
 }
 
 // A turn ends where the job's next item comes behind those of others.
@@ -220,7 +222,7 @@ TEST_F(LatchedQueueTest, ATurnPutsNobodyBehindALowerPriority) {
   queue.offer(
       3, {&taken[0].record, 1}, [](const QueueItem&) { return true; }, offered);
   EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{1}, RecordIndex{3}, RecordIndex{2}}));
-  queue.withdraw_offers();
+  queue.offers().withdraw();
 }
 
 TEST_F(LatchedQueueTest, WhatNobodyHasTakenOverHasServedNobody) {
@@ -235,7 +237,7 @@ TEST_F(LatchedQueueTest, WhatNobodyHasTakenOverHasServedNobody) {
     queue.offer(
         1, std::span{running}.first(1), [](const QueueItem&) { return true; }, offered);
     EXPECT_EQ(offered, std::vector<RecordIndex>{RecordIndex{1}});
-    queue.withdraw_offers();
+    queue.offers().withdraw();
     queue.validate();
   }
   release(0);
@@ -255,7 +257,7 @@ TEST_F(LatchedQueueTest, ABetterItemMayComeWhileOthersAreOnOffer) {
       2, std::span{running}.first(1), [](const QueueItem&) { return true; }, offered);
   EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{1}}));
   put(3, 5);
-  queue.withdraw_offers();
+  queue.offers().withdraw();
   queue.validate();
   release(0);
   EXPECT_EQ(take(), (List{3, 2}));
@@ -276,7 +278,7 @@ TEST_F(LatchedQueueTest, AJobMayLeaveWhileOthersAreOnOffer) {
   queue.remove(RecordIndex{0});
   queue.set_entitlement(JobSlot{1}, MilliSlots::max(), 0);
   queue.hand_over(RecordIndex{1}, RecordIndex{2});
-  queue.withdraw_offers();
+  queue.offers().withdraw();
   queue.validate();
   EXPECT_EQ(take(), List{3});
 }
@@ -308,7 +310,7 @@ TEST_F(LatchedQueueTest, AnOfferLeavesTheJobsInOrderWhereverItEnds) {
   EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{3}}));
   queue.validate();
   EXPECT_EQ(queue.first_waiting(), RecordIndex{4});
-  queue.withdraw_offers();
+  queue.offers().withdraw();
   queue.validate();
   offered.clear();
   const auto any = [](const QueueItem&) { return true; };
@@ -400,7 +402,7 @@ TEST_F(LatchedQueueTest, AJobHoldsAtMostItsEntitlement) {
   EXPECT_EQ(take(), (List{0, 2}));
   release(2);
   EXPECT_EQ(take(), List{});
-  EXPECT_NE(queue.obstacle(RecordIndex{1}).find("entitlement"), std::string::npos);
+  EXPECT_NE(obstacle(queue, RecordIndex{1}).find("entitlement"), std::string::npos);
   queue.set_entitlement(JobSlot{0}, kOneSlot * 2, 0);
   EXPECT_EQ(take(), List{1});
 }
@@ -464,13 +466,13 @@ TEST_F(LatchedQueueTest, IdleRunnersRestartAndATakeWaitsForThem) {
   put(1, 1);
   take();
   release(1);
-  const std::vector<SlotIndex> lanes = queue.restart_free_slots();
+  const std::vector<SlotIndex> lanes = queue.lanes().restart_idle();
   ASSERT_EQ(lanes.size(), 1U);
-  EXPECT_EQ(queue.restart_free_slots().size(), 0U);
+  EXPECT_EQ(queue.lanes().restart_idle().size(), 0U);
   put(2, 1);
   EXPECT_EQ(take(), List{});
-  queue.lane_restarted(lanes[0]);
-  queue.lane_restarted(lanes[0]);
+  queue.lanes().restarted(lanes[0]);
+  queue.lanes().restarted(lanes[0]);
   EXPECT_EQ(take(), List{2});
 }
 
@@ -543,8 +545,8 @@ TEST(LatchedQueueResources, EveryKindIsMetered) {
   ASSERT_EQ(taken.size(), 2U);
   EXPECT_EQ(taken[0].record, RecordIndex{0});
   EXPECT_EQ(taken[1].record, RecordIndex{2});
-  EXPECT_EQ(queue.obstacle(RecordIndex{1}), "milli-gpu 600 > 400");
-  EXPECT_EQ(queue.obstacle(RecordIndex{3}), "licence 1 > 0");
+  EXPECT_EQ(obstacle(queue, RecordIndex{1}), "milli-gpu 600 > 400");
+  EXPECT_EQ(obstacle(queue, RecordIndex{3}), "licence 1 > 0");
 }
 
 }  // namespace
