@@ -24,16 +24,7 @@ class BandActor {
     };
     // A program may end while the actor reads no mail: its end is sent without a sender.
     runner_ = std::make_unique<CommandRunner>(*loop, *store, config, [this, owner](CommandEnd&& end) {
-      auto told = std::make_shared<ForeignEnd>();
-      told->ticket = end.ticket;
-      told->attempt = end.attempt;
-      told->succeeded = end.succeeded;
-      told->run_us = end.run_us;
-      told->peak_bytes = end.peak_bytes;
-      told->outputs = std::move(end.outputs);
-      told->unstored = std::move(end.unstored);
-      told->failure = std::move(end.failure);
-      caf::anon_send(owner, CommandEndMail{life_, std::move(told)});
+      caf::anon_send(owner, CommandEndMail{life_, std::make_shared<CommandEnd>(std::move(end))});
     });
     runners_ = runners;
     runners_->insert(runner_.get());

@@ -35,7 +35,7 @@ struct KillAllMail {
 /// To the owner: the end of a command.
 struct CommandEndMail {
   Incarnation life;
-  std::shared_ptr<ForeignEnd> end;
+  std::shared_ptr<CommandEnd> end;
 };
 
 /// To the owner: the present memory of a band's commands.

@@ -8,6 +8,7 @@
 #include "common/host/log.hpp"
 #include "common/loop/mail.hpp"
 #include "common/wire/codec.hpp"
+#include "worker/shell/renewed_link.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -36,13 +37,13 @@ class LinkActor {
   void begin(Incarnation life) {
     worker_ = caf::actor_cast<caf::actor>(self_->current_sender());
     life_ = life;
-    expects_register_ = false;
+    renewed_ = {};
     options_.uplink.incarnation = life;
     UplinkHandlers handlers;
     handlers.on_linked = [this] { log_line(LogLevel::Info, "linked", "name=" + options_.uplink.name); };
     handlers.on_renewed = [this] {
       log_line(LogLevel::Info, "linked to the supervisor's next life", "name=" + options_.uplink.name);
-      expects_register_ = true;
+      renewed_.renew();
       caf::send_as(handle_, worker_, LinkRenewedMail{life_});
     };
     handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
@@ -61,9 +62,7 @@ class LinkActor {
 
   void send(const FromWorkerMail& mail) {
     if (mail.worker != life_ || uplink_ == nullptr || mail.messages->empty()) return;
-    // Messages sent before the link was renewed are dropped: the worker repeats them after its introduction.
-    if (std::holds_alternative<Register>(mail.messages->front())) expects_register_ = false;
-    if (expects_register_) return;
+    if (!renewed_.takes(*mail.messages)) return;
     const std::span messages{*mail.messages};
     for (std::size_t first = 0; first < messages.size();) {
       std::size_t bytes = 0;
@@ -92,7 +91,7 @@ class LinkActor {
   caf::actor handle_;
   caf::actor worker_;
   Incarnation life_;
-  bool expects_register_ = false;
+  RenewedLink renewed_;
   std::unique_ptr<Uplink> uplink_;
 };
 

@@ -5,7 +5,6 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <map>
 #include <thread>
 
 #include "common/host/clock.hpp"
@@ -16,6 +15,7 @@
 #include "worker/actors/band_actor.hpp"
 #include "worker/actors/link_actor.hpp"
 #include "worker/actors/worker_host.hpp"
+#include "worker/shell/peer_addresses.hpp"
 #include "worker/transfer/transfer_thread.hpp"
 
 namespace penstock::worker {
@@ -144,7 +144,6 @@ class WorkerActor {
     ports.life = life_;
     ports.devices = devices_;
     ports.description = description;
-    ports.description.reclaims = true;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
@@ -234,20 +233,13 @@ class WorkerActor {
     if (mail.worker != life_ || host_ == nullptr) return;
     for (const ToWorker& message : *mail.messages)
       if (const auto* batch = std::get_if<PeerAddressBatch>(&message))
-        for (const PeerAddress& peer : batch->peers) note_peer(peer);
+        for (const std::string& gone : peers_.note(*batch)) abandon(gone);
     host_->receive(mail.messages);
   }
 
-  void note_peer(const PeerAddress& peer) {
-    if (!peer.data_address.empty()) {
-      peers_[peer.worker] = peer.data_address;
-      return;
-    }
-    const auto known = peers_.find(peer.worker);
-    if (known == peers_.end()) return;
-    const Result<HostPort> address = parse_host_port(known->second, "127.0.0.1");
+  void abandon(const std::string& data_address) {
+    const Result<HostPort> address = parse_host_port(data_address, "127.0.0.1");
     if (address && transfers_ != nullptr) transfers_->abandon(*address);
-    peers_.erase(known);
   }
 
   void arm(Incarnation life, Instant at) {
@@ -259,10 +251,10 @@ class WorkerActor {
 
   void fetch(Incarnation life, const worker_action::FetchInput& input) {
     if (life != life_ || host_ == nullptr) return;
-    const auto known = peers_.find(input.from);
+    const std::string* known = peers_.find(input.from);
     const Result<HostPort> address =
-        known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
-                              : parse_host_port(known->second, "127.0.0.1");
+        known == nullptr ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
+                         : parse_host_port(*known, "127.0.0.1");
     if (!address || transfers_ == nullptr) {
       host_->fetched(FetchEnd{input.key, false, {}, true}, nullptr);  // Its worker has been lost meanwhile.
       return;
@@ -319,7 +311,7 @@ class WorkerActor {
   std::unique_ptr<LoopTimer> measure_timer_;
   std::unique_ptr<TransferThread> transfers_;  ///< None when embedded: all workers share the store.
   std::string data_address_;
-  std::map<WorkerId, std::string> peers_;
+  PeerAddresses peers_;
   bool told_mapped_ = false;  ///< The present incarnation knows of mapped data.
   Incarnation life_;
   std::unique_ptr<WorkerHost> host_;

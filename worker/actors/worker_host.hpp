@@ -39,18 +39,6 @@ struct WorkerPorts {
   std::vector<DeviceTier*> devices;                  ///< One for each band; null: no device. The store owns them.
 };
 
-/// The end of a run that was not native.
-struct ForeignEnd {
-  std::uint64_t ticket = 0;
-  Attempt attempt;
-  bool succeeded = true;
-  std::uint32_t run_us = 0;
-  std::int64_t peak_bytes = 0;        ///< Memory that it used; 0: unknown.
-  std::vector<OutputReport> outputs;  ///< In the store already, except output 0 if it is in `unstored`.
-  std::string unstored;               ///< Put into the store when the core orders it.
-  std::unique_ptr<FailureDetail> failure;
-};
-
 /// One incarnation of a worker's core with its native lanes and data.
 ///
 /// The core is single-threaded, and no thread is reserved for it. A thread submits its news to a flat combiner; if the
@@ -61,8 +49,7 @@ struct ForeignEnd {
 /// While no thread combines, lanes that end a run take over the next one on offer by themselves, in the order of the
 /// core's queue; the next combining thread first closes the offers and tells the core what was taken over. See
 /// docs/decisions/0005.
-/// Invariant: the combining thread sets `busy`, and clears it under the mutex when no news wait any more, so news are
-/// never left behind; the core is touched only between the two. (Thread-sanitized by the integration tests.)
+/// Invariant: only the combining thread touches the core, through a `WorkerShell`.
 class WorkerHost {
  public:
   WorkerHost(const WorkerConfig& config, std::vector<BandDescription> bands, std::vector<std::vector<int>> processors,
@@ -77,7 +64,7 @@ class WorkerHost {
 
   // News, from any thread.
   void receive(std::shared_ptr<const std::vector<ToWorker>> messages);
-  void run_ended(ForeignEnd end);
+  void run_ended(CommandEnd end);
   void fetched(const FetchEnd& end, std::shared_ptr<Blob> blob);
   void memory_measured(BandIndex band, Bytes used);
   void data_mapped(std::vector<DataKey> here, Bytes beyond);

@@ -59,7 +59,7 @@ void FaultPlan::plan_late_workers() {
   Rng rng{mix_bits(world_.options().seed) ^ 0x1a7e};
   if (!rng.chance(1, 4)) return;
   for (std::uint64_t count = 1 + rng.below(2); count > 0; --count)
-    world_.queue().after(milliseconds{rng.between(300, 3000)}, [this] { world_.add_worker().connect(); });
+    world_.queue().after(milliseconds{rng.between(300, 3000)}, [this] { world_.add_worker().link().connect(); });
 }
 
 /// True if it has struck.
@@ -69,12 +69,13 @@ bool FaultPlan::stop_or_deafen(WorkerHost& host) {
     world_.supervisor().stop_for(milliseconds{stalls_.between(1, stalls_.chance(1, 4) ? 15000 : 300)});
     return true;
   }
-  if (!faults.one_way_partitions || !host.up() || host.cut_off() || host.one_way() != OneWay::None) return false;
+  if (!faults.one_way_partitions || !host.up() || host.link().cut_off() || host.link().one_way() != OneWay::None)
+    return false;
   if (!stalls_.chance(1, 40)) return false;
   const bool mute = stalls_.chance(1, 2);
   world_.note(mute ? "nothing that life % sends arrives" : "nothing arrives at life %", {host.life()});
-  host.set_one_way(mute ? OneWay::Mute : OneWay::Deaf);
-  world_.queue().after(milliseconds{stalls_.between(10, 20000)}, [&host] { host.set_one_way(OneWay::None); });
+  host.link().set_one_way(mute ? OneWay::Mute : OneWay::Deaf);
+  world_.queue().after(milliseconds{stalls_.between(10, 20000)}, [&host] { host.link().set_one_way(OneWay::None); });
   return true;
 }
 
@@ -143,14 +144,14 @@ void FaultPlan::strike() {
       if (faults.resets && host.up()) reset(host);
       break;
     case 3:
-      if (faults.partitions && host.up() && !host.cut_off() && rng.chance(1, 2)) cut_off(host);
+      if (faults.partitions && host.up() && !host.link().cut_off() && rng.chance(1, 2)) cut_off(host);
       break;
     case 4:
       if (faults.hangs && host.up() && rng.chance(1, 2))
         host.hang(milliseconds{rng.between(1, rng.chance(1, 3) ? 15000 : 300)});
       break;
     case 5:
-      if (faults.spills && host.up()) host.spill_something();
+      if (faults.spills && host.up()) host.data().spill_something();
       break;
     default: operate(); break;
   }
@@ -164,20 +165,22 @@ void FaultPlan::crash(WorkerHost& host) {
 }
 
 void FaultPlan::reset(WorkerHost& host) {
-  if (host.endpoint() == nullptr || host.endpoint()->connection() == 0) return;
-  const std::uint64_t connection = host.endpoint()->connection();
+  if (host.link().endpoint() == nullptr || host.link().endpoint()->connection() == 0) return;
+  const std::uint64_t connection = host.link().endpoint()->connection();
   world_.note("the connection of life % is reset", {host.life()});
-  world_.queue().after(world_.latency(),
-                       [this, id = host.id(), connection] { world_.supervisor().connection_broke(id, connection); });
+  world_.queue().after(world_.latency(), [this, id = host.link().id(), connection] {
+    world_.supervisor().connection_broke(id, connection);
+  });
   world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
-    if (host.up() && host.life() == life) host.deliver([&host, connection] { host.connection_broke(connection); });
+    if (host.up() && host.life() == life)
+      host.deliver([&host, connection] { host.link().connection_broke(connection); });
   });
 }
 
 void FaultPlan::cut_off(WorkerHost& host) {
   world_.note("life % is cut off from the network", {host.life()});
-  host.set_cut_off(true);
-  world_.queue().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.set_cut_off(false); });
+  host.link().set_cut_off(true);
+  world_.queue().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.link().set_cut_off(false); });
 }
 
 void FaultPlan::operate() {
@@ -225,13 +228,14 @@ void FaultPlan::operate() {
 /// As the supervisor does: a worker is told of jobs only that it has heard of and that have not ended.
 void FaultPlan::send_entitlements(const EntitlementBatch& plan) {
   for (const auto& host : world_.workers()) {
-    Endpoint* endpoint = world_.supervisor().endpoint_of(host->id());
+    Endpoint* endpoint = world_.supervisor().endpoint_of(host->link().id());
     if (endpoint == nullptr) continue;
     EntitlementBatch own{plan.version, {}};
     for (const Entitlement& each : plan.entitlements) {
       const supervisor::Job* job = world_.supervisor().core().find_job(each.job);
       if (job == nullptr || job->state != JobState::Running) continue;
-      if (std::find(job->known_workers.begin(), job->known_workers.end(), host->id()) != job->known_workers.end())
+      if (std::find(job->known_workers.begin(), job->known_workers.end(), host->link().id()) !=
+          job->known_workers.end())
         own.entitlements.push_back(each);
     }
     endpoint->send(std::make_shared<const Message>(ToWorker{std::move(own)}), world_.now());
@@ -279,8 +283,8 @@ void FaultPlan::stop() {
   world_.supervisor().come_back();
   world_.supervisor().fill_disk(Duration{0});
   for (const auto& host : world_.workers()) {
-    host->set_cut_off(false);
-    host->set_one_way(OneWay::None);
+    host->link().set_cut_off(false);
+    host->link().set_one_way(OneWay::None);
     if (!host->up()) host->come_back();
     // Again for those that are not back yet: they may come back draining.
     for (const int after : {0, 5, 15, 30, 70})

@@ -46,11 +46,11 @@ void SupervisorHost::crash() {
   passes_before_ += core_->policy().passes;
   preemptions_before_ += core_->policy().preemptions;
   for (const auto& host : world_.workers()) {
-    if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // A part only notices the silence.
+    if (host->link().endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // A part only notices the silence.
     world_.queue().after(world_.latency(),
-                         [raw = host.get(), connection = host->endpoint()->connection(), life = host->life()] {
+                         [raw = host.get(), connection = host->link().endpoint()->connection(), life = host->life()] {
                            if (raw->up() && raw->life() == life)
-                             raw->deliver([raw, connection] { raw->connection_broke(connection); });
+                             raw->deliver([raw, connection] { raw->link().connection_broke(connection); });
                          });
   }
   peers_.clear();
@@ -307,7 +307,7 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, I
   if (!up_) return;
   if (stopped())
     return when_running([this, &host, connection, supervisor, received_through, life = host.life()] {
-      if (host.up() && host.life() == life && host.asks_on(connection))
+      if (host.up() && host.life() == life && host.link().asks_on(connection))
         accept_worker(host, connection, supervisor, received_through);
     });
   const auto answer = [&](std::function<void()> what) {
@@ -318,7 +318,7 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, I
   const auto known = by_life_.find(host.life());
   if (known != by_life_.end()) {
     Endpoint* endpoint = endpoint_of(known->second);
-    const bool linked = host.endpoint() != nullptr && host.supervisor() == incarnation();
+    const bool linked = host.link().endpoint() != nullptr && host.link().supervisor() == incarnation();
     if (endpoint != nullptr && !linked && endpoint->link().received_through() == 0) {
       // Our first welcome was lost; nothing has come of it.
       const WorkerId id = known->second;
@@ -327,18 +327,17 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, I
     }
     // The frame was sent before the link was made, and counts what came on the one to an earlier life of ours.
     if (linked && supervisor != incarnation()) return;
-    if (endpoint == nullptr || endpoint->link().lost() || !linked || host.endpoint()->link().lost()) {
+    if (endpoint == nullptr || endpoint->link().lost() || !linked || host.link().endpoint()->link().lost()) {
       answer([&host] { host.refused(); });
       return;
     }
     if (endpoint->connection() != 0) endpoint->detach(world_.now());
     endpoint->attach(connection, true, received_through, world_.now());
     plan_link_tick(known->second);
-    answer(
-        [&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation(),
-         branch = branch_] {
-          host.welcomed(connection, {id, self, branch, true, received});
-        });
+    answer([&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation(),
+            branch = branch_] {
+      host.link().welcomed(connection, {id, self, branch, true, received});
+    });
     return;
   }
   const auto before = known_.extract(host.life());
@@ -350,10 +349,10 @@ void SupervisorHost::welcome_anew(WorkerHost& host, WorkerId id, std::uint64_t c
   make_peer(host, id);
   peers_[id].endpoint->attach(connection, false, 0, world_.now());
   plan_link_tick(id);
-  const WorkerHost::Greeting greeting{id, incarnation(), branch_, false, 0};
+  const WorkerLink::Greeting greeting{id, incarnation(), branch_, false, 0};
   world_.queue().after(world_.latency(), [&host, life = host.life(), connection, greeting] {
     if (host.up() && host.life() == life)
-      host.deliver([&host, connection, greeting] { host.welcomed(connection, greeting); });
+      host.deliver([&host, connection, greeting] { host.link().welcomed(connection, greeting); });
   });
 }
 
@@ -366,9 +365,9 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
       std::make_unique<Endpoint>(world_.link_config(), incarnation(), Incarnation{host.life()}, world_.now());
   peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
-    world_.carry(peers_[id].wire, host.cut_off() || host.one_way() == OneWay::Deaf, [&host, life, frame] {
+    world_.carry(peers_[id].wire, host.link().cut_off() || host.link().one_way() == OneWay::Deaf, [&host, life, frame] {
       if (!host.up() || host.life() != life) return;
-      host.deliver([&host, frame] { host.arrive(frame); });
+      host.deliver([&host, frame] { host.link().arrive(frame); });
     });
   };
   peer.endpoint->deliver = [this, id, life = host.life()](const MessagePtr& message) { receive(id, life, message); };

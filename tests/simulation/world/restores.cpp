@@ -15,7 +15,7 @@ void SupervisorHost::put_back(const Backup& backup) {
   world_.note("supervisor: its state is put back");
   std::set<Oracle::Life> linked;
   for (const auto& host : world_.workers())
-    if (host->endpoint() != nullptr) linked.insert(host->life());
+    if (host->link().endpoint() != nullptr) linked.insert(host->life());
   world_.oracle().put_back(backup.oracle, linked);
   disk_ = backup.disk;
   // Production takes the seconds of the clock, which grow faster than lives are counted.

@@ -121,11 +121,11 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up())
     witness_whole(*job, told, barriers_.asked_for(entitlement.job, barrier));
   for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
-    const WorkerHost* host = world_.find_worker(place.worker);
+    WorkerHost* const host = world_.find_worker(place.worker);
     if (host == nullptr || !host->up() || !host->knows_barriers()) continue;
     const BandKind kind = host->kind_of(place.band);
     if (job->shares->kinds[static_cast<std::size_t>(kind)].bound) continue;
-    if (!host->reservations().holds(entitlement.job, place.band, barrier))
+    if (!host->witness().reservations().holds(entitlement.job, place.band, barrier))
       world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins, and " + host->name() +
                              " does not hold its slots");
   }
@@ -133,10 +133,11 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
 
 /// No worker that the supervisor counts on has given back what it lets a gang begin on. One that has stood still may
 /// count on a worker that has heard no word for too long; then the gang gives all back.
-void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const {
+void SupervisorHost::check_give_back(WorkerHost& host, const BarrierAnswer& answer) const {
   const bool has_stood_still = world_.now() < later(stopped_until_, config_.worker_lost_after);
-  const bool counted_on = up_ && !has_stood_still && host.supervisor() == incarnation() && peers_.contains(host.id());
-  if (counted_on && barriers_.has_begun_on({host.id(), answer.band}, answer))
+  const bool counted_on =
+      up_ && !has_stood_still && host.link().supervisor() == incarnation() && peers_.contains(host.link().id());
+  if (counted_on && barriers_.has_begun_on({host.link().id(), answer.band}, answer))
     world_.oracle().breach(host.name() + " gives back what the gang of " + to_string(answer.job) + " was let begin on");
 }
 

@@ -59,7 +59,7 @@ class SupervisorHost {
   const supervisor::SupervisorCore& core() const { return *core_; }
 
   /// A worker that has had no word for too long gives back what it holds for a gang.
-  void check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const;
+  void check_give_back(WorkerHost& host, const BarrierAnswer& answer) const;
 
   // Faults.
   bool up() const { return up_; }

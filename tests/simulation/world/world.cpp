@@ -146,7 +146,7 @@ void World::carry(Instant& wire, bool cut_off, std::function<void()> arrival) {
 
 WorkerHost* World::find_worker(WorkerId id) {
   for (const auto& host : workers_)
-    if (host->id() == id) return host.get();
+    if (host->link().id() == id) return host.get();
   return nullptr;
 }
 
@@ -211,7 +211,7 @@ WorldResult World::run() {
   const auto count = 1 + rng_.below(options_.workers_max);
   for (std::uint64_t i = 0; i < count; ++i) {
     WorkerHost& host = add_worker();
-    queue_.after(milliseconds{rng_.between(0, 200)}, [&host] { host.connect(); });
+    queue_.after(milliseconds{rng_.between(0, 200)}, [&host] { host.link().connect(); });
   }
   plan_->start();
   const Instant began = now();
@@ -257,8 +257,8 @@ bool World::all_joined() const {
   const supervisor::WorkerTable& table = supervisor_->core().workers();
   return std::all_of(workers_.begin(), workers_.end(), [&](const std::unique_ptr<WorkerHost>& host) {
     if (!host->up()) return true;
-    const supervisor::WorkerSlot slot = table.find(host->id());
-    return host->supervisor() == supervisor_->incarnation() && slot.valid() && !table[slot].claiming;
+    const supervisor::WorkerSlot slot = table.find(host->link().id());
+    return host->link().supervisor() == supervisor_->incarnation() && slot.valid() && !table[slot].claiming;
   });
 }
 
@@ -300,7 +300,9 @@ void World::check_nothing_left() {
     if (core.live_records() != 0) oracle_.breach(host->name() + " still has records");
     if (core.data_count() != 0) oracle_.breach(host->name() + " still knows data: " + core.first_datum());
     if (core.job_count() != 0) oracle_.breach(host->name() + " still knows jobs");
-    if (host->data_held() != 0) oracle_.breach(host->name() + " still holds data: " + host->first_datum());
+    if (!host->data().all().empty())
+      oracle_.breach(host->name() + " still holds data: " + to_string(host->data().all().begin()->first));
+    if (!host->shell().unstored().empty()) oracle_.breach(host->name() + " still keeps outputs that are not stored");
     for (std::uint16_t i = 0; i < core.band_count(); ++i) {
       const worker::Band& band = core.band(BandIndex{i});
       if (!band.quota.used().is_zero()) oracle_.breach(host->name() + " has not got its memory back");
@@ -310,7 +312,8 @@ void World::check_nothing_left() {
   }
   const supervisor::WorkerTable& table = supervisor_->core().workers();
   for (const auto& host : workers_)
-    if (const supervisor::WorkerSlot slot = table.find(host->id()); host->up() && slot.valid() && table[slot].suspected)
+    if (const supervisor::WorkerSlot slot = table.find(host->link().id());
+        host->up() && slot.valid() && table[slot].suspected)
       oracle_.breach(host->name() + " is suspected, though all has healed");
   for (std::uint32_t i = 0; i < table.band_slots(); ++i)
     if (table[supervisor::BandSlot{i}].alive && table[supervisor::BandSlot{i}].in_flight != 0)
@@ -327,7 +330,8 @@ WorldResult World::result() {
   result.runs = oracle_.runs();
   for (const auto& host : workers_) {
     result.forward_hits += host->forward_hits();
-    if (host->endpoint() != nullptr) result.frames_resent += host->endpoint()->link().counters().frames_resent;
+    if (host->link().endpoint() != nullptr)
+      result.frames_resent += host->link().endpoint()->link().counters().frames_resent;
   }
   result.workers_lost = supervisor_->core().counters().workers_lost;
   result.adopted = supervisor_->adopted();

@@ -73,7 +73,7 @@ class WorkerHostTest : public ::testing::Test {
 
   /// A started command ends with so many bytes that the store does not have.
   void end(std::size_t position, std::size_t bytes) {
-    ForeignEnd end;
+    CommandEnd end;
     end.ticket = started_.at(position).ticket;
     end.attempt = started_.at(position).attempt;
     if (bytes > 0) end.outputs.push_back({0, static_cast<std::int64_t>(bytes)});
