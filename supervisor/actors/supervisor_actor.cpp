@@ -19,6 +19,7 @@
 #include "supervisor/core/submissions.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/core/unused_settings.hpp"
+#include "supervisor/shell/supervisor_shell.hpp"
 
 namespace penstock::supervisor {
 
@@ -45,8 +46,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::PassMail)
 namespace penstock::supervisor {
 namespace {
 
-/// Carries mails in as events and actions out as mails. Decides nothing.
+/// The world of a supervisor's shell: mails, the journal, threads, timers. Carries mails to the shell and what the
+/// shell sends out as mails; decides nothing.
 class SupervisorActor {
+  using Shell = SupervisorShell<SupervisorActor, SupervisorCore>;
+
  public:
   explicit SupervisorActor(caf::stateful_actor<SupervisorActor>* self) : self_(self) {}
   ~SupervisorActor() {
@@ -63,39 +67,63 @@ class SupervisorActor {
     read_policy_ = setup.read_policy;
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
     core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
+    shell_.emplace(*core_, *this, config_.messages_together_max);
     submissions_ = std::make_unique<Submissions>(config_.graph, config_.memory_max);
     timer_ = std::make_unique<LoopTimer>(loop);
     idle_timer_ = std::make_unique<LoopTimer>(loop);
     if (setup.journal != nullptr)
       go_on_from(*setup.journal);
     else
-      feed(supervisor_event::StateRecovered{{}, unix_now_ms()});
-    return {
-        [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { take(mail); },
-        [this](const WorkerSuspectedMail& mail) { take(mail); }, [this](const FromClientMail& mail) { take(mail); },
-        [this](const ClientLostMail& mail) { take(mail); },      [this](const GraphCheckedMail& mail) { take(mail); },
-        [this](const JournalMail& mail) { take(mail); },         [this](const PassMail& mail) { take(mail); },
-        [this](const ReloadMail& mail) { take(mail); }};
+      shell_->handle(supervisor_event::StateRecovered{{}, unix_now_ms()});
+    return {[this](const FromWorkerMail& mail) { receive(mail); },
+            [this](const WorkerLostMail& mail) { receive(mail); },
+            [this](const WorkerSuspectedMail& mail) { shell_->worker_suspected(mail.worker, mail.suspected); },
+            [this](const FromClientMail& mail) { receive(mail); },
+            [this](const ClientLostMail& mail) { receive(mail); },
+            [this](const GraphCheckedMail& mail) { receive(mail); },
+            [this](const JournalMail& mail) { receive(mail); },
+            [this](const PassMail& mail) { shell_->handle(std::move(*mail.ended)); },
+            [this](const ReloadMail&) { reload(); }};
+  }
+
+  // The world of the shell.
+  using Mail = std::shared_ptr<const std::vector<FromWorker>>;
+  static Instant now() { return monotonic_now(); }
+  static JobIdentity draw_identity() { return random_identity(); }
+  void joined(Incarnation worker, WorkerId number, const Register& from) {
+    worker_routes_[worker] = sender();
+    log_line(LogLevel::Info, "worker joined",
+             "worker=" + to_string(number) + " name=" + from.name + " host=" + from.host +
+                 (from.reclaims ? " from=\"before a restart\"" : ""));
+  }
+  void send(Incarnation worker, std::vector<ToWorker> messages) {
+    self_->send(worker_routes_.at(worker),
+                ToWorkerMail{worker, std::make_shared<const std::vector<ToWorker>>(std::move(messages))});
+  }
+  void send_to_client(Incarnation client, std::vector<ToClient> messages) {
+    self_->send(client_routes_.at(client),
+                ToClientMail{client, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
+  }
+  void dismiss(Incarnation worker) { self_->send(worker_routes_.extract(worker).mapped(), DismissWorkerMail{worker}); }
+  void write(supervisor_action::Persist order) { journal_->write(std::move(order)); }
+  void run_pass(supervisor_action::RunPass order) {
+    if (policy_ == nullptr)
+      policy_ = std::make_unique<PolicyThread>([self = caf::actor{self_}](supervisor_event::PassEnded&& ended) {
+        caf::anon_send(self, PassMail{std::make_shared<supervisor_event::PassEnded>(std::move(ended))});
+      });
+    policy_->run(std::move(order));
+  }
+  Result<PolicyConfig> read_policy() {
+    if (read_policy_) return read_policy_();
+    return Error{ErrorCode::Unsupported, "reload", "there is no configuration file", {}};
+  }
+  static void alert(const Error& error) { log_error(LogLevel::Warn, "alert", error); }
+  void arm(std::optional<Instant> at) {
+    if (!at) return timer_->cancel();
+    timer_->arm(*at, [this] { shell_->tick(); });
   }
 
  private:
-  /// Mails that are not from workers are applied at once, behind the messages that workers sent before. Actions of both
-  /// leave even when the mail itself turns out to be about a peer that is gone.
-  template <class Mail>
-  void take(const Mail& mail) {
-    apply_said();
-    receive(mail);
-    carry_out_all();
-  }
-
-  /// A connected peer: the route of its mails, and its number in the core.
-  template <class IdType>
-  struct Peer {
-    IdType id;
-    Incarnation incarnation;
-    caf::actor route;
-  };
-
   void go_on_from(OpenJournal& opened) {
     const std::size_t jobs = opened.recovered.state.jobs.size();
     // The handle keeps the actor's address, not its state: the state ends first, and the thread with it.
@@ -109,111 +137,42 @@ class SupervisorActor {
     if (opened.lease != nullptr) handlers.may_report = [lease = opened.lease] { return lease->check(); };
     journal_ =
         std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
-    next_worker_ = opened.recovered.state.next_worker.value();
-    for (const record::WorkerJoined& worker : opened.recovered.state.workers)
-      known_[worker.incarnation] = worker.worker;
-    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms(),
-                                          opened.recovered.identity.life});
-    carry_out_all();
+    shell_->recovered(std::move(opened.recovered.state), unix_now_ms(), opened.recovered.identity.life);
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }
 
   void receive(const JournalMail& mail) {
     if (mail.error == nullptr)
-      feed(supervisor_event::Persisted{mail.ticket});
+      shell_->handle(supervisor_event::Persisted{mail.ticket});
     else
-      feed(supervisor_event::StorageFailed{*mail.error});
+      shell_->handle(supervisor_event::StorageFailed{*mail.error});
   }
 
-  void receive(const PassMail& mail) { feed(std::move(*mail.ended)); }
-
-  void receive(const ReloadMail&) {
+  void reload() {
     AdminRequest request;
     request.command = "reload";
     request.who = "SIGHUP";
-    reload({ClientId::none(), request});
+    shell_->reload(std::move(request));
   }
 
-  void run_pass(supervisor_action::RunPass&& order) {
-    if (policy_ == nullptr)
-      policy_ = std::make_unique<PolicyThread>([self = caf::actor{self_}](supervisor_event::PassEnded&& ended) {
-        caf::anon_send(self, PassMail{std::make_shared<supervisor_event::PassEnded>(std::move(ended))});
-      });
-    policy_->run(std::move(order));
-  }
-
-  void reload(const supervisor_action::ReloadPolicy& order) {
-    Result<PolicyConfig> config =
-        read_policy_
-            ? read_policy_()
-            : Result<PolicyConfig>{Error{ErrorCode::Unsupported, "reload", "there is no configuration file", {}}};
-    feed(supervisor_event::PolicyRead{order.client, order.request, std::move(config)});
-  }
-
+  // Mails that have arrived meanwhile belong to the same event; behind the last mail there is no reason to wait.
   void receive(const FromWorkerMail& mail) {
-    for (const FromWorker& message : *mail.messages) {
-      const auto known = workers_.find(mail.worker);
-      if (const auto* description = std::get_if<Register>(&message);
-          description != nullptr && known == workers_.end()) {
-        const WorkerId id = name_worker(mail.worker);
-        workers_[mail.worker] = Peer<WorkerId>{id, mail.worker, sender()};
-        worker_incarnations_[id] = mail.worker;
-        log_line(LogLevel::Info, "worker joined",
-                 "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host +
-                     (description->reclaims ? " from=\"before a restart\"" : ""));
-        apply_said();
-        feed(supervisor_event::WorkerJoined{id, mail.worker, *description});
-      } else if (known != workers_.end()) {
-        said_.push_back(supervisor_event::WorkerSaid{known->second.id, message});
-      }
-    }
-    said_in_.push_back(mail.messages);
-    // Mails that have arrived meanwhile belong to the same event; behind the last mail there is no reason to wait.
-    if (said_.size() < config_.messages_together_max && !self_->mailbox().empty()) return;
-    apply_said();
-    carry_out_all();
-  }
-
-  /// Comes before anything else is fed: the core hears everything in the order in which it came.
-  void apply_said() {
-    if (!said_.empty()) feed(supervisor_event::WorkersSaid{said_});
-    said_.clear();
-    said_in_.clear();
-  }
-
-  /// The number that it had before a restart: other workers may know it by that.
-  WorkerId name_worker(Incarnation incarnation) {
-    const auto known = known_.extract(incarnation);
-    return known.empty() ? WorkerId{next_worker_++} : known.mapped();
+    shell_->receive(mail.worker, *mail.messages, mail.messages, !self_->mailbox().empty());
   }
 
   void receive(const WorkerLostMail& mail) {
-    const auto known = workers_.find(mail.worker);
-    if (known == workers_.end()) return;
-    const WorkerId id = known->second.id;
-    workers_.erase(known);
-    worker_incarnations_.erase(id);
-    feed(supervisor_event::WorkerLost{id, mail.reason});
-  }
-
-  void receive(const WorkerSuspectedMail& mail) {
-    const auto known = workers_.find(mail.worker);
-    if (known == workers_.end()) return;
-    feed(supervisor_event::WorkerSuspected{known->second.id, mail.suspected});
+    shell_->worker_lost(mail.worker, mail.reason);
+    worker_routes_.erase(mail.worker);
   }
 
   void receive(const FromClientMail& mail) {
-    auto known = clients_.find(mail.client);
-    if (known == clients_.end()) {
-      known = clients_.emplace(mail.client, Peer<ClientId>{ClientId{next_client_++}, mail.client, sender()}).first;
-      client_incarnations_[known->second.id] = mail.client;
-    }
-    for (FromClient& message : *mail.messages) {
+    client_routes_.try_emplace(mail.client, sender());
+    for (FromClient& message : *mail.messages)
       if (auto* chunk = std::get_if<SubmitChunk>(&message))
         take_chunk(mail.client, std::move(*chunk));
       else
-        feed(supervisor_event::ClientSaid{known->second.id, message, random_identity()});
-    }
+        shell_->client_said(mail.client, message);
+    shell_->settle();
   }
 
   // Fault F20: the check of a graph runs behind all other actors, and a graph may arrive faster than it is checked.
@@ -236,9 +195,8 @@ class SupervisorActor {
     const std::optional<Instant> deadline = submissions_->next_deadline();
     if (!deadline) return idle_timer_->cancel();
     idle_timer_->arm(*deadline, [this] {
-      apply_said();
       for (const RefusedSubmission& refused : submissions_->take_idle(monotonic_now())) refuse_graph(refused);
-      carry_out_all();
+      shell_->settle();
       watch_idle_graphs();
     });
   }
@@ -253,11 +211,10 @@ class SupervisorActor {
   void refuse_graph(const RefusedSubmission& graph) {
     end_intake(graph.key);
     supervisor_event::GraphChecked refused;
-    refused.client = clients_.at(graph.key.client).id;
     refused.submission = graph.key.number;
     refused.refusal = graph.why;
     log_line(LogLevel::Info, "graph refused", "text=\"" + to_string(graph.why) + "\"");
-    feed(std::move(refused));
+    shell_->graph_checked(graph.key.client, std::move(refused));
   }
 
   void receive(const GraphCheckedMail& mail) {
@@ -265,84 +222,20 @@ class SupervisorActor {
     if (!intakes_.contains(key)) return;  // The graph was refused before its check ended, or its client has left.
     end_intake(key);
     submissions_->end(key);
-    mail.checked->client = clients_.at(mail.client).id;
-    mail.checked->identity = random_identity();
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
                  (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
                                                  : " subtasks=" + std::to_string(mail.checked->shape->size())));
-    feed(std::move(*mail.checked));
+    shell_->graph_checked(mail.client, std::move(*mail.checked));
+    shell_->settle();
   }
 
   void receive(const ClientLostMail& mail) {
-    const auto known = clients_.find(mail.client);
-    if (known == clients_.end()) return;
     // Graphs that the client was sending go with the client; none of them was accepted.
     for (const SubmissionKey& key : submissions_->end_all_of(mail.client)) end_intake(key);
-    const ClientId id = known->second.id;
-    clients_.erase(known);
-    client_incarnations_.erase(id);
-    feed(supervisor_event::ClientGone{id});
-  }
-
-  void feed(SupervisorEvent event) { core_->handle(std::move(event), monotonic_now(), actions_); }
-
-  // One for each action: an action without one does not compile.
-  void carry_out(supervisor_action::SendToWorker& word) {
-    worker_mails_[word.worker].push_back(std::move(word.message));
-  }
-  void carry_out(supervisor_action::SendToClient& word) {
-    client_mails_[word.client].push_back(std::move(word.message));
-  }
-  void carry_out(const supervisor_action::ReleaseWorker& order) { dismiss(order.worker); }
-  void carry_out(supervisor_action::Persist& order) { journal_->write(std::move(order)); }
-  void carry_out(supervisor_action::RunPass& order) { run_pass(std::move(order)); }
-  void carry_out(const supervisor_action::Alert& alert) { log_error(LogLevel::Warn, "alert", alert.error); }
-  // Taken out of the list, which grows meanwhile: the answer is an event of its own, and its actions come behind those
-  // ordered before.
-  void carry_out(supervisor_action::ReloadPolicy& order) { reload(supervisor_action::ReloadPolicy{std::move(order)}); }
-
-  // One mail for each peer, however many actions.
-  void carry_out_all() {
-    for (std::size_t i = 0; i < actions_.size(); ++i)
-      std::visit([this](auto& concrete) { carry_out(concrete); }, actions_[i]);
-    actions_.clear();
-    for (auto& [id, messages] : worker_mails_) {
-      const auto incarnation = worker_incarnations_.find(id);
-      if (incarnation == worker_incarnations_.end()) continue;
-      self_->send(
-          workers_.at(incarnation->second).route,
-          ToWorkerMail{incarnation->second, std::make_shared<const std::vector<ToWorker>>(std::move(messages))});
-    }
-    worker_mails_.clear();
-    for (auto& [id, messages] : client_mails_) {
-      const auto incarnation = client_incarnations_.find(id);
-      if (incarnation == client_incarnations_.end()) continue;
-      self_->send(
-          clients_.at(incarnation->second).route,
-          ToClientMail{incarnation->second, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
-    }
-    client_mails_.clear();
-    arm();
-  }
-
-  void dismiss(WorkerId id) {
-    const auto incarnation = worker_incarnations_.find(id);
-    if (incarnation == worker_incarnations_.end()) return;
-    self_->send(workers_.at(incarnation->second).route, DismissWorkerMail{incarnation->second});
-    workers_.erase(incarnation->second);
-    worker_incarnations_.erase(incarnation);
-  }
-
-  void arm() {
-    const std::optional<Instant> deadline = core_->next_deadline();
-    if (!deadline) return timer_->cancel();
-    if (timer_->armed_for() <= *deadline) return;
-    timer_->arm(*deadline, [this] {
-      apply_said();
-      feed(supervisor_event::Tick{});
-      carry_out_all();
-    });
+    shell_->client_lost(mail.client);
+    shell_->settle();
+    client_routes_.erase(mail.client);
   }
 
   caf::actor sender() const { return caf::actor_cast<caf::actor>(self_->current_sender()); }
@@ -354,21 +247,12 @@ class SupervisorActor {
   std::unique_ptr<JournalThread> journal_;  ///< Reads graphs of the core, so it ends first.
   std::unique_ptr<PolicyThread> policy_;
   std::unique_ptr<LoopTimer> timer_;
-  std::unique_ptr<LoopTimer> idle_timer_;  ///< Of graphs under way.
-  Actions<SupervisorAction> actions_;
-  std::vector<supervisor_event::WorkerSaid> said_;  ///< To be applied when the mailbox is empty, or this is enough.
-  std::vector<std::shared_ptr<const std::vector<FromWorker>>> said_in_;  ///< Owns those messages.
-  std::map<Incarnation, Peer<WorkerId>> workers_;
-  std::map<WorkerId, Incarnation> worker_incarnations_;
-  std::map<Incarnation, WorkerId> known_;  ///< From before the restart, until they come back.
-  std::map<Incarnation, Peer<ClientId>> clients_;
-  std::map<ClientId, Incarnation> client_incarnations_;
+  std::unique_ptr<LoopTimer> idle_timer_;            ///< Of graphs under way.
+  std::map<Incarnation, caf::actor> worker_routes_;  ///< Of the mails to them.
+  std::map<Incarnation, caf::actor> client_routes_;
   std::unique_ptr<Submissions> submissions_;
   std::map<SubmissionKey, caf::actor> intakes_;  ///< Of those; each puts one graph together.
-  std::map<WorkerId, std::vector<ToWorker>> worker_mails_;
-  std::map<ClientId, std::vector<ToClient>> client_mails_;
-  std::uint32_t next_worker_ = 1;
-  std::uint32_t next_client_ = 1;
+  std::optional<Shell> shell_;
 };
 
 caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Loop* loop,

@@ -40,11 +40,12 @@ void ClientHost::start() {
 
 void ClientHost::connect() {
   connection_ = world_.next_connection();
+  ++lives_;
   endpoint_ =
       std::make_unique<Endpoint>(world_.link_config(), incarnation(), world_.supervisor().incarnation(), world_.now());
-  id_ = world_.supervisor().accept_client(*this, connection_);
-  endpoint_->transmit = [this, id = id_](const Frame& frame) {
-    world_.carry(wire_, false, [this, id, frame] { world_.supervisor().client_arrive(id, frame); });
+  world_.supervisor().links().accept_client(*this, connection_);
+  endpoint_->transmit = [this, self = incarnation()](const Frame& frame) {
+    world_.carry(wire_, false, [this, self, frame] { world_.supervisor().links().client_arrive(self, frame); });
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
   endpoint_->lost = [this, connection = connection_](const char*) {
@@ -54,7 +55,7 @@ void ClientHost::connect() {
     world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
   };
   endpoint_->attach(connection_, false, 0, world_.now());
-  world_.supervisor().plan_client_tick(id_);
+  world_.supervisor().links().plan_client_tick(incarnation());
   plan_link_tick();
 }
 
@@ -65,7 +66,7 @@ void ClientHost::connection_broke(std::uint64_t connection) {
   world_.note("client: the supervisor is gone");
   connection_ = 0;
   endpoint_.reset();
-  world_.supervisor().drop_client(id_);
+  world_.supervisor().links().drop_client(incarnation());
   connect_again();
 }
 
@@ -73,10 +74,10 @@ void ClientHost::die(Duration away, bool farewell) {
   if (connection_ == 0) return;
   world_.note("client % dies", {index_});
   connection_ = 0;
-  ++life_;
   endpoint_.reset();
   if (farewell)
-    world_.queue().after(world_.latency(), [this, id = id_] { world_.supervisor().drop_client(id); });
+    world_.queue().after(world_.latency(),
+                         [this, self = incarnation()] { world_.supervisor().links().drop_client(self); });
   world_.queue().after(away, [this] { connect_again(); });
 }
 

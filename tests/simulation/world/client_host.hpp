@@ -39,7 +39,8 @@ class ClientHost {
   /// Its connection to the supervisor is gone.
   void connection_broke(std::uint64_t connection);
   std::uint64_t connection() const { return connection_; }
-  Incarnation incarnation() const { return Incarnation{2'000'000 + index_ * 1000 + life_}; }
+  /// Of its present connection: production's client ends with its link.
+  Incarnation incarnation() const { return Incarnation{2'000'000 + index_ * 100'000 + lives_}; }
   /// The process dies in the middle of what it does; `farewell`: its sockets are closed. Its next life knows by name what
   /// it had submitted.
   void die(Duration away, bool farewell);
@@ -68,8 +69,7 @@ class ClientHost {
 
   class World& world_;
   const std::uint32_t index_;
-  std::uint64_t life_ = 0;
-  ClientId id_;  ///< Of its present connection.
+  std::uint64_t lives_ = 0;
   std::unique_ptr<Endpoint> endpoint_;
   Instant wire_{};
   std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;

@@ -134,7 +134,7 @@ void FaultPlan::strike() {
     return client.die(away, farewell);
   }
   if (faults.disk_failures && rng.chance(1, 40))
-    return world_.supervisor().fill_disk(milliseconds{rng.between(1, 2000)});
+    return world_.supervisor().disk().fill(milliseconds{rng.between(1, 2000)});
   switch (rng.below(8)) {
     case 0:
       if (faults.crashes && host.up() && rng.chance(1, 3)) crash(host);
@@ -168,8 +168,8 @@ void FaultPlan::reset(WorkerHost& host) {
   if (host.link().endpoint() == nullptr || host.link().endpoint()->connection() == 0) return;
   const std::uint64_t connection = host.link().endpoint()->connection();
   world_.note("the connection of life % is reset", {host.life()});
-  world_.queue().after(world_.latency(), [this, id = host.link().id(), connection] {
-    world_.supervisor().connection_broke(id, connection);
+  world_.queue().after(world_.latency(), [this, life = host.life(), connection] {
+    world_.supervisor().links().connection_broke(life, connection);
   });
   world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
     if (host.up() && host.life() == life)
@@ -228,13 +228,13 @@ void FaultPlan::operate() {
 /// As the supervisor does: a worker is told of jobs only that it has heard of and that have not ended.
 void FaultPlan::send_entitlements(const EntitlementBatch& plan) {
   for (const auto& host : world_.workers()) {
-    Endpoint* endpoint = world_.supervisor().endpoint_of(host->link().id());
+    Endpoint* endpoint = world_.supervisor().links().endpoint_of(host->life());
     if (endpoint == nullptr) continue;
     EntitlementBatch own{plan.version, {}};
     for (const Entitlement& each : plan.entitlements) {
       const supervisor::Job* job = world_.supervisor().core().find_job(each.job);
       if (job == nullptr || job->state != JobState::Running) continue;
-      if (std::find(job->known_workers.begin(), job->known_workers.end(), host->link().id()) !=
+      if (std::find(job->known_workers.begin(), job->known_workers.end(), world_.supervisor().number_of(*host)) !=
           job->known_workers.end())
         own.entitlements.push_back(each);
     }
@@ -281,7 +281,7 @@ void FaultPlan::change_rules(Rng& rng, const std::string& job) {
 void FaultPlan::stop() {
   world_.note("faults end; everything comes back");
   world_.supervisor().come_back();
-  world_.supervisor().fill_disk(Duration{0});
+  world_.supervisor().disk().fill(Duration{0});
   for (const auto& host : world_.workers()) {
     host->link().set_cut_off(false);
     host->link().set_one_way(OneWay::None);

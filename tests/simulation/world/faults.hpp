@@ -30,8 +30,8 @@ class FaultPlan {
   void change_rules(Rng& rng, const std::string& job);
 
   World& world_;
-  Rng stalls_;  ///< Of stopped supervisors and one-way partitions.
-  Rng deaths_;  ///< Of clients.
+  Rng stalls_;    ///< Of stopped supervisors and one-way partitions.
+  Rng deaths_;    ///< Of clients.
   Rng meddling_;  ///< Of an operator that looks at what is under way.
   std::uint64_t entitlement_version_ = 1;
 };

@@ -32,7 +32,7 @@ void Programs::start_now(const StartSubtask& action) {
   const std::uint64_t life = host_.life();
   world_.oracle().run_started(life, action.id, action.attempt,
                               host_.is_of_another_branch() || world_.supervisor().knows_success(action.id) ||
-                                  world_.supervisor().wanted_again(action.id, action.attempt));
+                                  world_.supervisor().witness().orders().wanted_again(action.id, action.attempt));
   world_.note("life % runs %:%#% on band %",
               {life, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
   const ProgramRun run{action.id,   action.attempt, action.band,        action.program,

@@ -8,8 +8,6 @@ namespace penstock::simulation {
 
 using std::chrono::milliseconds;
 
-const Oracle& SupervisorHost::world_oracle() const { return world_.oracle(); }
-
 // As `penstock state restore` does, and the start of a supervisor that finds the end of its journal torn.
 void SupervisorHost::put_back(const Backup& backup) {
   world_.note("supervisor: its state is put back");
@@ -17,14 +15,13 @@ void SupervisorHost::put_back(const Backup& backup) {
   for (const auto& host : world_.workers())
     if (host->link().endpoint() != nullptr) linked.insert(host->life());
   world_.oracle().put_back(backup.oracle, linked);
-  disk_ = backup.disk;
+  disk_.put_back(backup.disk);
   // Production takes the seconds of the clock, which grow faster than lives are counted.
   const auto clock = static_cast<std::uint64_t>(world_.now().time_since_epoch() / milliseconds{1});
   term_ = std::max(backup.term, 1'000'000 + clock);
   ++branch_;
-  drained_.clear();  // A drained worker begins afresh.
-  limits_ = {};
-  gangs_ = {};
+  witness_.orders().forget_drains();
+  witness_.plans().forget();
 }
 
 // The reaction of its engine when it is told that the supervisor has started anew: it asks for each job by name and

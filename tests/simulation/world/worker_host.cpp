@@ -121,8 +121,8 @@ void WorkerHost::go_down() {
   end_life();
   if (link_.endpoint() != nullptr && world_.rng().chance(2, 3)) {
     // The kernel closes its sockets; otherwise the host is gone without a word.
-    world_.queue().after(world_.latency(), [this, id = link_.id(), connection = link_.endpoint()->connection()] {
-      world_.supervisor().connection_broke(id, connection);
+    world_.queue().after(world_.latency(), [this, life = life_, connection = link_.endpoint()->connection()] {
+      world_.supervisor().links().connection_broke(life, connection);
     });
   }
 }

@@ -11,7 +11,6 @@ using std::chrono::milliseconds;
 WorkerLink::WorkerLink(WorkerHost& host) : host_(host), world_(host.world()) {}
 
 void WorkerLink::reset() {
-  id_ = WorkerId::none();
   endpoint_.reset();
   renewed_ = {};
 }
@@ -26,7 +25,7 @@ void WorkerLink::connect() {
     if (can_connect()) {
       world_.queue().after(world_.latency(), [this, connection, received, life = host_.life(), to = supervisor_] {
         if (host_.up() && life == host_.life() && asks_on(connection) && can_connect())
-          world_.supervisor().accept_worker(host_, connection, to, received);
+          world_.supervisor().links().accept_worker(host_, connection, to, received);
       });
     }
     world_.queue().after(milliseconds{200}, [this, connection, life = host_.life()] {
@@ -49,7 +48,6 @@ void WorkerLink::welcomed(std::uint64_t connection, const Greeting& greeting) {
   if (renewed && branch_ != greeting.branch) return host_.refused();
   supervisor_ = greeting.supervisor;
   branch_ = greeting.branch;
-  id_ = greeting.id;
   make_endpoint();
   endpoint_->attach(connection, false, 0, world_.now());
   plan_tick();
@@ -77,8 +75,8 @@ void WorkerLink::make_endpoint() {
       std::make_unique<Endpoint>(config, Incarnation{host_.life()}, supervisor_, world_.now(), OnSilence::Reconnect);
   endpoint_->resends = world_.options().defect != Defect::NoResend;
   endpoint_->transmit = [this](const Frame& frame) {
-    world_.carry(wire_, cut_off_ || one_way_ == OneWay::Mute, [this, frame, to = id_, life = host_.life()] {
-      if (life == host_.life()) world_.supervisor().arrive(to, frame);
+    world_.carry(wire_, cut_off_ || one_way_ == OneWay::Mute, [this, frame, life = host_.life()] {
+      if (life == host_.life()) world_.supervisor().links().arrive(life, frame);
     });
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };

@@ -28,7 +28,6 @@ class WorkerLink {
   void connect();
   /// The supervisor's answer to a hello.
   struct Greeting {
-    WorkerId id;
     Incarnation supervisor;
     std::uint64_t branch = 0;
     bool resumed = false;
@@ -47,7 +46,6 @@ class WorkerLink {
   void set_one_way(OneWay one_way) { one_way_ = one_way; }
   bool cut_off() const { return cut_off_; }
   OneWay one_way() const { return one_way_; }
-  WorkerId id() const { return id_; }
   /// The life of the supervisor that it is linked to.
   Incarnation supervisor() const { return supervisor_; }
   Endpoint* endpoint() const { return endpoint_.get(); }
@@ -63,7 +61,6 @@ class WorkerLink {
 
   WorkerHost& host_;
   World& world_;
-  WorkerId id_;
   Incarnation supervisor_;
   std::uint64_t branch_ = 0;    ///< Of its state.
   std::uint64_t asked_on_ = 0;  ///< The connection of its last attempt to connect.

@@ -255,7 +255,7 @@ void WorkerWitness::check_words(const FromWorker& word) {
   } else if (const auto* answer = std::get_if<BarrierAnswer>(&word)) {
     reservations_.answered(*answer);
     check_answer(*answer);
-    world_.supervisor().check_give_back(host_, *answer);
+    world_.supervisor().witness().gang_starts().check_give_back(host_, *answer);
   } else if (const auto* claim = std::get_if<WorkerClaim>(&word)) {
     check_claim(*claim);
   }

@@ -146,7 +146,7 @@ void World::carry(Instant& wire, bool cut_off, std::function<void()> arrival) {
 
 WorkerHost* World::find_worker(WorkerId id) {
   for (const auto& host : workers_)
-    if (host->link().id() == id) return host.get();
+    if (id.valid() && supervisor_->number_of(*host) == id) return host.get();
   return nullptr;
 }
 
@@ -257,7 +257,7 @@ bool World::all_joined() const {
   const supervisor::WorkerTable& table = supervisor_->core().workers();
   return std::all_of(workers_.begin(), workers_.end(), [&](const std::unique_ptr<WorkerHost>& host) {
     if (!host->up()) return true;
-    const supervisor::WorkerSlot slot = table.find(host->link().id());
+    const supervisor::WorkerSlot slot = table.find(supervisor_->number_of(*host));
     return host->link().supervisor() == supervisor_->incarnation() && slot.valid() && !table[slot].claiming;
   });
 }
@@ -312,7 +312,7 @@ void World::check_nothing_left() {
   }
   const supervisor::WorkerTable& table = supervisor_->core().workers();
   for (const auto& host : workers_)
-    if (const supervisor::WorkerSlot slot = table.find(host->link().id());
+    if (const supervisor::WorkerSlot slot = table.find(supervisor_->number_of(*host));
         host->up() && slot.valid() && table[slot].suspected)
       oracle_.breach(host->name() + " is suspected, though all has healed");
   for (std::uint32_t i = 0; i < table.band_slots(); ++i)
@@ -334,11 +334,11 @@ WorldResult World::result() {
       result.frames_resent += host->link().endpoint()->link().counters().frames_resent;
   }
   result.workers_lost = supervisor_->core().counters().workers_lost;
-  result.adopted = supervisor_->adopted();
+  result.adopted = supervisor_->witness().adopted();
   result.recomputed = supervisor_->core().counters().recomputed;
   result.stolen = supervisor_->core().counters().steals_asked + supervisor_->core().counters().moved_here;
-  result.passes = supervisor_->passes();
-  result.preempted = supervisor_->preemptions();
+  result.passes = supervisor_->witness().passes();
+  result.preempted = supervisor_->witness().preemptions();
   result.virtual_time = now() - instant_at(seconds{1});
   result.makespan = last_end_ - instant_at(seconds{1});
   result.trace = std::move(trace_);

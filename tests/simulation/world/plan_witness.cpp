@@ -1,0 +1,124 @@
+// PlanWitness.
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/world/policies.hpp"
+#include "tests/simulation/world/worker_host.hpp"
+#include "tests/simulation/world/world.hpp"
+
+namespace penstock::simulation {
+
+using namespace supervisor;
+using namespace supervisor::supervisor_action;
+
+/// Whatever is in flight of a job with a list of pools is in one of them, but for what must not run twice.
+void PlanWitness::check_one_pool() const {
+  if (config().policy.pools.size() < 2) return;
+  const WorkerTable& table = core().workers();
+  std::map<JobId, std::uint32_t> pool_of;
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i) {
+    if (!table[BandSlot{i}].alive) continue;
+    const auto pool =
+        static_cast<std::uint32_t>(pool_of_worker(config().policy, table.worker_of(BandSlot{i}).description.name));
+    for (const AssignedRef& ref : table[BandSlot{i}].assigned) {
+      const Job* job = core().find_job(ref.job);
+      if (job == nullptr || job->shares == nullptr || job->shares->fallback.pools().size() == 1) continue;
+      const SubtaskHot& hot = job->hot[ref.subtask];
+      if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
+      if (!job->shape->template_of(ref.subtask).retryable) continue;
+      if (pool_of.try_emplace(ref.job, pool).first->second != pool)
+        world_.oracle().breach(to_string(ref.job) + " is in two of its pools at once");
+    }
+  }
+}
+
+/// By band, what the core has been told to be running for a while under a limit.
+std::vector<std::uint64_t> PlanWitness::count_started() const {
+  std::vector<std::uint64_t> started(core().workers().band_slots());
+  for (const JobId id : world_.jobs()) {
+    const Job* job = core().find_job(id);
+    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;
+    for (std::uint32_t i = 0; i < started.size(); ++i) started[i] += job->shares->of(BandSlot{i}).started;
+  }
+  return started;
+}
+
+/// The shares of all jobs on a band fit it, or what was told to run there when the pass began or ends: an end may be
+/// on its way when the next one in its slot has been running for a while, and nobody is made to leave because of that.
+void PlanWitness::check_plan() const {
+  const WorkerTable& table = core().workers();
+  std::vector<std::uint64_t> given(table.band_slots());
+  for (const JobId id : world_.jobs()) {
+    const Job* job = core().find_job(id);
+    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // A job that ends takes nothing new.
+    for (std::uint32_t i = 0; i < given.size(); ++i)
+      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.planned > 0) {
+        // A share smaller than a slot of a CPU band is rounded up for each job.
+        const auto kind = static_cast<std::size_t>(table[BandSlot{i}].kind);
+        const bool rounded = kind == 0 && job->shares->kinds[kind].unit_milli % 1000 != 0;
+        given[i] += share.planned - (rounded ? 1000 : 0);
+      }
+  }
+  const std::vector<std::uint64_t> started = count_started();
+  for (std::uint32_t i = 0; i < given.size(); ++i) {
+    const std::uint64_t before = i < started_before_.size() ? started_before_[i] : 0;
+    const std::uint64_t most = 1000 * std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
+    if (!table[BandSlot{i}].alive || given[i] <= most) continue;
+    std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
+    for (const JobId id : world_.jobs())
+      if (const Job* job = core().find_job(id); job != nullptr && job->shares != nullptr)
+        what += "\n  " + to_string(id) + describe_shares(*job, table);
+    world_.oracle().breach(std::move(what));
+  }
+}
+
+/// One that was given up, or has failed, changes nothing.
+bool PlanWitness::applies(const supervisor_event::PassEnded& ended) const {
+  const PolicyState& policy = core().policy();
+  return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
+}
+
+/// The present workers, and whether they are drained.
+std::set<std::pair<BandId, bool>> PlanWitness::bands_now() const {
+  const WorkerTable& table = core().workers();
+  std::set<std::pair<BandId, bool>> bands;
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i)
+    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive) bands.emplace(band.id, band.draining);
+  return bands;
+}
+
+/// The most that any job has which may have to leave for another.
+Duration PlanWitness::longest_grace() const {
+  Duration longest = core().policy().config.grace;
+  for (const JobId id : world_.jobs())
+    if (const Job* job = core().find_job(id); job != nullptr)
+      longest = std::max(longest, std::min(job->spec.policy.grace, core().policy().config.grace_max));
+  return longest;
+}
+
+void PlanWitness::pass_begins(const policy::Snapshot& snapshot) {
+  started_before_ = count_started();
+  const std::vector<JobId> jobs = world_.jobs();
+  limits_.pass_begins(limited_jobs(core(), jobs));
+  const std::vector<GangView> gangs = gangs_of(core(), jobs);
+  bands_before_ = bands_now();
+  const PolicyConfig& config = core().policy().config;
+  gangs_.pass_begins(world_.now(), config.gang_wait, longest_grace(), gangs, promised_to_gangs(snapshot, gangs));
+  if (!gangs_.broken_promise().empty()) world_.oracle().breach(gangs_.broken_promise());
+}
+
+void PlanWitness::check_limits_and_gangs() const {
+  const std::vector<JobId> jobs = world_.jobs();
+  const std::set<std::pair<BandId, bool>> bands = bands_now();
+  const bool lost = !std::includes(bands.begin(), bands.end(), bands_before_.begin(), bands_before_.end());
+  for (std::string breach :
+       {limits_.plan_applied(limited_jobs(core(), jobs)), gangs_.plan_applied(gangs_of(core(), jobs), lost)}) {
+    if (breach.empty()) continue;
+    for (const JobId id : jobs)
+      if (const Job* job = core().find_job(id); job != nullptr && job->shares != nullptr)
+        breach += "\n  " + to_string(id) + describe_shares(*job, core().workers());
+    world_.oracle().breach(std::move(breach));
+  }
+}
+
+}  // namespace penstock::simulation
