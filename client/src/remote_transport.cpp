@@ -150,7 +150,7 @@ class RemoteTransport final : public Transport {
   const TransportHandlers handlers_;
   Loop loop_;
   std::unique_ptr<Uplink> uplink_;
-  Uplink::Peer known_;
+  SupervisorTerm known_;
   std::vector<std::shared_ptr<std::promise<void>>> waiting_for_room_;
   bool ended_ = false;
   std::mutex mutex_;                         // Invariant above; tests/integration/cluster under the thread sanitizer.

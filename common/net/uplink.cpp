@@ -27,7 +27,6 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   void welcome(const Welcome& message);
   void refused(const Error& why);
   void make_link(const Welcome& message);
-  bool goes_on(const Welcome& message) const;
   void try_again(const Error& why);
   void end_later(Error why);
   void end(const Error& why);
@@ -43,10 +42,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Connector> connector;
   std::unique_ptr<Connection> connection;  ///< Until it is introduced; then the link owns it.
   std::unique_ptr<PeerLink> link;
-  Incarnation supervisor;
-  std::uint64_t state = 0;  ///< The state that the supervisor keeps on disk; next: its branch, and its term.
-  std::uint64_t branch = 0;
-  std::uint64_t life = 0;
+  SupervisorTerm supervisor;
   std::deque<FramePayloadPtr> waiting;
   bool ended = false;
 };
@@ -81,9 +77,7 @@ std::uint64_t Uplink::unacknowledged_bytes() const {
   return bytes;
 }
 
-Uplink::Peer Uplink::supervisor() const {
-  return {state_->supervisor, state_->state, state_->branch, state_->life};
-}
+SupervisorTerm Uplink::supervisor() const { return state_->supervisor; }
 std::uint64_t Uplink::bytes_sent() const { return state_->link == nullptr ? 0 : state_->link->bytes_sent(); }
 std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 0 : state_->link->bytes_received(); }
 
@@ -111,7 +105,7 @@ void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
   hello.host = host_name();
   hello.process_id = process_id();
   hello.incarnation = options.incarnation;
-  hello.peer = supervisor;
+  hello.peer = supervisor.incarnation;
   hello.received_through = link == nullptr ? 0 : link->core().received_through();
   connection->start(
       [this](const FrameHeader& header, std::span<const std::byte> payload) { introduced(header, payload); },
@@ -163,38 +157,28 @@ void Uplink::State::welcome(const Welcome& message) {
                           std::to_string(kProtocolMajor) + "." + std::to_string(kProtocolMinor) + " (Penstock " +
                           std::string{kSoftwareVersion} + ")",
                       "install the same version on both sides"});
-  const bool first = link == nullptr;
-  const bool renewed = !first && (!message.resumed || message.incarnation != supervisor);
-  if (renewed && !goes_on(message))
+  const WelcomeMeaning meaning =
+      meaning_of(message, supervisor, link != nullptr, static_cast<bool>(handlers.on_renewed));
+  if (meaning == WelcomeMeaning::Over)
     return end_later({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
   retry = options.retry_min;
-  if (first || renewed) make_link(message);
+  if (meaning != WelcomeMeaning::Resumed) make_link(message);
   link->attach(std::move(connection), message.resumed, message.received_through);
   for (FramePayloadPtr& payload : waiting) link->send(std::move(payload));
   waiting.clear();
-  if (first && handlers.on_linked) std::function<void()>{handlers.on_linked}();
-  if (renewed) std::function<void()>{handlers.on_renewed}();
-}
-
-/// Whether this is a later term of the supervisor that we were linked to. An earlier term, or another branch, does not
-/// know what was begun since, and may have other jobs under the same numbers.
-bool Uplink::State::goes_on(const Welcome& message) const {
-  return handlers.on_renewed && message.state != 0 && message.state == state && message.branch == branch &&
-         message.life > life;
+  if (meaning == WelcomeMeaning::First && handlers.on_linked) std::function<void()>{handlers.on_linked}();
+  if (meaning == WelcomeMeaning::Renewed) std::function<void()>{handlers.on_renewed}();
 }
 
 void Uplink::State::make_link(const Welcome& message) {
-  supervisor = message.incarnation;
-  state = message.state;
-  branch = message.branch;
-  life = message.life;
+  supervisor = SupervisorTerm::of(message);
   LinkConfig config = options.link;
   // The supervisor's limit for our silence sets the interval; but however short it is, it must not cost us a processor.
   constexpr Duration kHeartbeatMin = std::chrono::milliseconds{10};
   if (message.heartbeat > Duration{0})
     config.heartbeat = std::min(config.heartbeat, std::max(message.heartbeat, kHeartbeatMin));
   config.reconnect_grace = options.link.supervisor_absence_max;
-  link = std::make_unique<PeerLink>(loop, config, options.incarnation, supervisor, OnSilence::Reconnect);
+  link = std::make_unique<PeerLink>(loop, config, options.incarnation, supervisor.incarnation, OnSilence::Reconnect);
   link->set_handlers(
       [this](std::span<const std::byte> payload) {
         if (handlers.on_messages) handlers.on_messages(payload);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/link/introduction.hpp"
 #include "common/loop/loop.hpp"
 #include "common/net/connection.hpp"
 #include "common/protocol/config.hpp"
@@ -58,20 +59,8 @@ class Uplink {
   Uplink& operator=(const Uplink&) = delete;
 
   void send(FramePayloadPtr payload);
-  /// The supervisor at the other end of the last link: its incarnation, and the state that it keeps on disk, as in
-  /// `Welcome`. None before the first link.
-  struct Peer {
-    Incarnation incarnation;
-    std::uint64_t state = 0;
-    std::uint64_t branch = 0;
-    std::uint64_t life = 0;
-    /// Whether `other` continues from what this one has begun.
-    bool goes_on_as(const Peer& other) const {
-      return incarnation == other.incarnation ||
-             (state != 0 && state == other.state && branch == other.branch && life < other.life);
-    }
-  };
-  Peer supervisor() const;
+  /// The supervisor at the other end of the last link. None before the first link.
+  SupervisorTerm supervisor() const;
   /// Sent bytes that the supervisor has not acknowledged.
   std::uint64_t unacknowledged_bytes() const;
   std::uint64_t bytes_sent() const;

@@ -9,6 +9,7 @@
 
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
+#include "common/link/introduction.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/peer_link.hpp"
 #include "common/wire/codec.hpp"
@@ -223,20 +224,16 @@ void Gateway::State::refuse(std::uint64_t number, Error error) {
 
 // Everything in one event: between a decision about a link and its new connection no message may arrive on the old one.
 void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
-  auto guest = guests.find(hello.incarnation);
-  if (guest != guests.end() && hello.peer != options.incarnation &&
-      guest->second.link->core().received_through() == 0) {
-    // The peer has not received our first welcome, so nothing has come of that.
-    forget(hello.incarnation);
-    guest = guests.end();
-  }
-  const bool resumed = guest != guests.end();
-  if (resumed && (hello.peer != options.incarnation || guest->second.link->core().lost()))
-    return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "does not remember its link to this supervisor",
+  const auto guest = guests.find(hello.incarnation);
+  const LinkCore* const known = guest == guests.end() ? nullptr : &guest->second.link->core();
+  const HelloAnswer answer = answer_to(hello, options.incarnation, known);
+  if (answer == HelloAnswer::Unlinked || answer == HelloAnswer::GivenUp)
+    return refuse(number, {ErrorCode::StaleIncarnation, hello.name,
+                           answer == HelloAnswer::Unlinked ? "does not remember its link to this supervisor"
+                                                           : "was given up as lost; its subtasks run elsewhere",
                            "it starts afresh by itself"});
-  if (!resumed && hello.peer == options.incarnation)
-    return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; its subtasks run elsewhere",
-                           "it starts afresh by itself"});
+  if (answer == HelloAnswer::WelcomeAgain) forget(hello.incarnation);
+  const bool resumed = answer == HelloAnswer::Resume;
   if (const Guest* namesake = resumed ? nullptr : namesake_of(hello); namesake != nullptr)
     return refuse(number, {ErrorCode::NameTaken, hello.name,
                            "is the name of another worker, which is alive: " + namesake->process,

@@ -88,6 +88,8 @@ void SupervisorHost::when_running(std::function<void()> what) {
   });
 }
 
+void SupervisorHost::after(Duration delay, std::function<void()> what) { at(world_.now() + delay, std::move(what)); }
+
 void SupervisorHost::at(Instant when, std::function<void()> what) {
   world_.queue().at(when, [this, life = life_, what = std::move(what)]() mutable {
     if (life == life_ && up_) when_running(std::move(what));
@@ -126,8 +128,6 @@ void SupervisorHost::take_claim(std::uint64_t life, const WorkerClaim& claim) {
 }
 
 Instant SupervisorHost::now() const { return world_.now() + clock_of(incarnation()); }
-
-Instant SupervisorHost::now_of_world() const { return world_.now(); }
 
 void SupervisorHost::alert(const Error& error) {
   world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(error.code)});

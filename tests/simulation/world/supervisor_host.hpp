@@ -29,6 +29,7 @@ class SupervisorHost {
   bool journals() const;
   /// Renewed whenever the state does not go on from where it was left.
   std::uint64_t branch() const { return branch_; }
+  std::uint64_t term() const { return term_; }
   const SupervisorConfig& config() const { return config_; }
   World& world() const { return world_; }
   const supervisor::SupervisorCore& core() const { return witness_.observed(); }
@@ -68,7 +69,7 @@ class SupervisorHost {
   /// Does something at once, or as soon as the process goes on; nothing if it dies before that.
   void when_running(std::function<void()> what);
   /// The same after some time, and at that time.
-  void after(Duration delay, std::function<void()> what) { at(now_of_world() + delay, std::move(what)); }
+  void after(Duration delay, std::function<void()> what);
   void at(Instant when, std::function<void()> what);
 
   // The world of the shell.
@@ -90,7 +91,6 @@ class SupervisorHost {
 
  private:
   void begin_life(Rng rng);
-  Instant now_of_world() const;
 
   World& world_;
   SupervisorConfig config_;  ///< Of the present life; its policy may have been read again.

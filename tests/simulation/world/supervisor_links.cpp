@@ -33,48 +33,38 @@ void SupervisorLinks::crash() {
   clients_.clear();
 }
 
-void SupervisorLinks::accept_worker(WorkerHost& worker, std::uint64_t connection, Incarnation supervisor,
-                                    std::uint64_t received_through) {
+void SupervisorLinks::accept_worker(WorkerHost& worker, std::uint64_t connection, const Hello& hello) {
   if (!host_.up()) return;
+  const std::uint64_t life = hello.incarnation.value();
   if (host_.stopped())
-    return host_.when_running([this, &worker, connection, supervisor, received_through, life = worker.life()] {
+    return host_.when_running([this, &worker, connection, hello, life] {
       if (worker.up() && worker.life() == life && worker.link().asks_on(connection))
-        accept_worker(worker, connection, supervisor, received_through);
+        accept_worker(worker, connection, hello);
     });
-  if (!welcomed_.contains(worker.life())) return welcome_anew(worker, connection);
-  Endpoint* const endpoint = endpoint_of(worker.life());
-  const Endpoint* const theirs = worker.link().endpoint();
-  const bool linked = theirs != nullptr && worker.link().supervisor() == host_.incarnation();
-  if (endpoint != nullptr && !linked && endpoint->link().received_through() == 0) {
-    // Our first welcome was lost; nothing has come of it.
-    peers_.erase(worker.life());
-    return welcome_anew(worker, connection);
-  }
-  // The frame was sent before the link was made, and counts what came on the one to an earlier life of ours.
-  if (linked && supervisor != host_.incarnation()) return;
-  const auto answer = [&](std::function<void()> what) {
-    world_.queue().after(world_.latency(), [&worker, life = worker.life(), what = std::move(what)] {
+  const auto reply = [&](std::function<void()> what) {
+    world_.queue().after(world_.latency(), [&worker, life, what = std::move(what)] {
       if (worker.up() && worker.life() == life) worker.deliver(what);
     });
   };
-  if (endpoint == nullptr || endpoint->link().lost() || !linked || theirs->link().lost())
-    return answer([&worker] { worker.refused(); });
-  if (endpoint->connection() != 0) endpoint->detach(world_.now());
-  endpoint->attach(connection, true, received_through, world_.now());
-  plan_tick(worker.life());
-  const WorkerLink::Greeting greeting{host_.incarnation(), host_.branch(), true, endpoint->link().received_through()};
-  answer([&worker, connection, greeting] { worker.link().welcomed(connection, greeting); });
-}
-
-void SupervisorLinks::welcome_anew(WorkerHost& worker, std::uint64_t connection) {
-  make_peer(worker);
-  peers_[worker.life()].endpoint->attach(connection, false, 0, world_.now());
-  plan_tick(worker.life());
-  const WorkerLink::Greeting greeting{host_.incarnation(), host_.branch(), false, 0};
-  world_.queue().after(world_.latency(), [&worker, life = worker.life(), connection, greeting] {
-    if (worker.up() && worker.life() == life)
-      worker.deliver([&worker, connection, greeting] { worker.link().welcomed(connection, greeting); });
-  });
+  Endpoint* known = endpoint_of(life);
+  const HelloAnswer answer = answer_to(hello, host_.incarnation(), known == nullptr ? nullptr : &known->link());
+  // A life that was welcomed and has no link was given up as lost.
+  const bool is_fenced = known == nullptr && welcomed_.contains(life);
+  if (is_fenced || answer == HelloAnswer::Unlinked || answer == HelloAnswer::GivenUp)
+    return reply([&worker] { worker.refused(); });
+  Welcome welcome;
+  welcome.incarnation = host_.incarnation();
+  welcome.resumed = answer == HelloAnswer::Resume;
+  if (!welcome.resumed) make_peer(worker);
+  known = endpoint_of(life);
+  welcome.received_through = known->link().received_through();
+  welcome.state = 1;
+  welcome.branch = host_.branch();
+  welcome.life = host_.term();
+  if (known->connection() != 0) known->detach(world_.now());
+  known->attach(connection, welcome.resumed, hello.received_through, world_.now());
+  plan_tick(life);
+  reply([&worker, connection, welcome] { worker.link().welcomed(connection, welcome); });
 }
 
 void SupervisorLinks::make_peer(WorkerHost& worker) {

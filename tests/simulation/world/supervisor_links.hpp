@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "common/link/introduction.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 
 namespace penstock::simulation {
@@ -22,9 +23,8 @@ class SupervisorLinks {
  public:
   explicit SupervisorLinks(SupervisorHost& host);
 
-  /// A worker's hello has arrived on a new connection: how much of its link to `supervisor` it has received.
-  void accept_worker(WorkerHost& worker, std::uint64_t connection, Incarnation supervisor,
-                     std::uint64_t received_through);
+  /// A worker's hello has arrived on a new connection.
+  void accept_worker(WorkerHost& worker, std::uint64_t connection, const Hello& hello);
   void connection_broke(std::uint64_t life, std::uint64_t connection);
   void arrive(std::uint64_t life, const Frame& frame);
   /// Null: there is no link to that life of a worker.
@@ -53,7 +53,6 @@ class SupervisorLinks {
     ClientHost* host = nullptr;
     Instant wire{};
   };
-  void welcome_anew(WorkerHost& worker, std::uint64_t connection);
   void make_peer(WorkerHost& worker);
   void plan_tick(std::uint64_t life);
   void lose(std::uint64_t life, const char* reason);

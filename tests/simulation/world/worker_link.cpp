@@ -11,6 +11,7 @@ using std::chrono::milliseconds;
 WorkerLink::WorkerLink(WorkerHost& host) : host_(host), world_(host.world()) {}
 
 void WorkerLink::reset() {
+  supervisor_ = {};
   endpoint_.reset();
   renewed_ = {};
 }
@@ -21,11 +22,15 @@ void WorkerLink::connect() {
   // A hello that is lost on the way is tried again.
   host_.deliver([this, connection] {
     if (!asks_on(connection)) return;
-    const std::uint64_t received = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
+    Hello hello;
+    hello.role = PeerRole::Worker;
+    hello.incarnation = Incarnation{host_.life()};
+    hello.peer = supervisor_.incarnation;
+    hello.received_through = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
     if (can_connect()) {
-      world_.queue().after(world_.latency(), [this, connection, received, life = host_.life(), to = supervisor_] {
-        if (host_.up() && life == host_.life() && asks_on(connection) && can_connect())
-          world_.supervisor().links().accept_worker(host_, connection, to, received);
+      world_.queue().after(world_.latency(), [this, connection, hello] {
+        if (host_.up() && hello.incarnation.value() == host_.life() && asks_on(connection) && can_connect())
+          world_.supervisor().links().accept_worker(host_, connection, hello);
       });
     }
     world_.queue().after(milliseconds{200}, [this, connection, life = host_.life()] {
@@ -35,23 +40,20 @@ void WorkerLink::connect() {
   });
 }
 
-void WorkerLink::welcomed(std::uint64_t connection, const Greeting& greeting) {
+void WorkerLink::welcomed(std::uint64_t connection, const Welcome& welcome) {
   if (!asks_on(connection)) return;
-  if (greeting.supervisor != world_.supervisor().incarnation()) return;  // The worker has died since; we try again.
-  if (greeting.resumed) {
-    endpoint_->attach(connection, true, greeting.received_through, world_.now());
-    plan_tick();
-    return;
+  // The supervisor has died since; the worker tries again.
+  if (welcome.incarnation != world_.supervisor().incarnation()) return;
+  const WelcomeMeaning meaning = meaning_of(welcome, supervisor_, endpoint_ != nullptr, true);
+  if (meaning == WelcomeMeaning::Over) return host_.refused();
+  if (meaning != WelcomeMeaning::Resumed) {
+    supervisor_ = SupervisorTerm::of(welcome);
+    make_endpoint();
   }
-  const bool renewed = endpoint_ != nullptr;
-  if (renewed && supervisor_ == greeting.supervisor) return;  // An earlier answer than the one that made the link.
-  if (renewed && branch_ != greeting.branch) return host_.refused();
-  supervisor_ = greeting.supervisor;
-  branch_ = greeting.branch;
-  make_endpoint();
-  endpoint_->attach(connection, false, 0, world_.now());
+  endpoint_->attach(connection, welcome.resumed, welcome.received_through, world_.now());
   plan_tick();
-  if (!renewed) return introduce();
+  if (meaning == WelcomeMeaning::First) return introduce();
+  if (meaning == WelcomeMeaning::Resumed) return;
   renewed_.renew();
   // The worker hears of it as of other news, and may say something before.
   host_.after(microseconds{world_.rng().between(0, 300)}, [this] { supervisor_returned(); });
@@ -71,8 +73,8 @@ void WorkerLink::supervisor_returned() {
 void WorkerLink::make_endpoint() {
   LinkConfig config = world_.link_config();
   config.reconnect_grace = config.supervisor_absence_max;
-  endpoint_ =
-      std::make_unique<Endpoint>(config, Incarnation{host_.life()}, supervisor_, world_.now(), OnSilence::Reconnect);
+  endpoint_ = std::make_unique<Endpoint>(config, Incarnation{host_.life()}, supervisor_.incarnation, world_.now(),
+                                         OnSilence::Reconnect);
   endpoint_->resends = world_.options().defect != Defect::NoResend;
   endpoint_->transmit = [this](const Frame& frame) {
     world_.carry(wire_, cut_off_ || one_way_ == OneWay::Mute, [this, frame, life = host_.life()] {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/link/introduction.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 #include "worker/shell/renewed_link.hpp"
 
@@ -27,13 +28,7 @@ class WorkerLink {
 
   void connect();
   /// The supervisor's answer to a hello.
-  struct Greeting {
-    Incarnation supervisor;
-    std::uint64_t branch = 0;
-    bool resumed = false;
-    std::uint64_t received_through = 0;
-  };
-  void welcomed(std::uint64_t connection, const Greeting& greeting);
+  void welcomed(std::uint64_t connection, const Welcome& welcome);
   /// Whether this connection is that of its last attempt: a worker closes one before it opens another.
   bool asks_on(std::uint64_t connection) const { return connection == asked_on_; }
   void connection_broke(std::uint64_t connection);
@@ -47,7 +42,7 @@ class WorkerLink {
   bool cut_off() const { return cut_off_; }
   OneWay one_way() const { return one_way_; }
   /// The life of the supervisor that it is linked to.
-  Incarnation supervisor() const { return supervisor_; }
+  Incarnation supervisor() const { return supervisor_.incarnation; }
   Endpoint* endpoint() const { return endpoint_.get(); }
 
  private:
@@ -61,8 +56,7 @@ class WorkerLink {
 
   WorkerHost& host_;
   World& world_;
-  Incarnation supervisor_;
-  std::uint64_t branch_ = 0;    ///< Of its state.
+  SupervisorTerm supervisor_;
   std::uint64_t asked_on_ = 0;  ///< The connection of its last attempt to connect.
   Instant wire_{};              ///< When the last frame from here arrives.
   std::unique_ptr<Endpoint> endpoint_;
