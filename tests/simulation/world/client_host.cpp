@@ -42,7 +42,7 @@ void ClientHost::connect() {
   connection_ = world_.next_connection();
   ++lives_;
   endpoint_ =
-      std::make_unique<Endpoint>(world_.link_config(), incarnation(), world_.supervisor().incarnation(), world_.now());
+      std::make_unique<Endpoint>(world_.config().link, incarnation(), world_.supervisor().incarnation(), world_.now());
   world_.supervisor().links().accept_client(*this, connection_);
   endpoint_->transmit = [this, self = incarnation()](const Frame& frame) {
     world_.carry(wire_, false, [this, self, frame] { world_.supervisor().links().client_arrive(self, frame); });
@@ -88,17 +88,17 @@ void ClientHost::connect_again() {
   }
   connect();
   follow_branch();
-  for (const auto& [number, job] : accepted_) {
+  for (const auto& [number, job] : book_.accepted) {
     if (ended_.contains(job)) {
       release(job);
     } else {
-      if (world_.oracle().knows(job, identities_[number])) world_.oracle().client_reattached(job);
-      send(AttachJob{number, JobSelector{JobId::none(), specs_[number].name}, identities_[number]});
+      if (world_.oracle().knows(job, book_.identities[number])) world_.oracle().client_reattached(job);
+      send(AttachJob{number, JobSelector{JobId::none(), book_.specs[number].name}, book_.identities[number]});
     }
   }
   // Behind those: the number of one that is gone may be given to a new one.
-  for (const auto& [number, graph] : submitted_)
-    if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
+  for (const auto& [number, graph] : book_.submitted)
+    if (!book_.accepted.contains(number)) submit(static_cast<std::uint32_t>(number));
   for (FromClient& message : std::exchange(unsent_, {})) send(std::move(message));
 }
 
@@ -120,19 +120,19 @@ void spread(const std::vector<std::unique_ptr<WorkerHost>>& workers, JobPolicy& 
 }  // namespace
 
 void ClientHost::draw_graph(std::uint32_t number) {
-  JobSpec& spec = specs_[number];
+  JobSpec& spec = book_.specs[number];
   spec.name = "engine-" + std::to_string(number);
   spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
   spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
   spec.wait_for_resources = world_.rng().chance(1, 2);
   if (world_.options().policy)
     spec.policy =
-        random_wishes(world_.rng(), world_.supervisor_config().policy, world_.gang_max(), world_.workers().size());
-  if (world_.has_rules()) {
+        random_wishes(world_.rng(), world_.config().supervisor.policy, world_.gang_max(), world_.workers().size());
+  if (world_.config().has_rules) {
     Rng rules{mix_bits(world_.options().seed) ^ mix_bits(number + 0x4175)};
-    draw_rules(rules, world_.supervisor_config().policy, spec);
+    draw_rules(rules, world_.config().supervisor.policy, spec);
   }
-  if (spec.policy.gang > 0 && world_.supervisor_config().policy.pools.size() == 1 && world_.rng().chance(1, 3))
+  if (spec.policy.gang > 0 && world_.config().supervisor.policy.pools.size() == 1 && world_.rng().chance(1, 3))
     spread(world_.workers(), spec.policy);
   spec.wait_for_resources |= spec.policy.gang > 0;
   Rng graces{mix_bits(world_.options().seed) ^ mix_bits(number + 0x96ace)};
@@ -140,31 +140,30 @@ void ClientHost::draw_graph(std::uint32_t number) {
   const WorldOptions& options = world_.options();
   if (options.workflow != nullptr) {
     spec.name = options.workflow->name;
-    submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
+    book_.submitted[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
   } else {
-    submitted_[number] = draw_known(number);
-    if (submitted_[number] == nullptr) {
-      Graph graph =
-          random_graph(world_.rng(), std::min(graph_max_, options.subtasks_max), options.faults.failures);
+    book_.submitted[number] = draw_known(number);
+    if (book_.submitted[number] == nullptr) {
+      Graph graph = random_graph(world_.rng(), std::min(graph_max_, options.subtasks_max), options.faults.failures);
       // A gang would have to fit one device.
       Rng parts{mix_bits(options.seed) ^ mix_bits(number + 0x9a47)};
-      if (world_.has_devices() && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);
+      if (world_.config().has_devices && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);
       Rng amounts{mix_bits(options.seed) ^ mix_bits(number + 0xa3077)};
       if (amounts.chance(1, 4)) request_amounts(amounts, graph, spec.policy.gang > 0);
       Rng overlaps{mix_bits(options.seed) ^ mix_bits(number + 0x0fe4)};
       if (overlaps.chance(1, 3)) forbid_overlap(overlaps, graph);
-      submitted_[number] = std::make_shared<const Graph>(std::move(graph));
+      book_.submitted[number] = std::make_shared<const Graph>(std::move(graph));
     }
   }
   // The one of an earlier job may ask for devices.
   const auto wants_device = [](const Template& each) { return each.request.gpu > MilliGpu{0}; };
-  if (std::any_of(submitted_[number]->templates.begin(), submitted_[number]->templates.end(), wants_device))
+  if (std::any_of(book_.submitted[number]->templates.begin(), book_.submitted[number]->templates.end(), wants_device))
     spec.policy.gang = 0;
   // A job that must run on the first worker waits for ever in a pool without it, as it should.
-  const std::vector<Template>& templates = submitted_[number]->templates;
+  const std::vector<Template>& templates = book_.submitted[number]->templates;
   const bool bound = std::any_of(templates.begin(), templates.end(),
                                  [](const Template& each) { return !each.required.worker.empty(); });
-  if (const PolicyConfig& policy = world_.supervisor_config().policy; bound && policy.pools.size() > 1) {
+  if (const PolicyConfig& policy = world_.config().supervisor.policy; bound && policy.pools.size() > 1) {
     spec.policy.pools = {policy.pools[0].name};
     spec.policy.kind = JobKind::Training;
   }
@@ -173,15 +172,15 @@ void ClientHost::draw_graph(std::uint32_t number) {
 
 /// The first worker is always there again some time; in a pool without it the job would wait for ever, as it should.
 void ClientHost::draw_labels(std::uint32_t number) {
-  JobSpec& spec = specs_[number];
+  JobSpec& spec = book_.specs[number];
   Rng labels{mix_bits(world_.options().seed) ^ mix_bits(number + 0x1abe)};
   if (world_.options().workflow != nullptr || labels.chance(3, 4)) return;
-  const std::vector<Template>& templates = submitted_[number]->templates;
+  const std::vector<Template>& templates = book_.submitted[number]->templates;
   const bool anywhere = std::all_of(templates.begin(), templates.end(), [](const Template& each) {
     return each.required.empty() && each.request.gpu == MilliGpu{0};
   });
   spec.policy.labels = {"any", "nobody's"};
-  if (!anywhere || spec.policy.gang > 0 || world_.supervisor_config().policy.pools.size() > 1 || labels.chance(1, 2))
+  if (!anywhere || spec.policy.gang > 0 || world_.config().supervisor.policy.pools.size() > 1 || labels.chance(1, 2))
     return;
   spec.policy.labels = {"nobody's", "first"};
   spec.wait_for_resources = true;
@@ -190,29 +189,29 @@ void ClientHost::draw_labels(std::uint32_t number) {
 // Now and then the graph of an earlier job, whether or not the supervisor has heard of it or keeps it; null: a new one.
 std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
   std::vector<std::shared_ptr<const Graph>> known;
-  for (const auto& [other, graph] : submitted_)
+  for (const auto& [other, graph] : book_.submitted)
     if (other != number && !is_referencing(other) && graph != nullptr) known.push_back(graph);
   if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
-  again_.insert(number);
+  book_.again.insert(number);
   return known[world_.rng().below(known.size())];
 }
 
 const JobSpec* ClientHost::spec_of(JobId job) const {
-  for (const auto& [number, id] : accepted_)
-    if (id == job && world_.oracle().knows(job, identities_.at(number))) return &specs_.at(number);
+  for (const auto& [number, id] : book_.accepted)
+    if (id == job && world_.oracle().knows(job, book_.identities.at(number))) return &book_.specs.at(number);
   return nullptr;
 }
 
 std::string ClientHost::unsubmitted() const {
-  std::string text = std::to_string(accepted_.size()) + " of " + std::to_string(wanted_) + " accepted, not";
-  for (const auto& [number, spec] : specs_)
-    if (!accepted_.contains(number)) text += " " + spec.name;
+  std::string text = std::to_string(book_.accepted.size()) + " of " + std::to_string(wanted_) + " accepted, not";
+  for (const auto& [number, spec] : book_.specs)
+    if (!book_.accepted.contains(number)) text += " " + spec.name;
   return text;
 }
 
 std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
-  for (const auto& [number, spec] : specs_)
-    if (spec.name == name) return submitted_[number];
+  for (const auto& [number, spec] : book_.specs)
+    if (spec.name == name) return book_.submitted[number];
   return nullptr;
 }
 
@@ -220,21 +219,22 @@ std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
 void ClientHost::reference(std::uint32_t number) {
   if (!world_.options().references || world_.options().workflow != nullptr) return;
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number)};
-  if (specs_[number].keep != Keep::Sinks || number >= kReferencing || !rng.chance(1, 3)) return;
+  if (book_.specs[number].keep != Keep::Sinks || number >= kReferencing || !rng.chance(1, 3)) return;
   const std::uint32_t referencing = number + kReferencing;
-  if (specs_.contains(referencing)) return;  // The producer job is submitted for the second time.
-  producer_jobs_[referencing] = accepted_[number];
+  if (book_.specs.contains(referencing)) return;  // The producer job is submitted for the second time.
+  book_.producer_jobs[referencing] = book_.accepted[number];
   ++wanted_;
-  JobSpec& spec = specs_[referencing];
+  JobSpec& spec = book_.specs[referencing];
   spec.name = "borrower-" + std::to_string(referencing);
   spec.wait_for_resources = true;
-  spec.owner = specs_[number].owner;  // Of nobody else may one borrow.
-  spec.policy = specs_[number].policy;
+  spec.owner = book_.specs[number].owner;  // Of nobody else may one borrow.
+  spec.policy = book_.specs[number].policy;
   spec.policy.gang = spec.policy.slots_max = 0;
-  const Graph graph = referencing_graph(rng, accepted_[number], identities_[number], *submitted_[number]);
+  const Graph graph =
+      referencing_graph(rng, book_.accepted[number], book_.identities[number], *book_.submitted[number]);
   world_.queue().after(milliseconds{rng.between(0, 400)},
                        [this, referencing, graph = std::make_shared<const Graph>(graph)] {
-                         submitted_[referencing] = graph;
+                         book_.submitted[referencing] = graph;
                          submit(referencing);
                        });
 }
@@ -243,11 +243,13 @@ void ClientHost::reference(std::uint32_t number) {
 void ClientHost::look_away(std::uint32_t number) {
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + 0x1ea7e)};
   if (!rng.chance(1, 4)) return;
-  const JobId job = accepted_[number];
+  const JobId job = book_.accepted[number];
   const milliseconds leaves{rng.between(0, 300)};
   const milliseconds away{rng.between(0, 200)};
-  const JobIdentity identity = identities_[number];
-  const auto is_it = [this, number, identity] { return accepted_.contains(number) && identities_[number] == identity; };
+  const JobIdentity identity = book_.identities[number];
+  const auto is_it = [this, number, identity] {
+    return book_.accepted.contains(number) && book_.identities[number] == identity;
+  };
   world_.queue().after(leaves, [this, job, identity, is_it] {
     if (is_it()) send(UnfollowJob{job, identity});
   });
@@ -261,7 +263,7 @@ bool ClientHost::gives_up(const SubmitReply& reply) {
   const bool is_lost = reply.refusal.code == ErrorCode::InputLost || reply.refusal.code == ErrorCode::NotFound;
   if (!is_referencing(reply.submission) || !is_lost) return false;
   // A client that has died submits once more what may be on its way: both are answered.
-  if (accepted_.contains(reply.submission) || submitted_.erase(reply.submission) == 0) return true;
+  if (book_.accepted.contains(reply.submission) || book_.submitted.erase(reply.submission) == 0) return true;
   --wanted_;
   release_producer_job(reply.submission);
   return true;
@@ -269,22 +271,22 @@ bool ClientHost::gives_up(const SubmitReply& reply) {
 
 /// The job was kept until it was known whether this one borrows from it.
 void ClientHost::release_producer_job(std::uint64_t referencing) {
-  const auto producer_job = producer_jobs_.find(referencing);
-  if (producer_job == producer_jobs_.end()) return;
+  const auto producer_job = book_.producer_jobs.find(referencing);
+  if (producer_job == book_.producer_jobs.end()) return;
   const JobId job = producer_job->second;
-  producer_jobs_.erase(producer_job);
+  book_.producer_jobs.erase(producer_job);
   if (ended_.contains(job)) release(job);
 }
 
 /// Unless it is kept for another job.
 void ClientHost::release(JobId job) {
   if (is_to_be_referenced(job)) return;
-  for (const auto& [number, id] : accepted_)
-    if (id == job) return send(ReleaseJob{job, identities_[number]});
+  for (const auto& [number, id] : book_.accepted)
+    if (id == job) return send(ReleaseJob{job, book_.identities[number]});
 }
 
 bool ClientHost::is_to_be_referenced(JobId job) const {
-  return std::any_of(producer_jobs_.begin(), producer_jobs_.end(),
+  return std::any_of(book_.producer_jobs.begin(), book_.producer_jobs.end(),
                      [&](const auto& entry) { return entry.second == job; });
 }
 
@@ -298,13 +300,14 @@ void ClientHost::check_failures(const JobProgress& progress) const {
 }
 
 void ClientHost::submit(std::uint32_t number) {
-  if (endpoint_ == nullptr) return;  // The answer comes with the next connection.
-  if (!submitted_.contains(number)) return;  // The job was given up meanwhile.
-  if (again_.contains(number)) return send(SubmitAgain{number, {}, specs_[number], content_hash(*submitted_[number])});
+  if (endpoint_ == nullptr) return;               // The answer comes with the next connection.
+  if (!book_.submitted.contains(number)) return;  // The job was given up meanwhile.
+  if (book_.again.contains(number))
+    return send(SubmitAgain{number, {}, book_.specs[number], content_hash(*book_.submitted[number])});
   SubmitGraph submit;
   submit.submission = number;
-  submit.spec = specs_[number];
-  submit.graph = submitted_[number];
+  submit.spec = book_.specs[number];
+  submit.graph = book_.submitted[number];
   endpoint_->send(std::make_shared<const Message>(std::move(submit)), world_.now());
   plan_link_tick();
 }
@@ -339,30 +342,30 @@ void ClientHost::receive(const MessagePtr& message) {
         reply->refusal.code == ErrorCode::StorageFull || reply->refusal.code == ErrorCode::NoAvailableBand;
     if (!reply->job.valid() && passing) {
       world_.queue().after(milliseconds{100}, [this, number = reply->submission] {
-        if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
+        if (!book_.accepted.contains(number)) submit(static_cast<std::uint32_t>(number));
       });
       return;
     }
     if (!reply->job.valid() && reply->refusal.code == ErrorCode::UnknownGraph) {
-      if (again_.erase(reply->submission) > 0) {
-        sent_whole_.insert(reply->submission);
+      if (book_.again.erase(reply->submission) > 0) {
+        book_.sent_whole.insert(reply->submission);
         return submit(static_cast<std::uint32_t>(reply->submission));
       }
       // The job was named twice, after a full disk and for a new connection: the second answer says nothing new.
-      if (sent_whole_.contains(reply->submission)) return;
+      if (book_.sent_whole.contains(reply->submission)) return;
     }
     if (!reply->job.valid() && gives_up(*reply)) return;
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
     // The client had asked twice: everything comes once more.
-    if (!accepted_.emplace(reply->submission, reply->job).second) return told_anew(reply->job);
-    identities_[reply->submission] = reply->identity;
+    if (!book_.accepted.emplace(reply->submission, reply->job).second) return told_anew(reply->job);
+    book_.identities[reply->submission] = reply->identity;
     jobs_.push_back(reply->job);
     look_away(static_cast<std::uint32_t>(reply->submission));
     release_producer_job(reply->submission);
     reference(static_cast<std::uint32_t>(reply->submission));
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {
     if (!attached->job.valid()) return is_gone(attached->request, attached->refusal);
-    if (attached->identity != identities_[attached->request])
+    if (attached->identity != book_.identities[attached->request])
       world_.oracle().breach("a client that means another job follows " + to_string(attached->job));
     told_anew(attached->job);  // Behind this everything comes once more.
   } else if (const auto* progress = std::get_if<JobProgress>(said)) {

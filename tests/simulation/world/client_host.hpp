@@ -27,13 +27,13 @@ class ClientHost {
   void start();
   void arrive(const Frame& frame);
   Endpoint& endpoint() { return *endpoint_; }
-  std::shared_ptr<const Graph> graph_of(std::uint64_t submission) { return submitted_[submission]; }
+  std::shared_ptr<const Graph> graph_of(std::uint64_t submission) { return book_.submitted[submission]; }
   std::shared_ptr<const Graph> graph_of(const std::string& name);
   /// As it was submitted; null while its answer has not come.
   const JobSpec* spec_of(JobId job) const;
   void order(AdminRequest request);
   const std::vector<JobId>& jobs() const { return jobs_; }
-  bool everything_submitted() const { return accepted_.size() == wanted_; }
+  bool everything_submitted() const { return book_.accepted.size() == wanted_; }
   /// The numbers of what is not accepted; for people.
   std::string unsubmitted() const;
   /// Its connection to the supervisor is gone.
@@ -41,8 +41,8 @@ class ClientHost {
   std::uint64_t connection() const { return connection_; }
   /// Of its present connection: production's client ends with its link.
   Incarnation incarnation() const { return Incarnation{2'000'000 + index_ * 100'000 + lives_}; }
-  /// The process dies in the middle of what it does; `farewell`: its sockets are closed. Its next life knows by name what
-  /// it had submitted.
+  /// The process dies in the middle of what it does; `farewell`: its sockets are closed. Its next life knows by name
+  /// what it had submitted.
   void die(Duration away, bool farewell);
 
  private:
@@ -72,16 +72,20 @@ class ClientHost {
   std::uint64_t lives_ = 0;
   std::unique_ptr<Endpoint> endpoint_;
   Instant wire_{};
-  std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;
-  std::map<std::uint64_t, JobSpec> specs_;
-  std::map<std::uint64_t, JobId> accepted_;
-  std::map<std::uint64_t, JobId> producer_jobs_;  ///< Of submissions that borrow.
-  std::map<std::uint64_t, JobIdentity> identities_;
+  /// Its submissions by their numbers.
+  struct Submissions {
+    std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted;
+    std::map<std::uint64_t, JobSpec> specs;
+    std::map<std::uint64_t, JobId> accepted;
+    std::map<std::uint64_t, JobId> producer_jobs;  ///< Of submissions that borrow.
+    std::map<std::uint64_t, JobIdentity> identities;
+    std::set<std::uint64_t> again;       ///< Submissions that name a graph instead of sending it.
+    std::set<std::uint64_t> sent_whole;  ///< Submissions that named one in vain.
+  };
+  Submissions book_;
   std::set<JobId> ended_;
-  std::set<JobId> had_ended_;  ///< Before the state was put back.
-  std::uint64_t branch_ = 1;   ///< Of the state that it knows.
-  std::set<std::uint64_t> again_;   ///< Submissions that name a graph instead of sending it.
-  std::set<std::uint64_t> sent_whole_;  ///< Submissions that named one in vain.
+  std::set<JobId> had_ended_;       ///< Before the state was put back.
+  std::uint64_t branch_ = 1;        ///< Of the state that it knows.
   std::vector<FromClient> unsent_;  ///< While there is no connection.
   std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;

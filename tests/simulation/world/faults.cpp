@@ -246,9 +246,9 @@ void FaultPlan::change_policy(const std::string& job) {
   Rng& rng = world_.rng();
   Rng rules{mix_bits(world_.options().seed) ^
             mix_bits(static_cast<std::uint64_t>(world_.now().time_since_epoch().count()))};
-  if (world_.has_rules() && rules.chance(1, 2)) return change_rules(rules, job);
+  if (world_.config().has_rules && rules.chance(1, 2)) return change_rules(rules, job);
   const std::vector<JobId> jobs = world_.jobs();
-  const std::vector<ProjectConfig>& projects = world_.supervisor_config().policy.projects;
+  const std::vector<ProjectConfig>& projects = world_.config().supervisor.policy.projects;
   switch (rng.below(5)) {
     case 0: return world_.client().order({0, "set", {"weight", job, std::to_string(rng.between(1, 9))}});
     case 1:
@@ -296,7 +296,7 @@ void FaultPlan::stop() {
   for (const int after : {0, 5, 15, 30, 70})
     world_.queue().after(std::chrono::seconds{after}, [this] {
       for (const JobId id : world_.jobs())
-        if (world_.has_rules()) world_.client().order({0, "release", {to_string(id)}});
+        if (world_.config().has_rules) world_.client().order({0, "release", {to_string(id)}});
     });
   if (world_.options().policy) return;
   // Also of jobs whose acceptance their clients have not heard of yet.

@@ -22,7 +22,7 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
   ++runs_;
   const auto breach = [&](const std::string& what) { this->breach(to_string(subtask, attempt) + what); };
   if (!begun_.insert({subtask, attempt}).second) breach(" begins a second time");
-  if (others_.contains(life)) return;
+  if (lives_.others.contains(life)) return;
   const auto job = jobs_.find(subtask.job);
   if (job == jobs_.end()) return breach(" runs, but its job was never accepted");
   const Graph& graph = *job->second.graph;
@@ -33,11 +33,11 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
   std::map<Life, Run>& lives = live_[subtask];
   const bool never = graph.templates[graph.template_of[subtask.index.value()]].overlap == Overlap::Never;
   for (const auto& [other, run] : lives)
-    if (never && !stood_still_.contains(other))
+    if (never && !lives_.stood_still.contains(other))
       breach(" runs while attempt " + to_string(run.attempt) + " runs, which must never overlap");
   // A worker that has come back learns a moment later what of its queue is not its own any more; until then it may
   // start it.
-  const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
+  const bool fenced = lives_.lost.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {
     if (stopped_.contains(subtask) && !job->second.ran[subtask.index.value()])
       breach(" starts, though its cancel was answered");
@@ -47,8 +47,8 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
       // An earlier attempt that waited here starts by itself until the other worker has told the new supervisor. So
       // does one that was given out while that worker was lost: an order to give it up may have been lost with a life.
       const bool may_wait_here = attempt < succeeded || in_place_of_.contains({other, subtask, attempt});
-      const bool untold = unclaimed_.contains(other) && may_wait_here;
-      if (!known && !lost_.contains(other) && !untold)
+      const bool untold = lives_.unclaimed.contains(other) && may_wait_here;
+      if (!known && !lives_.lost.contains(other) && !untold)
         breach(" runs, though its success on a living worker was to be known");
     }
     // A told success stands: the subtask runs again only to remake lost data, and then it had succeeded.
@@ -60,7 +60,7 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
 }
 
 void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
-  if (others_.contains(life)) return;
+  if (lives_.others.contains(life)) return;
   live_[subtask].erase(life);
   if (live_[subtask].empty()) live_.erase(subtask);
   if (succeeded) jobs_[subtask.job].ran[subtask.index.value()] = true;
@@ -82,7 +82,7 @@ void Oracle::input_read(SubtaskId reader, Attempt attempt, const DataKey& key, c
 }
 
 void Oracle::life_lost(Life life) {
-  lost_.insert(life);
+  lives_.lost.insert(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = true;
@@ -91,12 +91,12 @@ void Oracle::life_lost(Life life) {
 }
 
 void Oracle::life_ended(Life life) {
-  ended_.insert(life);
+  lives_.ended.insert(life);
   life_lost(life);
 }
 
 void Oracle::supervisor_began(const std::vector<Life>& unclaimed) {
-  unclaimed_ = std::set<Life>{unclaimed.begin(), unclaimed.end()};
+  lives_.unclaimed = std::set<Life>{unclaimed.begin(), unclaimed.end()};
 }
 
 void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
@@ -108,7 +108,7 @@ void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
   live_.clear();
   succeeded_on_.clear();
   in_place_of_.clear();
-  others_.insert(others.begin(), others.end());
+  lives_.others.insert(others.begin(), others.end());
 }
 
 // The worker claimed it as unfinished; a success that it has reported since is refused with the claim.
@@ -128,9 +128,9 @@ void Oracle::withdrawn(Life life, SubtaskId subtask, Attempt attempt) {
 }
 
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
-  if (others_.contains(life)) breach("life " + std::to_string(life) + " goes on in another branch");
-  if (!ended_.contains(life)) lost_.erase(life);
-  unclaimed_.erase(life);
+  if (lives_.others.contains(life)) breach("life " + std::to_string(life) + " goes on in another branch");
+  if (!lives_.ended.contains(life)) lives_.lost.erase(life);
+  lives_.unclaimed.erase(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = !keeps(subtask, run->second.attempt);
@@ -142,7 +142,7 @@ void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attemp
 }
 
 void Oracle::success_reported(Life life, SubtaskId subtask, Attempt attempt) {
-  if (!lost_.contains(life) && !others_.contains(life) && !fenced_.contains({life, subtask, attempt}))
+  if (!lives_.lost.contains(life) && !lives_.others.contains(life) && !fenced_.contains({life, subtask, attempt}))
     succeeded_on_[subtask].insert_or_assign(life, attempt);
 }
 
@@ -165,7 +165,7 @@ void Oracle::failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t 
 // A subtask that had succeeded once may have to run again for its lost outputs.
 void Oracle::assigned(SubtaskId subtask, Attempt attempt) {
   for (const auto& [life, succeeded] : succeeded_on_[subtask])
-    if (lost_.contains(life)) in_place_of_.insert({life, subtask, attempt});
+    if (lives_.lost.contains(life)) in_place_of_.insert({life, subtask, attempt});
   const auto job = jobs_.find(subtask.job);
   if (!cancelled_.contains(subtask) || job == jobs_.end() || job->second.ran[subtask.index.value()]) return;
   breach(to_string(subtask) + " is given out, though an operator was told that it is cancelled");

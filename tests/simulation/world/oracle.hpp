@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <tuple>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/base/ids.hpp"
@@ -43,7 +43,7 @@ class Oracle {
   /// read, also by a run that turns out not to count.
   void input_read(SubtaskId reader, Attempt attempt, const DataKey& key, const Content* read);
   /// Its host hangs for long, its runs go on: it kills none of those that must not overlap.
-  void stood_still(Life life) { stood_still_.insert(life); }
+  void stood_still(Life life) { lives_.stood_still.insert(life); }
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
   /// Its process is gone. Its messages that are still on their way bring it no more back.
@@ -67,7 +67,7 @@ class Oracle {
   /// The supervisor goes on from a state as it was `then`: what was accepted or told since is gone. Whatever those
   /// lives of workers hold is of another branch: nothing of it may be taken over.
   void put_back(const Oracle& then, const std::set<Life>& others);
-  bool is_of_another_branch(Life life) const { return others_.contains(life); }
+  bool is_of_another_branch(Life life) const { return lives_.others.contains(life); }
   bool has_ended(JobId job) const;
   /// On the disk: so many failures of it are charged, the last one to this attempt.
   void failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t charged);
@@ -96,7 +96,7 @@ class Oracle {
   struct JobView {
     std::shared_ptr<const Graph> graph;
     JobIdentity identity{};
-    std::vector<bool> ran;        ///< A run of it has succeeded somewhere.
+    std::vector<bool> ran;  ///< A run of it has succeeded somewhere.
     std::vector<Told> told;
     std::uint64_t told_count = 0;
     bool reattached = false;
@@ -116,11 +116,15 @@ class Oracle {
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
   std::set<std::tuple<Life, SubtaskId, Attempt>> in_place_of_;  ///< Given out when that life, lost, had its success.
   std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
-  std::set<Life> lost_;
-  std::set<Life> unclaimed_;  ///< Of before the present life of the supervisor, which has not heard what they hold.
-  std::set<Life> ended_;  ///< Their processes are gone: what of them is still on its way brings none of them back.
-  std::set<Life> stood_still_;
-  std::set<Life> others_;  ///< Of another branch.
+  /// Lives of workers, by what has become of them.
+  struct Lives {
+    std::set<Life> lost;
+    std::set<Life> unclaimed;  ///< Of before the present life of the supervisor, which has not heard what they hold.
+    std::set<Life> ended;      ///< Their processes are gone: what of them is still on its way brings none of them back.
+    std::set<Life> stood_still;
+    std::set<Life> others;  ///< Of another branch.
+  };
+  Lives lives_;
   struct Charge {
     Attempt attempt;
     std::uint32_t charged = 0;

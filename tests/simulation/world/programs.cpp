@@ -57,7 +57,7 @@ Duration Programs::draw_duration(const StartSubtask& action) {
   // Only a run that outlasts the silence of its worker can overlap another one. Not under a
   // policy: its witnesses expect of runs that they leave their places soon.
   if (action.program->overlap == Overlap::Never && !world_.options().policy && rng.chance(1, 3))
-    return world_.supervisor_config().worker_lost_after * rng.between(1, 4);
+    return world_.config().supervisor.worker_lost_after * rng.between(1, 4);
   if (const Workflow* workflow = world_.options().workflow.get();
       workflow != nullptr && !workflow->graph.expected_ns.empty() &&
       workflow->graph.expected_ns[subtask.index.value()] > 0)
@@ -191,7 +191,7 @@ void Programs::make_outputs(const ProgramRun& run, const std::optional<Content>&
 
 Bytes Programs::least_grant(const ProgramRun& run) const {
   const Bytes requested = run.program->request.memory;
-  const std::uint32_t enough = world_.worker_config().quota_peaks_min;
+  const std::uint32_t enough = world_.config().worker.quota_peaks_min;
   const auto found = measured_.find(worker::program_of(*run.program));
   if (enough == 0 || found == measured_.end() || found->second.runs < enough) return requested;
   return std::min(requested, found->second.least);
@@ -218,7 +218,7 @@ void Programs::measure_band(BandIndex band, int high) {
   const Bytes idle = high > 0 && world_.rng().chance(1, 2) ? kMiB * (world_.rng().chance(1, 2) ? 32 : 64) : Bytes{0};
   host_.handle(worker_event::MemoryMeasured{band, used, RunnerKind::Process, idle});
   if (high == 0) return;
-  host_.after(world_.worker_config().relieve_every, [this, band, high] { measure_band(band, high - 1); });
+  host_.after(world_.config().worker.relieve_every, [this, band, high] { measure_band(band, high - 1); });
 }
 
 /// Draws of its own. Not under a policy: its witnesses count a run from its start to its end.

@@ -42,17 +42,17 @@ void ClientHost::told_anew(JobId job) {
 /// A job of before the state was put back: the engine submits it again, but for what it has had already and what
 /// borrows from a job that may be gone, too.
 void ClientHost::is_gone(std::uint64_t number, const Error& why) {
-  const auto accepted = accepted_.find(number);
-  if (accepted == accepted_.end()) return;
+  const auto accepted = book_.accepted.find(number);
+  if (accepted == book_.accepted.end()) return;
   const JobId job = accepted->second;
   const bool may_be = world_.supervisor().branch() > 1 &&
-                      (!world_.oracle().knows(job, identities_[number]) || world_.oracle().has_ended(job));
+                      (!world_.oracle().knows(job, book_.identities[number]) || world_.oracle().has_ended(job));
   if (!may_be) return world_.oracle().breach("an accepted job is unknown: " + to_string(why));
   world_.note("client: job % is gone", {job.value()});
-  accepted_.erase(accepted);
+  book_.accepted.erase(accepted);
   std::erase(jobs_, job);
   if (had_ended_.erase(job) == 0 && !is_referencing(number)) return submit(static_cast<std::uint32_t>(number));
-  submitted_.erase(number);
+  book_.submitted.erase(number);
   --wanted_;
 }
 

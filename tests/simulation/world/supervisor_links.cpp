@@ -72,7 +72,7 @@ void SupervisorLinks::make_peer(WorkerHost& worker) {
   welcomed_.insert(life);
   Peer& peer = peers_[life];
   peer.endpoint =
-      std::make_unique<Endpoint>(world_.link_config(), host_.incarnation(), Incarnation{life}, world_.now());
+      std::make_unique<Endpoint>(world_.config().link, host_.incarnation(), Incarnation{life}, world_.now());
   peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, &worker, life](const Frame& frame) {
     const bool cut_off = worker.link().cut_off() || worker.link().one_way() == OneWay::Deaf;
@@ -158,7 +158,7 @@ void SupervisorLinks::accept_client(ClientHost& client, std::uint64_t connection
   const Incarnation incarnation = client.incarnation();
   ClientPeer& peer = clients_[incarnation];
   peer.host = &client;
-  peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), host_.incarnation(), incarnation, world_.now());
+  peer.endpoint = std::make_unique<Endpoint>(world_.config().link, host_.incarnation(), incarnation, world_.now());
   peer.endpoint->transmit = [this, incarnation, &client](const Frame& frame) {
     world_.carry(clients_[incarnation].wire, false, [&client, frame] { client.arrive(frame); });
   };

@@ -25,7 +25,7 @@ WorkerHost::WorkerHost(World& world, std::string name)
     band.memory_hard_limit = band.capacity.memory * 2;
     bands_.push_back(band);
   }
-  if (world_.has_devices()) {
+  if (world_.config().has_devices) {
     BandDescription& band = bands_.emplace_back();
     band.name = "gpu-0";
     band.kind = BandKind::Gpu;
@@ -51,7 +51,7 @@ void WorkerHost::begin_life() {
   data_.emplace(*this);
   witness_.emplace(*this);
   surroundings_.emplace(*this, description());
-  shell_.emplace(world_.worker_config(), bands_, *surroundings_);
+  shell_.emplace(world_.config().worker, bands_, *surroundings_);
   world_.note("life % begins", {life_});
 }
 
@@ -82,7 +82,7 @@ Register WorkerHost::description() const {
   description.data_address = description.host + ":1";
   description.bands = bands_;
   description.shared_storage = true;
-  const Bytes store_max = world_.worker_config().store_bytes_max;
+  const Bytes store_max = world_.config().worker.store_bytes_max;
   description.store_bytes_max = store_max.is_zero() ? kGiB : store_max;
   description.labels = {"any"};
   if (name_ == "worker-1") description.labels.push_back("first");
@@ -137,7 +137,7 @@ void WorkerHost::come_back() {
 void WorkerHost::hang(Duration duration) {
   world_.note("life % hangs for % us", {life_, static_cast<std::uint64_t>(duration.count() / 1000)});
   hung_until_ = std::max(hung_until_, later(world_.now(), duration));
-  if (duration > world_.supervisor_config().overlap_margin / 2) world_.oracle().stood_still(life_);
+  if (duration > world_.config().supervisor.overlap_margin / 2) world_.oracle().stood_still(life_);
 }
 
 std::uint32_t WorkerHost::largest_band() const {

@@ -71,7 +71,7 @@ void WorkerLink::supervisor_returned() {
 }
 
 void WorkerLink::make_endpoint() {
-  LinkConfig config = world_.link_config();
+  LinkConfig config = world_.config().link;
   config.reconnect_grace = config.supervisor_absence_max;
   endpoint_ = std::make_unique<Endpoint>(config, Incarnation{host_.life()}, supervisor_.incarnation, world_.now(),
                                          OnSilence::Reconnect);

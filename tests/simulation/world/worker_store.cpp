@@ -162,7 +162,7 @@ void WorkerStore::drop(const DataKey& key) {
 // A part of the outputs a client of this host reads where they lie, for a while and whatever becomes of them meanwhile.
 // Not drawn from the stream of the others: seeds that once found something go on finding it.
 void WorkerStore::map_output(const DataKey& key) {
-  const Bytes store_max = world_.worker_config().store_bytes_max;
+  const Bytes store_max = world_.config().worker.store_bytes_max;
   Rng mine{mix_bits(world_.options().seed) ^ hash_of(key) ^ host_.life()};
   if (!world_.options().faults.spills || !world_.faults_on() || store_max.is_zero() || !mine.chance(1, 8)) return;
   const Duration begin = std::chrono::microseconds{mine.between(0, 5000)};

@@ -21,7 +21,7 @@ void WorkerWitness::note_entitlements(const EntitlementBatch& batch) {
       begins_[{each.job, each.band}] = std::min(held, each.slots);
   }
   for (const Entitlement& each : batch.entitlements)
-    reservations_.told(each, world_.now(), world_.worker_config().barrier_margin);
+    reservations_.told(each, world_.now(), world_.config().worker.barrier_margin);
   for (const Entitlement& each : batch.entitlements)
     entitled_[{each.job, each.band}] = each.barrier == 0 ? each.slots : MilliSlots{};
 }

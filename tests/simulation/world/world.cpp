@@ -21,98 +21,15 @@ constexpr Duration kTimersMax = seconds{300};
 
 }  // namespace
 
-World::World(const WorldOptions& options) : options_(options), rng_(options.seed) {
-  draw_configuration();
-  faults_end_ = now() + milliseconds{rng_.between(200, 6000)};
-  supervisor_ = std::make_unique<SupervisorHost>(*this, supervisor_config_, rng_.fork());
+World::World(const WorldOptions& options)
+    : options_(options), rng_(options.seed), story_(options), config_(options_, rng_) {
+  course_.faults_end = now() + milliseconds{rng_.between(200, 6000)};
+  supervisor_ = std::make_unique<SupervisorHost>(*this, config_.supervisor, rng_.fork());
   add_clients();
   plan_ = std::make_unique<FaultPlan>(*this);
 }
 
 World::~World() = default;
-
-// Every limit and knob from the seed, small values often: edges are reached by small limits, not by large runs.
-void World::draw_configuration() {
-  Rng& r = rng_;
-  link_config_.window_frames = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 4) : 1024);
-  link_config_.resend_after = milliseconds{r.between(20, 500)};
-  link_config_.resend_after_max = seconds{2};
-  link_config_.heartbeat = milliseconds{r.between(100, 1000)};
-  link_config_.silence_max = milliseconds{r.between(5000, 10000)};
-  link_config_.supervisor_absence_max = milliseconds{r.chance(1, 4) ? r.between(500, 6000) : 60000};
-  worker_config_.prepare_permits_extra = static_cast<std::uint32_t>(r.below(4));
-  worker_config_.prepare_bytes_max = r.chance(1, 3) ? Bytes{r.between(1, 200'000)} : kGiB;
-  worker_config_.store_permits = static_cast<std::uint32_t>(r.between(1, 4));
-  worker_config_.fetches_max = static_cast<std::uint32_t>(r.between(1, 8));
-  worker_config_.bypass_max = static_cast<std::uint32_t>(r.below(5));
-  worker_config_.forward_bypass_max = static_cast<std::uint32_t>(r.below(5));
-  worker_config_.report_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
-  worker_config_.report_after = microseconds{r.between(0, 3000)};
-  // A part of the stores holds no more than a few data; then outputs wait, are refused, or push others to disk.
-  worker_config_.store_bytes_max = r.chance(1, 3) ? Bytes{r.between(300'000, 900'000)} : Bytes{0};
-  worker_config_.spill_from_percent = static_cast<std::uint32_t>(r.between(1, 100));
-  worker_config_.spill_to_percent = static_cast<std::uint32_t>(r.between(0, 100));
-  worker_config_.relieve_every = milliseconds{r.between(1, 1000)};
-  // Not from the stream of the others: seeds that once found something go on finding it.
-  Rng peaks{mix_bits(options_.seed) ^ 0x9ea5};
-  worker_config_.quota_peaks_min = static_cast<std::uint32_t>(peaks.below(6));
-  worker_config_.quota_margin_percent = static_cast<std::uint32_t>(peaks.below(101));
-  worker_config_.quota_templates_max = static_cast<std::uint32_t>(peaks.chance(1, 3) ? peaks.between(1, 3) : 4096);
-  Rng yields{mix_bits(options_.seed) ^ 0x41e1d};
-  if (yields.chance(1, 3)) worker_config_.yields_max = static_cast<std::uint32_t>(yields.below(3));
-  worker_config_.subtasks_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(4, 20) : 100000);
-  supervisor_config_.lookahead_subtasks_initial = static_cast<std::uint32_t>(r.between(1, 40));
-  supervisor_config_.lookahead_subtasks_max = static_cast<std::uint32_t>(r.between(1, 60));
-  supervisor_config_.lookahead = milliseconds{r.between(1, 50)};
-  supervisor_config_.messages_together_max = static_cast<std::uint32_t>(r.between(1, 20));
-  supervisor_config_.assign_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
-  supervisor_config_.attempts_max = static_cast<std::uint16_t>(r.between(1, 5));
-  supervisor_config_.lost_workers_max = 1000;
-  supervisor_config_.failures_max = 10000;
-  supervisor_config_.broadcast_readers_min = static_cast<std::uint32_t>(r.between(2, 64));
-  supervisor_config_.progress_every = microseconds{r.between(0, 5000)};
-  supervisor_config_.progress_batch_max = static_cast<std::uint32_t>(r.between(1, 50));
-  supervisor_config_.cached_graphs_max = static_cast<std::uint32_t>(r.between(0, 2));
-  supervisor_config_.lost_writers_max = 2;  // So small that some are forgotten.
-  supervisor_config_.steal_after = microseconds{r.between(0, 3000)};
-  supervisor_config_.required_band_wait = milliseconds{r.between(1, 5000)};
-  supervisor_config_.lineage_depth_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(1, 4) : 10000);
-  supervisor_config_.reclaim_wait = milliseconds{r.chance(1, 4) ? r.between(0, 200) : 1500};
-  supervisor_config_.watchdog_after = r.chance(1, 3) ? Duration{milliseconds{r.between(20, 500)}} : kWatchdogPatient;
-  if (options_.policy) supervisor_config_.policy = random_policy(r);
-  Rng spare{mix_bits(options_.seed) ^ 0x59a7};
-  supervisor_config_.spare_data_percent = static_cast<std::uint32_t>(spare.chance(1, 3) ? spare.between(0, 100) : 25);
-  supervisor_config_.spare_data_max = static_cast<std::uint32_t>(spare.chance(1, 3) ? spare.between(0, 10) : 65536);
-  draw_policy_parts();
-}
-
-// Each from a stream of its own: seeds that once found something go on finding it.
-void World::draw_policy_parts() {
-  Rng parts{mix_bits(options_.seed) ^ 0x9a47};
-  has_devices_ = options_.policy && options_.workflow == nullptr && parts.chance(1, 3);
-  if (options_.policy && parts.chance(1, 3)) guarantee_memory(parts, supervisor_config_.policy);
-  Rng gangs{mix_bits(options_.seed) ^ 0x6a46};
-  if (options_.policy && gangs.chance(1, 2))
-    supervisor_config_.policy.gang_wait = milliseconds{gangs.chance(1, 8) ? 0 : gangs.between(1, 3000)};
-  Rng barriers{mix_bits(options_.seed) ^ 0xba44};
-  if (options_.policy && barriers.chance(1, 2))
-    supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 20 : barriers.between(20, 2000)};
-  // A link of a few frames passes so many in each `acknowledge_after`: an answer takes longer than a short barrier.
-  if (link_config_.window_frames <= 4)
-    supervisor_config_.policy.gang_barrier =
-        std::max<Duration>(supervisor_config_.policy.gang_barrier, milliseconds{500});
-  // Whatever workers are configured to, the supervisor sees to it that nobody gives back what a gang begins on.
-  worker_config_.barrier_margin =
-      milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
-  worker_config_.cut_off_after = link_config_.silence_max;
-  supervisor_config_.worker_lost_after = link_config_.silence_max + link_config_.reconnect_grace;
-  // No run fails for it: the disk always takes something in the end, but not what a run reads, and the longest run
-  // lasts for four times as long as workers may be silent.
-  worker_config_.store_wait_max = seconds{30} + 4 * supervisor_config_.worker_lost_after;
-  Rng rules{mix_bits(options_.seed) ^ 0x4175};
-  has_rules_ = options_.policy && rules.chance(1, 2);
-  if (has_rules_) add_rules(rules, supervisor_config_.policy);
-}
 
 WorkerHost& World::add_worker() {
   workers_.push_back(std::make_unique<WorkerHost>(*this, "worker-" + std::to_string(workers_.size() + 1)));
@@ -120,7 +37,7 @@ WorkerHost& World::add_worker() {
 }
 
 std::uint32_t World::gang_max() const {
-  const bool pools = supervisor_config_.policy.pools.size() > 1;
+  const bool pools = config_.supervisor.policy.pools.size() > 1;
   std::uint32_t most = workers_.front()->largest_band();
   for (const auto& host : workers_)
     most = pools ? std::min(most, host->largest_band()) : std::max(most, host->largest_band());
@@ -148,26 +65,6 @@ WorkerHost* World::find_worker(WorkerId id) {
   for (const auto& host : workers_)
     if (id.valid() && supervisor_->number_of(*host) == id) return host.get();
   return nullptr;
-}
-
-void World::note(const char* what, std::initializer_list<std::uint64_t> numbers) {
-  std::uint64_t name = 0xcbf29ce484222325ULL;
-  for (const char* p = what; *p != 0; ++p) name = (name ^ static_cast<unsigned char>(*p)) * 0x100000001b3ULL;
-  const auto at = static_cast<std::uint64_t>(now().time_since_epoch().count());
-  hash_ = mix_bits(hash_ ^ name ^ mix_bits(at));
-  for (const std::uint64_t number : numbers) hash_ = mix_bits(hash_ ^ mix_bits(number + 1));
-  if (!options_.keep_trace && options_.trace_to == nullptr) return;
-  std::string line = std::to_string(at / 1000) + " us  ";
-  const auto* next = numbers.begin();
-  for (const char* p = what; *p != 0; ++p) {
-    if (*p == '%' && next != numbers.end())
-      line += std::to_string(*next++);
-    else
-      line += *p;
-  }
-  line += '\n';
-  if (options_.trace_to != nullptr) *options_.trace_to << line << std::flush;
-  if (options_.keep_trace) trace_ += line;
 }
 
 void World::add_clients() {
@@ -221,10 +118,10 @@ WorldResult World::run() {
   std::uint64_t events_before_present = 0;
   while (!queue_.empty() && oracle_.failure().empty()) {
     queue_.run_next();
-    ++events_;
-    if (now() != std::exchange(present, now())) events_before_present = events_;
+    ++course_.events;
+    if (now() != std::exchange(present, now())) events_before_present = course_.events;
     // A deadline that is due for ever would keep a real process busy for ever.
-    if (events_ - events_before_present > kEventsAtOneTimeMax) oracle_.breach("time stands still");
+    if (course_.events - events_before_present > kEventsAtOneTimeMax) oracle_.breach("time stands still");
     // Longer than a worker that nobody waits for any more takes to notice that twice.
     if (settle == kNever && finished()) settle = now() + seconds{60};
     // A state that was put back may have taken jobs away that its clients submit again.
@@ -249,7 +146,7 @@ WorldResult World::run() {
 /// Whether it takes longer than its runs would take one after the other, once everything has come back, with what
 /// timers of links, retries, policies and operators' last orders add.
 bool World::is_late(Instant began) const {
-  return now() - began >= options_.horizon || now() >= faults_end_ + work_ + kTimersMax;
+  return now() - began >= options_.horizon || now() >= course_.faults_end + course_.work + kTimersMax;
 }
 
 /// Every worker that is up is known to the present supervisor and has told it what it holds.
@@ -324,8 +221,8 @@ WorldResult World::result() {
   WorldResult result;
   result.failure = oracle_.failure();
   result.ok = result.failure.empty();
-  result.trace_hash = hash_;
-  result.events = events_;
+  result.trace_hash = story_.hash();
+  result.events = course_.events;
   result.subtasks = oracle_.subtasks();
   result.runs = oracle_.runs();
   for (const auto& host : workers_) {
@@ -340,8 +237,8 @@ WorldResult World::result() {
   result.passes = supervisor_->witness().passes();
   result.preempted = supervisor_->witness().preemptions();
   result.virtual_time = now() - instant_at(seconds{1});
-  result.makespan = last_end_ - instant_at(seconds{1});
-  result.trace = std::move(trace_);
+  result.makespan = course_.last_end - instant_at(seconds{1});
+  result.trace = story_.take_text();
   return result;
 }
 

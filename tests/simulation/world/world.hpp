@@ -13,7 +13,9 @@
 #include "tests/simulation/world/event_queue.hpp"
 #include "tests/simulation/world/options.hpp"
 #include "tests/simulation/world/oracle.hpp"
+#include "tests/simulation/world/story.hpp"
 #include "tests/simulation/world/supervisor_host.hpp"
+#include "tests/simulation/world/world_config.hpp"
 
 namespace penstock::simulation {
 
@@ -41,15 +43,8 @@ class World {
   std::shared_ptr<const Graph> graph_of(const std::string& name) const;
   const JobSpec* spec_of(JobId job) const;
   const WorldOptions& options() const { return options_; }
-  const LinkConfig& link_config() const { return link_config_; }
-  const WorkerConfig& worker_config() const { return worker_config_; }
-  const SupervisorConfig& supervisor_config() const { return supervisor_config_; }
-  bool faults_on() const { return now() < faults_end_; }
-  /// Each worker has one, of which jobs take parts.
-  bool has_devices() const { return has_devices_; }
-  /// Its policy has levels of service, queues and limits, and operators hold jobs.
-  bool has_rules() const { return has_rules_; }
-
+  const WorldConfig& config() const { return config_; }
+  bool faults_on() const { return now() < course_.faults_end; }
   /// Time that a message takes; each frame draws its own.
   Duration latency();
   /// Puts a frame on a wire: it may arrive late, twice or never, and now and then before others that were sent earlier.
@@ -62,19 +57,16 @@ class World {
   std::uint64_t next_life() { return ++lives_; }
   std::uint64_t next_connection() { return ++connections_; }
 
-  /// One line of the story and of the hash: each `%` of `what` stands for the next number. Must be the same on every
-  /// machine.
-  void note(const char* what, std::initializer_list<std::uint64_t> numbers = {});
-  void job_ended() { last_end_ = now(); }
+  /// One line of the story; see `Story`. Must be the same on every machine.
+  void note(const char* what, std::initializer_list<std::uint64_t> numbers = {}) { story_.note(now(), what, numbers); }
+  void job_ended() { course_.last_end = now(); }
   /// A run begins that lasts for so long.
-  void note_work(Duration duration) { work_ += duration; }
+  void note_work(Duration duration) { course_.work += duration; }
   /// The files on shared storage, by the life of the worker that has put them there.
   std::map<std::pair<std::uint64_t, DataKey>, Content>& checkpoints() { return checkpoints_; }
 
  private:
   friend class FaultPlan;
-  void draw_configuration();
-  void draw_policy_parts();
   void add_clients();
   bool finished() const;
   bool all_joined() const;
@@ -85,25 +77,24 @@ class World {
   const WorldOptions options_;
   Rng rng_;
   EventQueue queue_;
+  Story story_;
   Oracle oracle_;
-  LinkConfig link_config_;
-  WorkerConfig worker_config_;
-  SupervisorConfig supervisor_config_;
+  const WorldConfig config_;
   std::unique_ptr<SupervisorHost> supervisor_;
   std::vector<std::unique_ptr<ClientHost>> clients_;
   std::vector<std::unique_ptr<WorkerHost>> workers_;
   std::unique_ptr<FaultPlan> plan_;
-  Instant faults_end_{};
-  bool has_devices_ = false;
-  bool has_rules_ = false;
-  Duration work_{0};  ///< Of all runs that have begun.
-  Instant last_end_ = instant_at(std::chrono::seconds{1});
+  /// How far the run is.
+  struct Course {
+    Instant faults_end{};
+    Duration work{0};  ///< Of all runs that have begun.
+    Instant last_end = instant_at(std::chrono::seconds{1});
+    std::uint64_t events = 0;
+  };
+  Course course_;
   std::map<std::pair<std::uint64_t, DataKey>, Content> checkpoints_;
   std::uint64_t lives_ = 0;
   std::uint64_t connections_ = 0;
-  std::uint64_t events_ = 0;
-  std::uint64_t hash_ = 0x243f6a8885a308d3ULL;
-  std::string trace_;
 };
 
 }  // namespace penstock::simulation
