@@ -36,23 +36,8 @@ SupervisorHarness::SupervisorHarness(SupervisorConfig config, Durability durabil
 
 std::vector<supervisor_action::Persist> SupervisorHarness::take_persists() { return std::exchange(persists_, {}); }
 
-template <class Action>
-std::vector<Action> SupervisorHarness::take_actions() {
-  std::vector<Action> found;
-  std::erase_if(actions_, [&](SupervisorAction& action) {
-    auto* wanted = std::get_if<Action>(&action);
-    if (wanted != nullptr) found.push_back(std::move(*wanted));
-    return wanted != nullptr;
-  });
-  return found;
-}
-
 std::vector<supervisor_action::RunPass> SupervisorHarness::take_passes() {
   return take_actions<supervisor_action::RunPass>();
-}
-
-std::vector<supervisor_action::ReloadPolicy> SupervisorHarness::take_reloads() {
-  return take_actions<supervisor_action::ReloadPolicy>();
 }
 
 SupervisorHarness::~SupervisorHarness() {

@@ -108,8 +108,9 @@ class SupervisorHarness {
   std::vector<supervisor_action::Persist> take_persists();
   /// Passes of the policy that were ordered since the last call.
   std::vector<supervisor_action::RunPass> take_passes();
-  /// Reloads of the configuration that were ordered since the last call.
-  std::vector<supervisor_action::ReloadPolicy> take_reloads();
+  /// Actions of that kind since the last call.
+  template <class Action>
+  std::vector<Action> take_actions();
   void ignore() { actions_.clear(); }
 
   SupervisorCore& core() { return core_; }
@@ -123,8 +124,6 @@ class SupervisorHarness {
   static Register describe(WorkerId id, const WorkerSpec& spec);
   AttemptReport report_of(std::uint32_t worker, std::uint32_t subtask, std::uint32_t job);
 
-  template <class Action>
-  std::vector<Action> take_actions();
   void copy_graphs(supervisor_action::Persist& persist);
 
   SupervisorCore core_;
@@ -163,6 +162,17 @@ std::vector<Message> SupervisorHarness::take_for(ClientId client) {
     if (message == nullptr) return false;
     found.push_back(std::move(*message));
     return true;
+  });
+  return found;
+}
+
+template <class Action>
+std::vector<Action> SupervisorHarness::take_actions() {
+  std::vector<Action> found;
+  std::erase_if(actions_, [&](SupervisorAction& action) {
+    auto* wanted = std::get_if<Action>(&action);
+    if (wanted != nullptr) found.push_back(std::move(*wanted));
+    return wanted != nullptr;
   });
   return found;
 }

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "worker/core/latched_queue.hpp"
+#include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
 

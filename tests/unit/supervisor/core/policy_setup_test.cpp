@@ -97,7 +97,7 @@ TEST(PolicySetup, AReloadIsAppliedWholeOrNotAtAll) {
   EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
 
   supervisor.client_says(AdminRequest{9, "reload", {}, "ann@home"});
-  std::vector<supervisor_action::ReloadPolicy> reloads = supervisor.take_reloads();
+  auto reloads = supervisor.take_actions<supervisor_action::ReloadPolicy>();
   ASSERT_EQ(reloads.size(), 1U);
   const Error wrong{ErrorCode::InvalidArgument, "penstock.toml:3:1", "is wrong", {}};
   supervisor.handle(supervisor_event::PolicyRead{reloads[0].client, reloads[0].request, wrong});

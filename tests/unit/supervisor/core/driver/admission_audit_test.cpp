@@ -82,7 +82,7 @@ TEST(PolicyAudit, WhatALowerLimitTakesBackIsToldWithIt) {
   run(supervisor, mine, 4);
   supervisor.submit(many(), named("b"));
   supervisor.client_says(AdminRequest{9, "reload", {}, "ann@home"});
-  const std::vector<supervisor_action::ReloadPolicy> reloads = supervisor.take_reloads();
+  const auto reloads = supervisor.take_actions<supervisor_action::ReloadPolicy>();
   ASSERT_EQ(reloads.size(), 1U);
   config.policy.users.front().limits.slots_max = 2;
   supervisor.handle(supervisor_event::PolicyRead{reloads[0].client, reloads[0].request, config.policy});
