@@ -192,7 +192,7 @@ Result<bool> penstock_runner::hear_about_slot() {
   }
 }
 
-// Its bytes are the caller's, who may use them for something else before the end is told.
+// The bytes of an output are the caller's; the caller may use them for something else before the end is told.
 void penstock_runner::keep_alive(RunnerOutput& output) {
   auto copy = std::make_unique<std::byte[]>(output.datum.bytes.size());
   std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());

@@ -1,4 +1,4 @@
-// What clients of the chaos suite do that the command line is too slow for; `tests/chaos/run` calls it. Each call is
+// Client work of the chaos suite that the command line is too slow for; `tests/chaos/run` calls it. Each call is
 // `chaos_client COMMAND ADDRESS ...` and prints one line of JSON.
 //
 // - submit NAME SHAPE SUBTASKS BURN_US WORKER: a generated graph, required on WORKER (`-`: anywhere).
@@ -186,7 +186,8 @@ int stream(const std::string& address, const Arguments& arguments) {
     chunk.graph.payloads.assign(1U << 20U, 'x');
     (*transport)->send(std::move(chunk));
     if (sent % 32 != 31) continue;
-    // What was sent before a question has arrived when it is answered: no more than this waits anywhere here.
+    // All chunks sent before a question have arrived when the question is answered: no more than these wait anywhere
+    // here.
     (*transport)->send(AdminRequest{sent, "workers", {}, "chaos"});
     std::unique_lock lock{mutex};
     answered.wait_for(lock, std::chrono::minutes{5}, [&] { return answer.has_value() || heard > sent / 32; });
@@ -213,7 +214,7 @@ class ToldCounts {
   }
   std::uint64_t told() const { return told_; }
   void forget() { *this = {}; }
-  /// Those that `other` has and this has not.
+  /// The number of subtasks that `other` has seen and this has not.
   std::uint64_t missing(const ToldCounts& other) const {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < other.seen_.size(); ++i) count += other.seen_[i] && !(i < seen_.size() && seen_[i]);
@@ -334,7 +335,7 @@ int cancels(client::Session& session, const Arguments& arguments) {
   for (std::uint32_t i = 0; i < times; ++i) {
     const Instant begin = monotonic_now();
     const Result<Value> answer = session.ask("cancel", {arguments[2]});
-    if (!answer && answer.error().code != ErrorCode::WrongState) return fail(answer.error());  // It has ended by now.
+    if (!answer && answer.error().code != ErrorCode::WrongState) return fail(answer.error());  // The job has ended.
     longest = std::max(longest, milliseconds_since(begin));
   }
   std::printf("{\"count\": %u, \"longest_ms\": %.3f}\n", times, longest);

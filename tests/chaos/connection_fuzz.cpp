@@ -1,7 +1,7 @@
-// What connections may go through for as long as one likes: peers of both roles, and of the data port and its local
-// socket, that introduce themselves twice, break off at any step, stall, resume with wrong numbers and send nonsense,
-// beside a client and two workers that are honest. Ends with an error when a process of the cluster ends, when an
-// honest job gives a wrong result or none, or when something of the hostile peers remains at the end.
+// Hostile connections for as long as one likes: peers of both roles, and of the data port and its local socket,
+// introduce themselves twice, break off at any step, stall, resume with wrong numbers and send nonsense, beside a
+// client and two workers that are honest. Ends with an error when a process of the cluster ends, when an honest job
+// gives a wrong result or none, or when something of the hostile peers remains at the end.
 //
 //   connection_fuzz [--seconds N] [--seed S]
 #include <dirent.h>
@@ -33,7 +33,7 @@ using std::chrono::seconds;
 
 // ---- the honest ones
 
-/// Runs jobs whose results are known, one after the other, and looks at each.
+/// Runs jobs with known results, one after the other, and checks each.
 class HonestClient {
  public:
   explicit HonestClient(const std::string& address) : address_(address), thread_([this] { run(); }) {}
@@ -43,7 +43,7 @@ class HonestClient {
     if (thread_.joinable()) thread_.join();
   }
   std::uint64_t jobs() const { return jobs_; }
-  /// What has gone wrong; read after `end`, or when `failed`.
+  /// The first failure; read after `end`, or when `failed`.
   bool failed() const { return failed_; }
   const std::string& failure() const { return failure_; }
 
@@ -91,12 +91,12 @@ class HonestClient {
 
 // ---- the hostile ones
 
-/// What the hostile peers know of the cluster.
+/// The knowledge that the hostile peers have of the cluster.
 struct Surroundings {
   std::uint16_t supervisor_port = 0;
   std::uint16_t data_port = 0;
   Incarnation supervisor;            ///< As told by the last welcome.
-  std::vector<Incarnation> lives{};  ///< That peers have used, the last few.
+  std::vector<Incarnation> lives{};  ///< The last few that peers have used.
   std::optional<worker::HandleOffer> offer{};
 };
 
@@ -199,7 +199,7 @@ class HostilePeer final : public Hostile {
     std::memcpy(bytes.data() + 8, &length, sizeof length);
     return bytes;
   }
-  /// A frame whose numbers are right, or not.
+  /// A frame with numbers that are right, or not.
   std::vector<std::byte> message(Rng& rng) {
     LinkHeader link{hello_.incarnation, ++sequence_, 0};
     if (rng.chance(1, 6)) link.sequence = rng.chance(1, 2) ? rng.below(8) : rng.next();
@@ -372,7 +372,7 @@ class Fuzz {
  public:
   Fuzz(std::uint64_t run_for, std::uint64_t seed) : seconds_(run_for), rng_(seed) {}
 
-  /// What has gone wrong; empty: nothing.
+  /// The first failure; empty: none.
   std::string run() {
     for (const char* name : {"w1", "w2"}) cluster_.start_worker(name, {"--slots", "2", "--memory", "1GiB"});
     if (!cluster_.wait_for_workers(2)) return "the workers do not come";

@@ -97,7 +97,7 @@ std::string lines_of(const RecoveredState& state) {
 }
 
 Result<void> make_journal(const std::string& directory, const JournalShape& shape) {
-  // What an earlier life has left in its log becomes a sorted file when the next one begins.
+  // The log that an earlier run has left becomes a sorted file when the next run begins.
   PENSTOCK_TRY(write_jobs(directory, 1, shape.jobs / 2, shape));
   return write_jobs(directory, shape.jobs / 2 + 1, shape.jobs, shape);
 }

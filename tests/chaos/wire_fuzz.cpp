@@ -1,6 +1,6 @@
-// Fault F18 for as long as one likes: what a hostile peer may send, through the frame checks and every decoder, and
-// what is decoded from it into the cores. Ends with an error at the first result that does not decode to itself again;
-// a sanitizer or a check ends it otherwise.
+// Fault F18 for as long as one likes: anything that a hostile peer may send goes through the frame checks and every
+// decoder, and the decoded messages go into the cores. Ends with an error at the first result that does not decode to
+// itself again; a sanitizer or a check ends it otherwise.
 //
 //   wire_fuzz SECONDS [SEED]
 #include <algorithm>

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-/// Beside the repository, as `docs/policy.md` says. They are not part of it.
+/// Beside the repository, as `docs/policy.md` says. The cases are not part of the repository.
 const std::filesystem::path kScenarios = std::filesystem::path{PENSTOCK_SOURCE_DIR} / "../shared/scenarios";
 
 void expect_all_to_pass(const std::string& folder) {

@@ -63,7 +63,7 @@ TEST(GangWitness, APromiseThatIsKeptForTooLongIsABreach) {
   EXPECT_EQ(witness.broken_promise(), "");
   GangWitness with_another = witness;
   GangWitness while_others_have_grace = witness;
-  // Seed 70026913: it heard only afterwards of those that had left meanwhile.
+  // Seed 70026913: the supervisor heard only afterwards of members that had left meanwhile.
   GangWitness stood_still = witness;
   stood_still.stood_still();
   stood_still.pass_begins(kNow + 1s, 1s, 0s, of_four(0), promised);

@@ -231,7 +231,7 @@ TEST_F(OracleTest, ClaimsOfAProcessThatIsGoneBringItNotBack) {
   EXPECT_EQ(oracle.failure(), "");
 }
 
-// Seed 7657: what it claimed had gone to another by then, and its success came behind the claim.
+// Seed 7657: the subtask that a worker claimed had gone to another by then, and its success came behind the claim.
 TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   oracle.run_started(kFirst, subtask(0), Attempt{1});
   oracle.run_ended(kFirst, subtask(0), true);

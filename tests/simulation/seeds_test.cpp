@@ -124,7 +124,7 @@ TEST(Seeds, WithoutFaultsNothingIsLostOrMadeAgain) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     WorldOptions options;
     options.seed = seed;
-    options.references = false;  // A subtask whose external input turns out to be empty does not run.
+    options.references = false;  // A subtask does not run if its external input turns out to be empty.
     const WorldResult result = run_world(options);
     EXPECT_TRUE(result.ok) << result.failure;
     EXPECT_EQ(result.workers_lost, 0U);

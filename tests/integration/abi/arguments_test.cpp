@@ -1,4 +1,4 @@
-// What callers give by mistake is refused: by penstock.h and by client.hpp.
+// Arguments that callers give by mistake are refused: by penstock.h and by client.hpp.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,7 +123,7 @@ TEST(Arguments, ARunOfALaterVersionIsTaken) {
   penstock_runner_close(runner);
 }
 
-/// A runner to whose worker, the test, it speaks.
+/// A runner and its worker; the test plays the worker.
 class RunnerArgumentsTest : public ::testing::Test {
  protected:
   RunnerArgumentsTest() {
@@ -164,7 +164,7 @@ TEST_F(RunnerArgumentsTest, AttemptsOfTwoLivesOfASupervisorShareNoNumber) {
 TEST_F(RunnerArgumentsTest, ARunOfTheFirstVersionIsTaken) {
   penstock_run old{};
   old.size = offsetof(penstock_run, attempt_number);
-  old.attempt_number = 77;  // What it does not know may be anything of its own.
+  old.attempt_number = 77;  // A field unknown to the caller may be any data of the caller's.
   send(Attempt{attempts_begin(2).value() + 5});
   ASSERT_EQ(penstock_runner_next(runner, &old), 1);
   EXPECT_EQ(old.attempt, 5U);

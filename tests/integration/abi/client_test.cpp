@@ -228,7 +228,7 @@ TEST_F(ClientTest, AJobThatIsDetachedFromIsNotFollowedAndKept) {
   EXPECT_EQ(client.attach("seven")->result(value).value(), 7);
 }
 
-// Its results were released for all who had the job.
+// Destroying an attached job released its results for all clients that had the job.
 TEST_F(ClientTest, WhoHasAttachedToAJobAndDestroysItTakesNothingFromOthers) {
   GraphBuilder graph;
   const auto value = graph.value(7);
@@ -462,7 +462,7 @@ TEST_F(ClientTest, NewsTellEachSubtaskOnce) {
   penstock_client_close(raw);
 }
 
-// Whoever closed a client had to wait for those who waited for its jobs.
+// A thread that closed a client had to wait for all threads that waited for its jobs.
 TEST(ClientInterrupt, AllThatWaitReturnAndNobodyWaitsAgain) {
   penstock_client_options options{};
   options.size = sizeof options;

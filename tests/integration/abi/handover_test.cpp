@@ -29,7 +29,8 @@ std::uint64_t resident(const std::string& which) {
 }
 void forget_peak() { std::ofstream{"/proc/self/clear_refs"} << "5"; }
 
-// What resident memory grows by at most, of the datum's size, while one subtask makes it and `next` adds it up.
+// The most by which resident memory grows, as a part of the datum's size, while one subtask makes the datum and `next`
+// adds it up.
 double growth(Client& client, const std::string& next) {
   const std::uint64_t bytes = datum_bytes();
   GraphBuilder graph;

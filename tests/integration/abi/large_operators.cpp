@@ -30,7 +30,7 @@ int sum(penstock_call* call) {
   return write_sum(call, static_cast<const unsigned char*>(call->inputs[0].data), call->inputs[0].bytes);
 }
 
-// What a runtime without shared memory would do.
+// Copies the input first, as a runtime without shared memory would do.
 int sum_of_copy(penstock_call* call) {
   const std::uint64_t bytes = call->inputs[0].bytes;
   const std::unique_ptr<unsigned char[]> copy{new (std::nothrow) unsigned char[bytes]};

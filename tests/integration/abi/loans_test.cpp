@@ -19,7 +19,7 @@ class LoansTest : public ::testing::Test {
     EXPECT_TRUE(client) << (client ? "" : client.failure().text());
     return std::move(client).value();
   }
-  /// A job whose subtask 0 makes this.
+  /// A job with a subtask 0 that makes `value`.
   static Job make(Client& client, const std::string& name, const std::string& value) {
     GraphBuilder graph;
     graph.value(value);

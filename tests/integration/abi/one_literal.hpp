@@ -1,4 +1,4 @@
-// A graph of one subtask, whose result is given with it, as a caller of the C ABI makes it.
+// A graph of one subtask with a given result, as a caller of the C ABI makes it.
 #pragma once
 
 #include <array>

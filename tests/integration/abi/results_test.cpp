@@ -39,7 +39,7 @@ GraphBuilder one_value(Handle<std::string>& value) {
   return graph;
 }
 
-// They came back as empty, and as success.
+// The results of a released job came back as empty, and as success.
 TEST_F(ResultsTest, ThoseOfAJobThatWasReleasedAreNotEmpty) {
   Handle<std::string> value;
   { EXPECT_EQ(submit(one_value(value), {.name = "again"}).result(value).value(), "payload"); }
@@ -93,7 +93,7 @@ TEST_F(ResultsTest, WhatIsEmptyIsThere) {
   EXPECT_EQ(found.value().result(empty).value(), "") << "the supervisor knows";
 }
 
-// It waited for the whole job.
+// Reading one result waited for the whole job.
 TEST_F(ResultsTest, OneIsGivenWhileOthersRun) {
   GraphBuilder graph;
   const auto early = graph.value(std::string{"early"});

@@ -31,7 +31,7 @@ struct BadFile {
   const char* file;
   std::string content;
   Texts said;
-  /// What only workers can know of their own hosts is no mistake for a supervisor.
+  /// A value that only workers can judge, by their own hosts, is no mistake for a supervisor.
   Refuses refuses = Refuses::Both;
 };
 
@@ -164,7 +164,7 @@ TEST_P(BadFiles, AreRefusedByRun) {
 INSTANTIATE_TEST_SUITE_P(Table, BadFiles, ::testing::ValuesIn(bad_files()),
                          [](const auto& one) { return std::string{one.param.name}; });
 
-// The same table through a supervisor, whose cluster is undisturbed by all of it.
+// The same table through a supervisor; its cluster is undisturbed by all of it.
 TEST(BadInput, ASupervisorRefusesTheSameAndGoesOn) {
   ClusterProcesses cluster;
   cluster.start_worker("w1", {"--slots", "2"});
@@ -260,7 +260,7 @@ TEST(BadInput, APortInUseIsNamed) {
                  {cluster.address(), "another process listens there"});
 }
 
-// It could do nothing without it.
+// A worker could do nothing without its data port.
 TEST(BadInput, AWorkerWhoseDataPortCannotBeOpenedEnds) {
   ClusterProcesses cluster;
   for (const auto& [listen, said] : {std::pair{cluster.address(), "another process listens there"},
@@ -305,7 +305,8 @@ TEST(BadInput, QuestionsAboutWhatIsNotThereNameIt) {
   ask({"cancel", "1", "--kill-after", "soon"}, {"soon"});
 }
 
-// What no band can hold is accepted with --wait-for-resources, or if the file says so: it waits, and can be cancelled.
+// A request that no band can hold is accepted with --wait-for-resources, or if the file says so: the job waits, and can
+// be cancelled.
 TEST(BadInput, RequestsThatAreTooLargeWaitIfTheyMay) {
   const std::string large = "[[subtask]]\nkey = \"a\"\ncommand = \"true\"\nslots = 1000\n";
   const ScratchDirectory scratch;
@@ -314,7 +315,7 @@ TEST(BadInput, RequestsThatAreTooLargeWaitIfTheyMay) {
   for (const Texts& arguments : {Texts{"run", plain, "--wait-for-resources"}, Texts{"run", patient}}) {
     RunningBinary run{BinaryCall{arguments, {}, {}, {}}};
     ASSERT_TRUE(run.wait_for_errors("running, 0 of 1 subtasks succeeded"));
-    // It tells why: nobody has a thousand slots.
+    // The command tells why: no worker has a thousand slots.
     EXPECT_TRUE(run.wait_for_errors("waiting: 'a': "));
     run.process().signal_group(SIGINT);
     const BinaryRun end = run.wait();

@@ -104,7 +104,7 @@ TEST(Binary, TheManualPageIsWhatRoffTakes) {
   EXPECT_EQ(said.find("penstock.1:"), std::string::npos) << said;
 }
 
-// What `config` prints is a whole file: read back, it prints the same.
+// The output of `config` is a whole file: read back, it prints the same.
 TEST(Binary, ConfigReadsBack) {
   const ScratchDirectory scratch;
   const BinaryRun first =

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 const std::string kExamples = PENSTOCK_SOURCE_DIRECTORY "/examples/";
 
-/// What a call with --json has printed; null if it is no JSON, or more than one line.
+/// The output of a call with --json; null if it is no JSON, or more than one line.
 Json json_of(const BinaryRun& run) {
   EXPECT_EQ(run.output.find('\n'), run.output.size() - 1) << run.output;
   Json parsed = Json::parse(run.output, nullptr, false);
@@ -47,7 +47,7 @@ TEST(Run, EveryExampleSucceedsWithACheckedResult) {
   EXPECT_GE(count, 4U);
 }
 
-// On drivers of the tests' own: two devices whose memory is the process's.
+// On drivers of the tests' own: two devices with memory of the process.
 TEST(Run, OutputsOfOperatorsStayOnTheirDevice) {
   const ScratchDirectory scratch;
   BinaryCall call;
@@ -186,7 +186,7 @@ TEST(Run, CtrlCCancelsAndEndsWhatRuns) {
   EXPECT_TRUE(wait_until([&] { return !std::filesystem::exists("/proc/" + id); })) << "the command outlives the run";
 }
 
-// It was taken for another setting.
+// The file was taken for another setting.
 TEST(Run, AFileMayFollowAnOptionThatMayBeRepeated) {
   const BinaryRun run = run_binary(
       {"run", "--set", "worker.report_after=5ms", "--set", "worker.report_batch_max=64", kExamples + "primes.toml"});

@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-/// The binary with a pseudo terminal as its controlling one. What still runs at the end is killed.
+/// The binary with a pseudo terminal as its controlling one. Everything that still runs at the end is killed.
 class TerminalSession {
  public:
   /// `environment`: `NAME=value`, before those of this process.

@@ -95,7 +95,7 @@ class RemoteTransportTest : public ::testing::Test {
   std::unique_ptr<Transport> transport;
 };
 
-// Fault F20: what is not acknowledged is held; a quarter of the buffer, and one more.
+// Fault F20: unacknowledged messages are held; a quarter of the buffer, and one more.
 TEST_F(RemoteTransportTest, WhoSendsMuchWaitsUntilSomeOfItHasCome) {
   connect();
   std::atomic<std::uint64_t> sent{0};

@@ -32,7 +32,7 @@ struct BinaryCall {
   std::string program = {};              ///< Empty: `penstock`.
 };
 
-/// A call that has begun. What still runs at the end is killed.
+/// A call that has begun. Everything that still runs at the end is killed.
 class RunningBinary {
  public:
   explicit RunningBinary(const BinaryCall& call);
@@ -43,7 +43,7 @@ class RunningBinary {
   const Process& process() const { return *process_; }
   /// False if `text` has not appeared on its standard error after 20 s.
   bool wait_for_errors(const std::string& text) const;
-  /// What it has written to standard output so far.
+  /// The standard output of the call so far.
   std::string output() const { return scratch_.read("output"); }
   /// Waits for its end; the signal that ended it, or 0.
   int end_signal();

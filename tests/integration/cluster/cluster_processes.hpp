@@ -13,7 +13,8 @@
 
 namespace penstock {
 
-/// Real processes on free ports of the loopback, in a directory of their own. What is still there at the end is killed.
+/// Real processes on free ports of the loopback, in a directory of their own. Processes that are still there at the end
+/// are killed.
 class ClusterProcesses {
  public:
   /// Further arguments of the supervisor, e.g. `--set`, and further variables of its environment.
@@ -53,7 +54,7 @@ class ClusterProcesses {
   /// A session of its own for each call.
   std::unique_ptr<client::Session> connect() const;
   std::unique_ptr<client::Session> connect_to(const std::string& supervisor) const;
-  /// What a process has written to its standard error.
+  /// The standard error of a process.
   std::string log_of(const std::string& name) const;
   /// Of a file in the directory in which the processes run.
   std::string path_of(const std::string& name) const { return scratch_.at(name); }

@@ -105,7 +105,7 @@ TEST_F(CrashTest, AnOperatorThatHangsIsEndedAtItsTimeLimitAndBlamedAlone) {
   EXPECT_EQ(run("once", hanging("1", 1)), JobState::Succeeded);
 }
 
-// It may be about to end, and all data of the worker would go with it.
+// The operator may be about to end, and all data of the worker would go with the process.
 TEST_F(CrashTest, AnOperatorThatIgnoresACancelDoesNotCostItsWorker) {
   start();
   Graph graph = poisoned("hang", "", 0);
@@ -128,7 +128,7 @@ std::string processors_of(int process) {
   return {};
 }
 
-// Whoever crashes is bound to the processors of his band.
+// A thread that crashes is bound to the processors of its band.
 TEST_F(CrashTest, TheNextLifeHasTheProcessorsOfAllBands) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor is one band";
   std::ofstream{cluster.path_of("bands.toml")} << "[host]\ncpu_bands = 2\n";

@@ -1,4 +1,4 @@
-// A supervisor whose disk is slow or breaks. Faults F12 and F14; a full disk (F11) is in `tests/chaos`.
+// A supervisor with a disk that is slow or breaks. Faults F12 and F14; a full disk (F11) is in `tests/chaos`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A cluster whose supervisor keeps its journal on a disk that does what the test says.
+/// A cluster; its supervisor keeps its journal on a disk that does what the test says.
 class DiskTest : public ::testing::Test {
  protected:
   DiskTest() {
@@ -92,7 +92,7 @@ TEST_P(BrokenDiskTest, AfterAnErrorOfTheDiskNothingMoreIsPromisedAndTheNextLifeG
   cluster.restart_supervisor();
   EXPECT_EQ(wait_for_end(*session, early->job), JobState::Succeeded);
   EXPECT_EQ(session->counts(early->job).succeeded, 160U);
-  // Its record may have reached the disk after all; whoever asks again under its name has it once.
+  // The record of the job may have reached the disk after all; a client that submits again under its name has it once.
   const auto again = session->submit(named("late"), stencil(2, 2, 0, 0));
   ASSERT_TRUE(again.has_value()) << to_string(again.error());
   EXPECT_EQ(wait_for_end(*session, again->job), JobState::Succeeded);

@@ -1,5 +1,5 @@
-// A disk that is slow or broken, for processes of tests: loaded before the C library (LD_PRELOAD), it stands before
-// what a process says to the files whose paths contain $PENSTOCK_FAULTY_FILES. The file $PENSTOCK_FAULTY_DISK says how,
+// A disk that is slow or broken, for processes of tests: loaded before the C library (LD_PRELOAD), it intercepts the
+// calls of a process for the files with $PENSTOCK_FAULTY_FILES in their paths. The file $PENSTOCK_FAULTY_DISK says how,
 // and may change at any time: `slow MILLISECONDS` delays each sync, `broken` fails each with EIO: that is when a
 // program mostly learns that a disk has not taken what was written. `unwritable` fails each write with EIO.
 #include <dlfcn.h>

@@ -125,7 +125,7 @@ TEST_F(IdentityTest, AnAttemptNumberIsNotUsedAgainByTheNextSupervisor) {
                            "echo $PENSTOCK_ATTEMPT $PENSTOCK_ATTEMPT_ID >> " + cluster.path_of("runs") + "; " +
                                wait_for("go"));
   ASSERT_TRUE(wait_until([&] { return words_of("runs").size() == 2; }));
-  cluster.worker("w1").signal_group(SIGSTOP);  // What it runs goes on.
+  cluster.worker("w1").signal_group(SIGSTOP);  // The runs of the worker go on.
   cluster.kill_supervisor();
   cluster.restart_supervisor();
   cluster.start_worker("w2", {"--slots", "1"});

@@ -1,4 +1,4 @@
-// Who has the state: a supervisor that hangs is replaced, and does no harm when it goes on.
+// Ownership of the state: a supervisor that hangs is replaced, and does no harm when it goes on.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -46,7 +46,7 @@ TEST(Lease, ASupervisorThatHangsIsReplacedInTimeAndEndsWhenItGoesOn) {
   EXPECT_NE(cluster.log_of("supervisor").find("process " + std::to_string(cluster.supervisor().id())),
             std::string::npos)
       << cluster.log_of("supervisor");
-  // What the one that hung has done since reached nothing: the state is whole, and has all that was accepted.
+  // The actions of the hung supervisor since then reached nothing: the state is whole, and has all accepted jobs.
   cluster.kill_supervisor();
   cluster.restart_supervisor();
   const auto after = cluster.connect();
@@ -67,7 +67,7 @@ TEST(Lease, ASupervisorThatMerelySleptKeepsItsStateItsWorkersAndItsClients) {
   ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
   wait_for_some(*session, submitted->job, witness, 6);
   cluster.supervisor().signal_group(SIGSTOP);
-  // It has been silent for as long as its lease when its worker notices.
+  // The supervisor has been silent for as long as its lease when its worker notices.
   EXPECT_TRUE(wait_until([&] { return cluster.log_of("w1").find("nothing was heard") != std::string::npos; }));
   cluster.supervisor().signal_group(SIGCONT);
   EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);

@@ -1,4 +1,5 @@
-// The cluster's policy with real processes: who gets how many slots, judged by what has run, and who gives them back.
+// The cluster's policy with real processes: the number of slots that each job gets, judged by its runs, and the jobs
+// that give slots back.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -9,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// That many runs of `sh -c SCRIPT`.
+/// A graph of `count` runs of `sh -c SCRIPT`.
 Graph commands(std::uint32_t count, const std::string& script) {
   Graph graph;
   Template program;
@@ -136,7 +137,7 @@ TEST(PolicyLive, AGangOverTwoWorkersRunsAsAWhole) {
   ASSERT_EQ(wait_for_end(*session, busy->job), JobState::Succeeded) << "and others go on";
 }
 
-// The first pool is taken, so it goes to the second; there only one worker has its label. What runs says where.
+// The first pool is taken, so it goes to the second; there only one worker has its label. Each run says where it is.
 TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
   const ScratchDirectory scratch;
   const std::string config = scratch.write("policy.toml",
@@ -212,7 +213,7 @@ TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
   for (const std::string project : {"a", "b"}) (void)session->ask("cancel", {project});
 }
 
-// It is asked to save what it has, leaves, and goes on from there when the gang is done.
+// The preempted job is asked to save its progress, leaves, and goes on from there when the gang is done.
 TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   const ScratchDirectory scratch;
   ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
@@ -244,7 +245,7 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   EXPECT_TRUE(std::filesystem::is_empty(shared + "/attempts")) << "what was saved goes with success";
 }
 
-// Found by an acceptance test: what jobs had saved that never ran again stayed on shared storage for ever.
+// Found by an acceptance test: the saved progress of jobs that never ran again stayed on shared storage for ever.
 TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   const ScratchDirectory scratch;
   ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
@@ -277,7 +278,7 @@ TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   EXPECT_TRUE(wait_until([&] { return std::filesystem::is_empty(attempts); }));
 }
 
-// Levels of service, limits and holds, from the configuration file to who runs.
+// Levels of service, limits and holds, from the configuration file to the jobs that run.
 TEST(PolicyLive, ALimitHoldsAJobAndAnOperatorAnotherOne) {
   const ScratchDirectory scratch;
   const std::string config = scratch.write("policy.toml",

@@ -53,7 +53,7 @@ TEST(Restart, AKilledSupervisorGoesOnWithTheJobAndTellsEachSubtaskOnce) {
   EXPECT_EQ(session->counts(*attached).succeeded, 4000U);
 }
 
-// Fault F05: what runs goes on without its supervisor, and the next one takes it over.
+// Fault F05: runs go on without their supervisor, and the next one takes them over.
 TEST(Restart, WhatRunsIsAdoptedAndNothingRunsTwice) {
   ClusterProcesses cluster{kWithState};
   cluster.start_worker("w1", {"--slots", "2"});
@@ -114,7 +114,7 @@ TEST(Restart, AJobOutlivesManySupervisors) {
   EXPECT_EQ(session->counts(submitted->job).attempts, 2000U) << "each has run once";
 }
 
-// Fault F09: it stands still for longer than anybody may be silent.
+// Fault F09: the supervisor stands still for longer than any peer may be silent.
 TEST(Restart, ASupervisorThatWasStoppedLosesNobody) {
   const std::vector<std::string> impatient{"--set", "link.heartbeat=100ms", "--set", "link.silence_max=500ms"};
   ClusterProcesses cluster{impatient};
@@ -192,7 +192,7 @@ TEST(Restart, AStandbyOrASalvageWithoutAStateIsRefused) {
   }
 }
 
-// Fault F25 over F05: what crashes its runner does not get its attempts anew with each supervisor.
+// Fault F25 over F05: a subtask that crashes its runner does not get its attempts anew with each supervisor.
 TEST(Restart, AttemptsThatFailedStayCounted) {
   ClusterProcesses cluster{kWithState};
   cluster.start_worker("w1", {"--slots", "1"});

@@ -1,4 +1,4 @@
-// What tests of real clusters run, and what they watch.
+// The jobs that tests of real clusters run, and the means to watch them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ void wait_for_a_quarter(const ClusterProcesses& cluster) {
   while (monotonic_now() < end) {
     const BinaryRun run = run_binary({"job", "job-1", "--supervisor", cluster.address(), "--json"});
     const Json job = Json::parse(run.output, nullptr, false);
-    if (run.exit_code != 0 || !job.is_object()) continue;  // It has not come yet.
+    if (run.exit_code != 0 || !job.is_object()) continue;  // The job has not come yet.
     if (job.value("state", "") != "running" || job.value("succeeded", 0) * 4 >= job.value("subtasks", 0)) return;
   }
   ADD_FAILURE() << "a quarter of the job was not done in time";

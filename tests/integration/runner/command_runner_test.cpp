@@ -91,7 +91,7 @@ class CommandRunnerTest : public ::testing::Test {
     store.put(key, blob);
   }
   bool spool_is_empty() { return std::filesystem::is_empty(config.spool); }
-  /// An ended process whose adoptive parent has not looked yet does not live.
+  /// An ended process that its adoptive parent has not reaped yet does not live.
   static bool lives(int process) {
     const std::string stat = read_small_file("/proc/" + std::to_string(process) + "/stat");
     return !stat.empty() && stat.find(") Z ") == std::string::npos;

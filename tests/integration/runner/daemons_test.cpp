@@ -63,7 +63,8 @@ int count_of_daemons_that_stay() {
   ScratchDirectory scratch;
   const std::string pids = scratch.at("pids");
   const std::string note = " & echo $! >>" + pids;
-  // In its group, in a session of its own, and one whose own child comes to us only when it is gone.
+  // One daemon in its group, one in a session of its own, and one with a child that comes to us only when the parent is
+  // gone.
   const std::string script = std::string{"(sleep 1000 "} + kQuiet + note + "); (setsid sleep 1000 " + kQuiet + note +
                              "); (setsid sh -c 'sleep 1000 & echo $! >>" + pids + "; wait' " + kQuiet + note +
                              "); while [ $(wc -l <" + pids + ") -lt 4 ]; do sleep 0.01; done";
@@ -137,7 +138,7 @@ TEST(DaemonsOfAProgram, ThoseOfOthersStay) {
   const int code = exit_code_of([] {
     ScratchDirectory scratch;
     const std::string pids = scratch.at("pids");
-    // It says of itself that it is of another attempt.
+    // The environment of the daemon names another attempt.
     run_until(std::string{"(PENSTOCK_ATTEMPT=2 setsid sleep 1000 "} + kQuiet + " & echo $! >>" + pids + "); sleep 0.1",
               [] { return true; });
     const std::vector<int> made = numbers_in(pids);

@@ -1,4 +1,4 @@
-// Operators whose data stay on the device of their band, through the lanes that run them: on a driver of the tests'
+// Operators with data that stay on the device of their band, through the lanes that run them: on a driver of the tests'
 // own.
 #include <gtest/gtest.h>
 
@@ -127,7 +127,7 @@ TEST_F(DeviceOperators, WhatCanNeverFitFailsWithTheNumbers) {
   EXPECT_EQ(tier->used(), Bytes{0});
 }
 
-// It is no mistake of the operator's, and is charged to nobody.
+// Lack of room for now is no mistake of the operator's, and is charged to no subtask.
 TEST_F(DeviceOperators, WhatFindsNoRoomForNowIsRunElsewhereOrLater) {
   const DataKey large = run("device_literal", std::string(900, 'x'));
   DeviceStore* const device = tier->open().value();
@@ -141,7 +141,7 @@ TEST_F(DeviceOperators, WhatFindsNoRoomForNowIsRunElsewhereOrLater) {
   EXPECT_TRUE(end.succeeded) << why();
 }
 
-// It was placed, as the band has so much, and then found the device taken by data.
+// The run was placed, as the band has so much memory, and then found the device taken by data.
 TEST_F(DeviceOperators, DataLeaveTheDeviceBeforeARunThatRequestsItsMemory) {
   const DataKey one = run("device_literal", std::string(400, 'x'));
   const DataKey two = run("device_literal", std::string(400, 'y'));

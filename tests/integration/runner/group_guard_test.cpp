@@ -52,7 +52,7 @@ TEST(GroupGuard, GroupsOfAKilledProcessEnd) {
   ::kill(ids[1], SIGKILL);
 }
 
-// Fault F29: a daemon has left its group; its environment tells whose it is.
+// Fault F29: a daemon has left its group; its environment names its runner.
 TEST(GroupGuard, DaemonsOfAKilledProcessEnd) {
   Result<Pipe> pipe = open_pipe();
   ASSERT_TRUE(pipe.has_value());

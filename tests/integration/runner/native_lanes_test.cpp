@@ -1,4 +1,4 @@
-// Lanes with real threads: whoever runs out of runs tells, and what is on offer is run once and in order.
+// Lanes with real threads: a lane that runs out of runs tells, and runs on offer are run once and in order.
 #include "worker/runner/native/native_lanes.hpp"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
       lanes.start(SlotIndex{static_cast<std::uint16_t>(lane)}, run_of(next++), {});
       ++started;
     }
-    // What is not taken over is forgotten, as if the core had changed its mind.
+    // Offers that are not taken over are forgotten, as if the core had changed its mind.
     for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer(JobId::none(), {}) = run_of(next++);
     lanes.open_offers();
     if (round % 2 == 0) wait_for_idle();
@@ -150,7 +150,8 @@ TEST_F(NativeLanesTest, WhatIsOnOfferWithinAJobFollowsRunsOfThatJob) {
   }
 }
 
-// It looks for mail for a while, sleeps, or does the one after the other; and each end is told before it may look away.
+// A lane looks for mail for a while, sleeps, or does the one after the other; and each end is told before the lane may
+// look away.
 TEST_F(NativeLanesTest, ALaneFindsItsNextRunHoweverItWaitsForIt) {
   const Duration times[] = {Duration{0}, std::chrono::microseconds{1}, std::chrono::seconds{30}};
   for (const Duration spin : times)
@@ -167,7 +168,7 @@ TEST_F(NativeLanesTest, ALaneFindsItsNextRunHoweverItWaitsForIt) {
         ASSERT_EQ(ends.size(), 1U);
         EXPECT_EQ(ends[0].ticket, ticket);
       }
-      other.end();  // Whoever still looks for mail finds that there is none to come.
+      other.end();  // A lane that still looks for mail finds that there is none to come.
     }
 }
 
@@ -343,7 +344,7 @@ TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket)
   for (int round = 0; round < 2; ++round) {
     lanes.start(SlotIndex{0}, run_of(1, fail_if_cancelled), {});
     wait_for_idle();
-    lanes.cancel(SlotIndex{0}, 1, false);  // It has ended, but nobody knows yet.
+    lanes.cancel(SlotIndex{0}, 1, false);  // The run has ended, but its end is not known yet.
     std::vector<NativeEnd> ends;
     lanes.withdraw(ends);
     ASSERT_EQ(ends.size(), 1U);
@@ -480,7 +481,7 @@ class NoMoreThreads {
   rlimit before_{};
 };
 
-/// What went wrong, or 0.
+/// The number of the first failure, or 0.
 int run_without_threads() {
   if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // The limit is not for root.
   ObjectStore store;
@@ -513,7 +514,7 @@ int run_without_threads() {
   return ends[0].succeeded && ends[0].ticket == 2 ? 0 : 5;
 }
 
-// Fault F33: it threw where nobody catches, and the worker died of it.
+// Fault F33: the start of a thread threw where no code catches, and the worker died of it.
 TEST(WithoutThreads, ARunIsRefusedAndTheNextOneAsksAgain) {
   // tidy: allow call: a limit of the whole process
   const pid_t child = ::fork();

@@ -525,7 +525,7 @@ TEST_F(ProcessRunnersTest, WhatWasToBeWarmedIsForgottenWhenIdleRunnersAreEnded) 
   EXPECT_EQ(open().children(), 0U) << "not even the one that was being started";
 }
 
-// Nobody is charged as if it had refused to run: another one would have done.
+// No subtask is charged as if its runner had refused to run: another runner would have done.
 TEST_F(ProcessRunnersTest, AWarmChildThatWasKilledIsACrash) {
   const std::vector<SlotIndex> lanes{SlotIndex{0}};
   open().warm(lanes, program);

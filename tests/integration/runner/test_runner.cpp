@@ -33,7 +33,7 @@ void wait_for_interrupt() {
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Returns when it has written its number into the file. It keeps all that is open here.
+/// Returns when the daemon has written its number into the file. The daemon keeps all that is open here.
 int leave_daemon(penstock_runner* runner, const std::string& file) {
   int ends[2] = {-1, -1};
   if (::pipe(ends) != 0) return penstock_runner_fail(runner, "no pipe", nullptr, 0);

@@ -109,7 +109,7 @@ TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
   }
 }
 
-// Fault F20: what has come from one is taken in parts, and the others are heard in between.
+// Fault F20: the frames of one connection are taken in parts, and the others are heard in between.
 TEST_F(ConnectionTest, WhoSendsMuchAtOnceIsHeardInTurns) {
   wire.turn_bytes_max = 64 << 10;
   std::string order;  // A letter for each frame, of its sender.
@@ -266,7 +266,7 @@ TEST_F(ConnectionTest, AConnectionThatClosesAfterItsLastFrameTellsItsOwner) {
   ::close(fd);
 }
 
-// A link whose connection carries a stranger's frames is one without a connection, not one that is silent.
+// A link is without a connection, and not silent, when its connection carries a stranger's frames.
 TEST_F(ConnectionTest, ALinkLetsAConnectionGoThatCarriesFramesOfAnother) {
   PeerLink link{loop, LinkConfig{}, Incarnation{1}, Incarnation{2}};
   std::vector<Error> detached;
@@ -399,7 +399,7 @@ TEST(HostPort, AFileHasTheAddressOfASupervisorThatMayMove) {
   EXPECT_FALSE(parse_supervisor_address("@", "x").has_value());
 }
 
-/// Two links whose connection is cut again and again.
+/// Two links; the connection between them is cut again and again.
 TEST_F(ConnectionTest, ALinkDeliversEverythingOnceThoughItsConnectionBreaks) {
   const LinkConfig config{.reconnect_grace = seconds{5}};
   PeerLink server{loop, config, Incarnation{1}, Incarnation{2}};

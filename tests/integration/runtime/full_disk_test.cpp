@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-/// What runs on a disk of 64 MiB that only its own process sees: 0: as it should be.
+/// A function that runs on a disk of 64 MiB that only its own process sees; 0: as it should be.
 using OnSmallDisk = int (*)(const ScratchDirectory&);
 
 constexpr int kNotPermitted = 77;
@@ -41,7 +41,7 @@ std::ofstream fill(const ScratchDirectory& directory) {
   return filler;
 }
 
-/// What was refused has not moved the anchor ahead of the log.
+/// A refused commit has not moved the anchor ahead of the log.
 int reopen(Storage& storage, const ScratchDirectory& directory) {
   if (!storage.close()) return 8;
   const auto opened =

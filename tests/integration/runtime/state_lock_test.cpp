@@ -1,4 +1,4 @@
-// Who holds a state directory, asked from another process.
+// The holder of a state directory, asked from another process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

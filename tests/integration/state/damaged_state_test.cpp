@@ -37,7 +37,7 @@ class DamagedStateTest : public ::testing::Test {
     std::sort(files.begin(), files.end());
     return files;
   }
-  /// Jobs by number. Those that are there are as they were written.
+  /// Jobs by number. Each job that is there is as it was written.
   std::set<std::uint32_t> check(const Recovered& recovered) {
     std::set<std::uint32_t> found;
     check_jobs(recovered, found);
@@ -107,7 +107,7 @@ class DamagedStateTest : public ::testing::Test {
 
   JournalShape shape;
   const ScratchDirectory scratch;
-  bool is_refused = false;  ///< What the last start without the flag was.
+  bool is_refused = false;  ///< The last start without the flag was refused.
 };
 
 TEST_F(DamagedStateTest, AnIntactOneIsReadWhole) {

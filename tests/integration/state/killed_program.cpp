@@ -65,7 +65,7 @@ std::string path_of(pid_t thread, std::uint64_t file) {
   return std::filesystem::read_symlink("/proc/" + std::to_string(thread) + "/fd/" + std::to_string(file), ignored);
 }
 
-/// What the thread is about to change, and how; none: it is about to do something else.
+/// The file that the thread is about to change, and how; none: it is about to do something else.
 std::optional<std::string> change_of(pid_t thread, const std::string& files) {
   __ptrace_syscall_info call{};
   if (::ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof call, &call) <= 0 || call.op != PTRACE_SYSCALL_INFO_ENTRY)

@@ -10,7 +10,7 @@ namespace penstock {
 struct KilledProgram {
   std::string program;
   std::vector<std::string> arguments;
-  std::string files;     ///< Only changes of files whose paths contain this are counted.
+  std::string files;     ///< Only changes of files with this in their paths are counted.
   std::string errors{};  ///< The file of its standard error; empty: none.
   std::string until{};   ///< The program counts as ended when this file is there; empty: when it ends.
 };

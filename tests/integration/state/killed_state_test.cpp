@@ -1,4 +1,4 @@
-// What a kill leaves of a state: before each single change that a command makes to a file, and in the start behind it.
+// The state that a kill leaves: before each single change that a command makes to a file, and in the start behind it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ class KilledStateTest : public ::testing::Test {
     fs::remove(scratch.at("address"));
     return program;
   }
-  /// Kills a program before one change after the other, until it has ended by itself. Some changes are left out;
-  /// PENSTOCK_KILLS=N is the long run: N rounds with each single change, and other draws for what is killed behind it.
+  /// Kills a program before one change after the other, until it has ended by itself. A part of the changes is left
+  /// out; PENSTOCK_KILLS=N is the long run: N rounds with each single change, and other draws for the kills behind it.
   void before_each_change(const std::function<KilledProgram()>& set_up,
                           const std::function<void(const KilledRun&, const std::string&)>& check) {
     const std::string wanted = environment_value("PENSTOCK_KILLS");

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// What a gateway has told the supervisor of its clients, in order.
+/// The messages about its clients that a gateway has sent to the supervisor, in order.
 struct ClientNews {
   Incarnation client;
   bool gone = false;
@@ -153,13 +153,13 @@ TEST_F(GatewayTest, AConnectionThatEndsJustWhenItsPatienceDoesIsLetGoOnce) {
 
 // Two connections that say they are the same new life: the first one's message comes while the second one is let in.
 TEST_F(GatewayTest, TwoIntroductionsOfOneLifeWithAMessageBetweenAreNoHarm) {
-  wire.turn_bytes_max = 1U << 30U;  // What has come is taken at once.
+  wire.turn_bytes_max = 1U << 30U;  // All bytes that have come are taken at once.
   open();
   RawPeer first = peer();
   RawPeer second = peer();
   settle();
   std::vector<std::byte> burst = hello_bytes(hello(7));
-  // So many that the message is read by itself: the gateway reads 8 KiB at once from who has said little.
+  // So many that the message is read by itself: the gateway reads 8 KiB at once from a peer that has said little.
   const std::vector<std::byte> heartbeat = heartbeat_bytes(Incarnation{7});
   while (burst.size() <= 8192) burst.insert(burst.end(), heartbeat.begin(), heartbeat.end());
   const std::vector<std::byte> request = request_bytes(Incarnation{7}, 1);
@@ -194,7 +194,7 @@ TEST_F(GatewayTest, TheConnectionsOfOneHostHaveALimitAndComeBackWhenTheyEnd) {
   for (RawPeer& other : others) EXPECT_FALSE(other.is_over());
 }
 
-// What a client says in one read: a message that cannot be read, and one that can.
+// One read brings two messages of a client: one that cannot be decoded, and one that can.
 TEST_F(GatewayTest, NothingIsHeardOfAPeerAfterItWasGivenUp) {
   open();
   RawPeer peer = this->peer();

@@ -11,7 +11,7 @@ namespace {
 
 const std::string kHead = "name,project,arrives_s,runs_s,devices\n";
 
-/// What this process would do for hours ends at once.
+/// A computation that would take this process hours ends at once.
 TEST(Simulate, SignalsEndCommandsThatComputeOnly) {
   const ScratchDirectory scratch;
   std::string jobs = kHead;

@@ -299,7 +299,7 @@ void FaultPlan::stop() {
         if (world_.config().has_rules) world_.client().order({0, "release", {to_string(id)}});
     });
   if (world_.options().policy) return;
-  // Also of jobs whose acceptance their clients have not heard of yet.
+  // Also of accepted jobs, even if their clients have not heard of the acceptance yet.
   constexpr std::uint32_t kNumbersMax = 1000;
   EntitlementBatch plan{++entitlement_version_, {}};
   for (std::uint32_t number = 1; number <= kNumbersMax; ++number)

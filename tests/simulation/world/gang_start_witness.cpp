@@ -72,8 +72,8 @@ void GangStartWitness::check_whole(const supervisor::Job& job, BandKind kind, Mi
                            std::to_string(all) + "m slots held");
 }
 
-/// A gang that has begun nowhere in this life begins at a barrier, and of that all that it is has been asked for; not
-/// one whose slots must be where its work is, or which runs already.
+/// A gang that has begun nowhere in this term begins at a barrier, and the barrier has asked for the whole gang. Exempt
+/// is a gang with slots that must be where its work is, or one that runs already.
 void GangStartWitness::check_begin(WorkerId id, const Entitlement& entitlement) {
   const Job* job = core().find_job(entitlement.job);
   const WorkerHost* host = world_.find_worker(id);

@@ -32,7 +32,7 @@ void ClientHost::follow_branch() {
   std::erase_if(unsent_, [](const FromClient& message) { return !std::holds_alternative<AdminRequest>(message); });
 }
 
-/// Words of a supervisor whose state was replaced meanwhile may still arrive; they count for nothing.
+/// Messages of a supervisor may still arrive after its state was replaced; they count for nothing.
 bool ClientHost::is_of_this_branch() const { return branch_ == world_.supervisor().branch(); }
 
 void ClientHost::told_anew(JobId job) {

@@ -99,7 +99,8 @@ class OrderWitness : SupervisorView {
   void check_grace(const CancelBatch& order) const;
   void note_cancel(WorkerId worker, const CancelBatch& order) const;
 
-  /// Workers whose drain was answered and not ordered otherwise since: no life of ours may give them anything.
+  /// Workers with a drain that was answered and not ordered otherwise since: no incarnation of ours may give them
+  /// anything.
   std::set<WorkerId> drained_;
   std::set<std::pair<SubtaskId, Attempt>> wanted_again_;  ///< Of all lives.
 };

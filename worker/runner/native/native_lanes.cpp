@@ -39,7 +39,7 @@ struct Call : penstock_call {
   std::mutex naming;         ///< Guards the next: threads of an operator may ask for it at once.
   std::string attempt_text;  ///< Empty until asked for.
   std::string failure;
-  bool exhausted = false;  ///< What it wanted last found no room on the device, for now.
+  bool exhausted = false;  ///< The last request for memory found no room on the device, for now.
   // Of the lane, and last: short runs do not touch it.
   SlotLoan* loan = nullptr;
   std::thread::id thread;  ///< On which operators are called.
@@ -468,7 +468,8 @@ bool NativeLanes::State::wait_for_mail(Lane& lane) const {
   Duration waited{};
   while (waited < spin && (mail = lane.mail.load(std::memory_order_acquire)) == 0) {
     cpu_relax();
-    // Who looks for longer must not keep others from a processor, least of all those on whom its next run depends.
+    // A lane that looks for longer must not keep others from a processor, least of all those on which its next run
+    // depends.
     if (waited >= config.spin) std::this_thread::yield();
     waited = monotonic_now() - begin;
   }

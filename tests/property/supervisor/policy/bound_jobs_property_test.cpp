@@ -1,4 +1,4 @@
-// Jobs whose work must run somewhere: each of their members is shown with the one band that it may be on.
+// Jobs with work that must run in one place: each of their members is shown with the one band that it may be on.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -33,7 +33,8 @@ std::int64_t free_on(const Snapshot& snapshot, std::uint32_t band) {
   return free;
 }
 
-/// Some jobs are bound, each member to a band of its own, among others that may be anywhere. All want single slots.
+/// A part of the jobs is bound, each member to a band of its own, among others that may be anywhere. All want single
+/// slots.
 void add_job(PolicyBuilder& builder, Rng& rng, bool quotas) {
   const std::string name = "job" + std::to_string(builder.snapshot.workloads.size());
   const auto bands = static_cast<std::uint32_t>(builder.snapshot.bands.size());
@@ -88,7 +89,7 @@ void nobody_waits_for_what_is_free(std::uint64_t seed) {
     for (std::uint32_t band = 0; band < builder.snapshot.bands.size(); ++band)
       RC_ASSERT(free_on(builder.snapshot, band) >= 0);
     if (pass < 4 || !plan.starts.empty() || !plan.preemptions.empty()) continue;
-    // Elsewhere a free slot may be within the share of who cannot use it, or nobody passes who is more important.
+    // Elsewhere a free slot may be within the share of a job that cannot use it, or no job passes a more important one.
     if (quotas)
       for (const Member& member : builder.snapshot.members)
         for (std::uint32_t band = 0; member.state == MemberState::Pending && band < builder.snapshot.bands.size();

@@ -89,7 +89,7 @@ class LabelledPool {
         if (place.band == band) free -= place.slots;
     return free;
   }
-  /// What it would hold of `slots`, for its weight and, but for max-min, its demand.
+  /// The `slots` of a job in proportion to its weight and, but for max-min, its demand.
   double level(std::uint32_t job, std::int64_t slots) const {
     const Workload& of = snapshot().workloads[job];
     std::int64_t demand = std::count_if(
@@ -113,7 +113,7 @@ class LabelledPool {
   const Snapshot& snapshot() const { return builder_.snapshot; }
 
  private:
-  /// Who is told to leave takes his time, or goes at once.
+  /// A member that is told to leave takes its time, or goes at once.
   void carry_out() {
     Snapshot& snapshot = builder_.snapshot;
     for (Member& member : snapshot.members)
@@ -143,8 +143,8 @@ void come_to_rest(LabelledPool& pool) {
   for (int pass = 0; pool.pass(); ++pass) RC_ASSERT(pass < kPassesMax);
 }
 
-/// A slot that waiting members of one slot could use, who may be preempted and whose job is below its cap, is not idle
-/// when passes have come to rest.
+/// No slot is idle when passes have come to rest, if a waiting member of one slot could use it, may be preempted and
+/// has a job below its cap.
 void no_slot_is_idle_in_vain(const LabelledPool& pool) {
   const Snapshot& snapshot = pool.snapshot();
   for (std::uint32_t i = 0; i < snapshot.members.size(); ++i) {
@@ -157,8 +157,8 @@ void no_slot_is_idle_in_vain(const LabelledPool& pool) {
   }
 }
 
-/// Who waits below his target waits for nobody who holds more than his own and can leave. Where all may be preempted,
-/// so that whatever waits counts.
+/// A member of a job below its target waits for no member that can leave and has a job above its own target. Where all
+/// may be preempted, so that every waiting member counts.
 void nobody_above_his_share_is_waited_for(const LabelledPool& pool) {
   const Snapshot& snapshot = pool.snapshot();
   for (const Workload& job : snapshot.workloads)
@@ -170,7 +170,7 @@ void nobody_above_his_share_is_waited_for(const LabelledPool& pool) {
     for (std::uint32_t other = 0; other < snapshot.members.size(); ++other) {
       const Member& holder = snapshot.members[other];
       if (!may_preempt(snapshot, other) || pool.held(holder.workload) <= targets[holder.workload]) continue;
-      // Nobody gives so much that he has less than who asks for it.
+      // No job gives so much that it has less than the job that asks.
       if (pool.level(holder.workload, pool.held(holder.workload) - 1) <=
           pool.level(member.workload, pool.held(member.workload)) + 1e-12)
         continue;
@@ -216,8 +216,9 @@ TEST(ListedShareProperty, RequestsOfAnySizeComeToRest) {
   EXPECT_TRUE(rc::check("passes come to rest whatever is asked for", requests_of_any_size_come_to_rest));
 }
 
-/// Groups with limits that lie within each other or apart: who has less than he wants has a limit, or the pool, that is
-/// used up, and all within it that hold more per weight and demand cannot hold less. Without limits nothing changes.
+/// Groups with limits that lie within each other or apart: a group with less than it wants has a limit, or the pool,
+/// that is used up, and all groups within it that hold more per weight and demand cannot hold less. Without limits
+/// nothing changes.
 void limits_hold_and_are_used_up(std::uint64_t seed) {
   Rng rng{seed};
   std::vector<ShareGroup> groups(1 + rng.below(8));

@@ -1,4 +1,4 @@
-// Quotas over random clusters at rest: who has what he is entitled to, and who stands in whose way.
+// Quotas over random clusters at rest: each project has what it is entitled to, and none stands in the way of another.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -39,9 +39,9 @@ bool all_within_guarantee(const std::vector<Owner>& owners, std::uint32_t projec
   return true;
 }
 
-/// Nobody runs beyond his guarantee on what somebody else waits for within his own: taking away what such a project
-/// would lose next of any one job, and nothing else, makes room for no job that its own project and departments have
-/// guaranteed.
+/// No project runs beyond its guarantee on resources that another one waits for within its own: taking away what such a
+/// project would lose next of any one job, and nothing else, makes room for no job that its own project and departments
+/// have guaranteed.
 void nobody_is_in_the_way(std::uint64_t seed, Shapes shapes) {
   Rng rng{seed};
   const std::optional<PolicyBuilder> rested = at_rest(rng, shapes);

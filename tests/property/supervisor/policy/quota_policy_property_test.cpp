@@ -20,7 +20,7 @@ void plan_is_sound(const Snapshot& snapshot, const Plan& plan) {
   for (const Preemption& each : plan.preemptions) {
     if (each.reason == PreemptionReason::StaleGang) continue;
     RC_ASSERT(snapshot.workloads[snapshot.members[each.member].workload].preemptible);
-    // Nobody leaves for nothing: who needs the place is promised one in the same plan.
+    // No member leaves for nothing: the job that needs the place is promised one in the same plan.
     RC_ASSERT(std::any_of(plan.reservations.begin(), plan.reservations.end(), [&](const Reservation& reservation) {
       return snapshot.members[reservation.member].workload == each.beneficiary;
     }));
@@ -88,8 +88,8 @@ TEST(QuotaPolicyProperty, PassesAreSoundInEachDimensionAndComeToRest) {
       rc::check("passes over parts of devices, memory and processors are sound and come to rest", parts_are_sound));
 }
 
-/// With requests that fit wherever a device is free: whoever is below his guarantee and wants more has nothing to wait
-/// for, so that nobody else is above his own meanwhile.
+/// With requests that fit wherever a device is free: a project that is below its guarantee and wants more has nothing
+/// to wait for, so that no other project is above its own meanwhile.
 void guarantees_are_met(std::uint64_t seed) {
   Rng rng{seed};
   const PolicyBuilder builder = settled(rng, Shapes::Plain);

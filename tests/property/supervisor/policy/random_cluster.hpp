@@ -18,7 +18,8 @@ enum class Shapes : std::uint8_t { Plain, Whole, Any, Parts };
 inline constexpr std::int64_t kCpuOfADevice = 4000;
 inline constexpr std::int64_t kMemoryOfADevice = 1000;
 
-/// Some bands have no devices; each project is guaranteed about as much of all as it is of devices, or has a limit.
+/// A quarter of the bands has no devices; each project is guaranteed about as much of all as it is of devices, or has a
+/// limit.
 inline void divide_all_resources(PolicyBuilder& builder, Rng& rng) {
   for (Band& band : builder.snapshot.bands) {
     if (rng.chance(1, 4)) band.capacity.gpu = 0;

@@ -31,7 +31,8 @@ double exact_share(const std::vector<std::pair<double, double>>& weight_and_dema
   return given(low, which);
 }
 
-/// One band, gangs of every size: at rest, who has a gang that waits is less than that gang and a slot below his share.
+/// One band, gangs of every size: at rest, a job with a gang that waits is less than that gang and a slot below its
+/// share.
 void nobody_lacks_more_than_a_gang(std::uint64_t seed) {
   Rng rng{seed};
   PolicyBuilder builder;
@@ -137,7 +138,7 @@ class BusyPool {
   bool least_has_started() const { return builder_.snapshot.members[least_].state != MemberState::Pending; }
   /// Its start was promised, and then for later.
   bool has_broken_a_promise() const { return broken_; }
-  /// Seconds after which nobody who comes passes it any more.
+  /// Seconds after which no job that comes passes the least one any more.
   std::int64_t outweighed_after() const { return outweighed_after_; }
   std::int64_t waiting() const {
     return std::count_if(builder_.snapshot.members.begin(), builder_.snapshot.members.end(),

@@ -75,7 +75,7 @@ void plan_is_sound(const Snapshot& snapshot, const Plan& plan, const Parts& part
     RC_ASSERT(may_preempt(snapshot, each.member));
     if (parts.has(Action::StartByPriority)) {
       RC_ASSERT(parts.preemption);
-      // Whoever it leaves for has its place then.
+      // The job that the member leaves for has its place then.
       RC_ASSERT(std::any_of(plan.reservations.begin(), plan.reservations.end(), [&](const Reservation& reservation) {
         return snapshot.members[reservation.member].workload == each.beneficiary;
       }));

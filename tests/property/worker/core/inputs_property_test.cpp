@@ -1,4 +1,4 @@
-// What a run is told of its inputs, whatever order notices, drops, ends and assignments come in.
+// The inputs that a run is told of, whatever order notices, drops, ends and assignments come in.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +17,7 @@ constexpr std::uint32_t kProducers = 4;
 constexpr std::uint16_t kOutputs = 2;
 constexpr std::uint32_t kFirstReader = 100;
 
-/// What happens, to which producer, and which outputs are meant, a bit for each.
+/// The kind of event, its producer, and the outputs that are meant, a bit for each.
 using Step = std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>;
 
 /// A worker and a supervisor that knows what each producer makes. All that it says is true when it says it; what it

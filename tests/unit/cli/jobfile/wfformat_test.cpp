@@ -43,7 +43,7 @@ TEST(WfFormat, ReplaysRuntimesAndSizes) {
   EXPECT_EQ(name_of(graph, 1), "split_ID0000001");
   EXPECT_EQ(graph.expected_ns, (std::vector<std::uint64_t>{40'000'000, 25'000'000, 0}));
   EXPECT_EQ(graph.predecessors, (std::vector<std::uint32_t>{1, 2}));
-  // It reads a file of the one and nothing of the other.
+  // Task `join` reads a file of `split` and nothing of `other`.
   EXPECT_EQ(graph.edge_outputs, (std::vector<std::uint16_t>{0, EdgeKind::kOrderOnly}));
   EXPECT_EQ(graph.templates[graph.template_of[1]].name, "split");
   EXPECT_EQ(graph.templates[graph.template_of[1]].program, "burn");

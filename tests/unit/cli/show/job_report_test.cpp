@@ -93,7 +93,7 @@ TEST(JobReport, ANamelessSubtaskIsToldByItsNumber) {
   EXPECT_EQ(describe_failures(view), "failed: subtask 7: exit code 3\n");
 }
 
-// Programs choose what stands in their output; the terminal of whoever reads the report is not theirs.
+// Programs choose what stands in their output; the terminal of the report's reader is not theirs.
 TEST(JobReport, OutputOfProgramsCannotWriteToTheTerminal) {
   client::JobView view = ended(JobState::Failed);
   view.failures = {failure()};

@@ -1,4 +1,4 @@
-// A session whose supervisor dies and comes back.
+// A session with a supervisor that dies and comes back.
 #include "client/src/session.hpp"
 
 #include <gtest/gtest.h>
@@ -185,7 +185,7 @@ TEST_F(SessionTest, AJobIsUnfollowedWhenTheLastWhoWasGivenItDetaches) {
   session.detach(JobId{1});
   EXPECT_EQ(std::get<UnfollowJob>(wire->wait_for(2)).job, JobId{1});
   EXPECT_EQ(left, std::vector{JobId{1}});
-  supervisor.on_message(news(4, 5, JobState::Succeeded));  // It was on its way.
+  supervisor.on_message(news(4, 5, JobState::Succeeded));  // The news was on its way.
   EXPECT_EQ(heard, 1);
   EXPECT_EQ(session.wait(JobId{1}).error().code, ErrorCode::NotFound);
   session.detach(JobId{1});
@@ -270,7 +270,7 @@ TEST_F(SessionTest, AsksTheNextLifeForTheVeryJobThatItWasGiven) {
   EXPECT_EQ(std::get<ReleaseJob>(wire->wait_for(2)).identity, (JobIdentity{7, 8}));
 }
 
-// It would break the connection, and then again: under its name it was sent for ever.
+// A graph that no message can carry would break the connection, and then again: under its name it was sent for ever.
 TEST_F(SessionTest, WhatNoMessageCanCarryIsRefusedAtOnce) {
   Graph graph = one_subtask();
   graph.payloads.assign(std::size_t{3} << 20U, 'p');
@@ -302,7 +302,7 @@ TEST_F(SessionTest, ALargeGraphSaysWithItsFirstChunkHowLargeItIs) {
   engine.join();
 }
 
-// Fault F20: a large graph is not held a second time by whoever sends it.
+// Fault F20: a large graph is not held a second time by its sender.
 TEST_F(SessionTest, ALargeGraphWaitsForRoomChunkByChunk) {
   wire->let_send(0);
   std::thread engine{[&] { EXPECT_TRUE(session.submit({}, three_chunks()).has_value()); }};
@@ -342,7 +342,7 @@ TEST_F(SessionTest, SubmitsAgainWhatWasNotAnswered) {
   engine.join();
 }
 
-// Who closed or dropped a job that it had found released what another client has made.
+// A client that closed or dropped a job that it had found released the results of another client.
 TEST_F(SessionTest, AJobThatExistedIsOursOnlyIfItsFirstAnswerWasLost) {
   std::vector<bool> ours;
   std::vector<std::uint64_t> submitters;

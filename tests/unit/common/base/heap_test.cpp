@@ -34,7 +34,7 @@ TEST(Heap, WhatComesInOrderLeavesInOrder) {
   EXPECT_EQ(next, 5000U);
 }
 
-// What was taken out on trial comes back from the last to the first, again and again, among others that come and go.
+// Items taken out on trial come back from the last to the first, again and again, among others that come and go.
 TEST(Heap, WhatComesBackToTheFrontKeepsTheOrder) {
   std::vector<std::uint32_t> positions(20000);
   TestHeap heap{Track{&positions}};

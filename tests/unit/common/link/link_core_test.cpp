@@ -226,7 +226,7 @@ TEST_F(LinkCoreTest, WhoWasStoppedItselfSuspectsNobody) {
   EXPECT_TRUE(has(tick_after(suspect_after), Suspect{}));
 }
 
-// What it sends next has numbers that this link has delivered, or waits for, already.
+// The next frames of the peer have numbers that this link has delivered, or waits for, already.
 TEST_F(LinkCoreTest, APeerThatBeginsALinkAnewOnWhichItHasSpokenIsLost) {
   handle(Attached{});
   arrive(1);
@@ -326,7 +326,7 @@ TEST_F(HeardTest, IsKnownAcrossTheEndOfTheCounter) {
   EXPECT_EQ(actions[0], LinkAction{Heard{now}});
 }
 
-// What a worker is told to be heard must be a worker that its supervisor knows of.
+// A worker may be told that it is heard only if its supervisor knows of it.
 TEST_F(LinkCoreTest, GivesTheNewestStampBackOnceThePeerHasSaidSomething) {
   handle(Attached{});
   EXPECT_EQ(link.stamp(), 0U);

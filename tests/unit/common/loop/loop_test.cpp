@@ -29,7 +29,7 @@ TEST(Loop, SocketsAndTimersHaveTheirTurnWhileThereIsAlwaysWork) {
   loop.set_worker(nullptr);
 }
 
-// Fault F20: who always has more to do lets the actors in between.
+// Fault F20: a function that always has more to do lets the actors in between.
 TEST(Loop, WhatIsForTheNextTurnComesAfterTheActors) {
   Loop loop;
   std::string order;

@@ -57,7 +57,7 @@ TEST(LocalSocket, WhoComesForAnotherUserReadsTheEndAtOnceAndTheNextOneIsServed) 
   EXPECT_TRUE(accept_local(listener->socket, kUs));
 }
 
-// With a real user: the kernel says who it is, not the other side.
+// With a real user: the kernel names the user, not the other side.
 TEST(LocalSocket, AProcessOfAnotherUserIsSentAway) {
   if (kUs != 0) GTEST_SKIP() << "only root can become another user";
   Result<LocalListener> listener = listen_locally();

@@ -100,7 +100,7 @@ TEST_F(RunnerChannelTest, SegmentsArriveWithTheirMessages) {
   }
 }
 
-// It was charged to the next run, whose message it seemed to begin.
+// The bytes behind a message were charged to the next run, as the beginning of its message.
 TEST_F(RunnerChannelTest, WhatWasReadBehindAMessageIsKnown) {
   const std::array<std::uint32_t, 6> message{0x52534e50, 8, 0, 0, 7, 0};
   std::array<std::uint32_t, 7> more{};

@@ -1,4 +1,4 @@
-// What is done about failures: the codes that say where another attempt may end better.
+// The handling of failures: the codes that say where another attempt may end better.
 #include "common/protocol/failure.hpp"
 
 #include <gtest/gtest.h>

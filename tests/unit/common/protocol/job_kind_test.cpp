@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// Whoever reads a word takes its place for the kind.
+// A reader of a word takes its place for the kind.
 TEST(JobKind, EachHasAWordInItsPlace) {
   const std::vector<std::string_view> words = job_kind_words();
   EXPECT_EQ(words, (std::vector<std::string_view>{"training", "interactive", "inference"}));

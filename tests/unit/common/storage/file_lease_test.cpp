@@ -77,7 +77,7 @@ TEST(FileLease, WhoRenewsIsLetBeHoweverLongItIsWatched) {
   EXPECT_TRUE(first->is_held());
 }
 
-// The one who took over was killed before the one who hangs could not reach the state any more.
+// The process that took over was killed while the process that hangs could still reach the state.
 TEST(FileLease, AThirdOneKnowsThatTheFirstMayStillLive) {
   const ScratchDirectory directory;
   const auto first = must_claim(directory);
@@ -90,7 +90,7 @@ TEST(FileLease, AThirdOneKnowsThatTheFirstMayStillLive) {
   EXPECT_FALSE(first->is_held()) << "its number is not given again";
 }
 
-// It was told that a process which had long ended holds it.
+// The caller was told that a process which had long ended holds the directory.
 TEST(FileLease, ADirectoryThatCannotBeWrittenToBlamesNobody) {
   const auto refused = FileLease::claim("/proc/self", "b", nullptr, kBegin);  // Not even by root.
   ASSERT_FALSE(refused.has_value());

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-/// What it holds lives as long as the object: the next life is the same one.
+/// The content lives as long as the object: after `reopen` the object is the same one.
 struct InMemory : StorageUnderTest {
   Storage& storage() override { return memory; }
   void reopen() override {}

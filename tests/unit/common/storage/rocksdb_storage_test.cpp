@@ -265,7 +265,7 @@ TEST(RocksdbStorage, AMergedFileHasOneGroupOfPrefixesAndItsLossCostsNoMore) {
   EXPECT_LT(salvaged->entries_kept, 16000U);
 }
 
-// Fault F13: what is not merged yet has the order of time, and whoever wrote then is in the file.
+// Fault F13: entries that are not merged yet have the order of time, and a file has all that were written then.
 TEST(RocksdbStorage, AYoungFileHasNoMoreThanItMayAndItsLossCostsNoMore) {
   const TestDirectory directory;
   RocksdbOptions options = directory.options();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds{20};
 
-/// A disk that all lives share, whose commits can be held up.
+/// A disk that all incarnations share; its commits can be held up.
 class SharedDisk : public Storage {
  public:
   Result<std::optional<std::string>> get(std::string_view key) override { return disk_.get(key); }

@@ -254,7 +254,7 @@ TEST(SupervisorActor, AGraphThatIsTooLargeIsRefusedWithoutWaitingForWhoeverCheck
   EXPECT_EQ(replies[0].refusal.message, "12 exceeds the limit of 10");
 }
 
-// Fault F20: nobody has to send 50 million subtasks to hear that they are too many.
+// Fault F20: no client has to send 50 million subtasks to hear that they are too many.
 TEST(SupervisorActor, AGraphThatSaysHowLargeItIsIsRefusedByItsFirstChunk) {
   std::vector<FromClient> messages = sixteen_subtasks();
   std::get<SubmitChunk>(messages[0]).whole.subtasks = 16;

@@ -322,7 +322,8 @@ TEST(GraphIntake, ChunksHaveTheSameColumns) {
   EXPECT_FALSE(intake.add(GraphBuilder{}.add().build()).has_value());
 }
 
-// A hostile first chunk without subtasks, whose offsets promised columns that never came: they were read out of bounds.
+// A hostile first chunk without subtasks, with offsets that promised columns that never came: they were read out of
+// bounds.
 TEST(GraphIntake, AChunkWithoutSubtasksPromisesNoColumns) {
   for (const bool moved : {false, true}) {
     GraphIntake intake{GraphLimits{}};

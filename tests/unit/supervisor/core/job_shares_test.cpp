@@ -15,7 +15,7 @@ constexpr std::uint32_t kJobs = 2000;
 constexpr std::size_t kBytesMax = 2900;
 constexpr std::size_t kBytesWithPolicyMax = 3500;
 
-/// None under a sanitizer, whose allocator does not say.
+/// None under a sanitizer: its allocator does not say.
 std::size_t allocated_bytes() {
   const struct mallinfo2 now = mallinfo2();
   return now.uordblks + now.hblkhd;

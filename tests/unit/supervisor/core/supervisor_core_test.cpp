@@ -72,7 +72,7 @@ TEST(SupervisorCore, TheSameNameIsTheSameJob) {
   EXPECT_EQ(cluster.core().counters().jobs_accepted, 1U);
 }
 
-// A client that repeats a submission whose answer it did not get followed the job twice, and was told everything twice.
+// A client that repeats a submission for want of an answer followed the job twice, and was told everything twice.
 TEST(SupervisorCore, SubmittingTwiceIsToldOnce) {
   SupervisorConfig config;
   config.progress_every = std::chrono::seconds{1};

@@ -1,4 +1,4 @@
-// SupervisorCore: inputs whose holder lives and cannot be reached from the worker that wants them.
+// SupervisorCore: inputs with a holder that lives and cannot be reached from the worker that wants them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

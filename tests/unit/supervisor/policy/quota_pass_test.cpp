@@ -43,8 +43,8 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
 }
 
 // Seed 831037066 of the simulator with a policy: in each pass a job that began on what had been promised was taken from
-// by a job of another project, and that one by a more important one of its own, who was promised the place. No job ever
-// ran.
+// by a job of another project, and that one by a more important one of its own, which was promised the place. No job
+// ever ran.
 TEST(QuotaPass, WhoBeginsOnAPromiseIsNotTakenFromInTheSamePass) {
   PolicyBuilder builder;
   constexpr std::int64_t kRoom[] = {175, 339, 78, 146};  // For all but one there is only the second band, of one slot.
@@ -121,7 +121,7 @@ TEST_F(Consolidated, WhatIsBeingLeftIsForWhomItWasLeft) {
   EXPECT_TRUE(std::any_of(then.starts.begin(), then.starts.end(), [](const Start& each) { return each.member == 3; }));
 }
 
-// Found by a review: it waited for a job that has minutes to leave, beside a band that was idle.
+// Found by a review: the large member waited for a job that has minutes to leave, beside a band that was idle.
 TEST_F(Consolidated, WhoCouldBeginElsewhereAtOnceDoes) {
   const std::uint32_t idle = builder_.device_band(2);
   const Plan plan = pass();

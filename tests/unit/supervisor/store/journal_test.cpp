@@ -63,7 +63,7 @@ class JournalTest : public ::testing::Test {
     return static_cast<std::size_t>(std::count_if(storage.entries().begin(), storage.entries().end(),
                                                   [](const auto& entry) { return entry.first[0] == 'k'; }));
   }
-  /// The value of the only entry whose key continues the job's with this kind.
+  /// The value of the only entry with a key that continues the job's with this kind.
   std::string& entry(std::uint32_t job, char kind) {
     std::string* found = nullptr;
     for (auto& [key, value] : storage.entries())

@@ -1,4 +1,4 @@
-// A case that expects nothing, or something that nobody knows, does not pass; nor does one whose input is none.
+// A case that expects nothing, or something unknown, does not pass; nor does one with an input that is none.
 #include "tests/unit/tools/policy/policy_case_support.hpp"
 
 namespace penstock::tools {
@@ -6,7 +6,7 @@ namespace {
 
 // tidy: foreign-file agents, agent, tasks, task, nodes, pods, scheduler
 
-/// A case whose `expect` is replaced: `%` stands for it.
+/// A case with an `expect` that is replaced: `%` stands for it.
 struct AskingCase {
   std::string text;
   std::string expect;  ///< With it the case passes.

@@ -172,7 +172,7 @@ std::string slot_case(const std::string& tasks, const std::string& allocated, co
          R"(], "to_release": []}}], "tags": {)" + tags + "}}";
 }
 
-// What the README of the cases says of their tags.
+// The tags of cases mean what the README of the cases says.
 TEST(PolicyCheck, TagsOfACaseSayWhichRulesItFollows) {
   const std::string blocked = R"({"id": "t", "job": "g", "slots": 2, "submitted": 1, "blocked_agents": ["a"]},
                                  {"id": "u", "job": "h", "slots": 2, "submitted": 2, "blocked_agents": ["a"]})";

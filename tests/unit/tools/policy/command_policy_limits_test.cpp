@@ -1,4 +1,4 @@
-// Cases of limits: who counts where, what a change does, and what is compared after each step.
+// Cases of limits: the users that count in each, the effect of a change, and the comparison after each step.
 // tidy: foreign-file bank, nodes
 #include "tests/unit/tools/policy/policy_case_support.hpp"
 

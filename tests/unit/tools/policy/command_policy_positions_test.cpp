@@ -9,7 +9,7 @@
 namespace penstock::tools {
 namespace {
 
-/// What jobs at these positions get; the first of them has none.
+/// The ranks of jobs at these positions; 0: the job has none.
 std::vector<std::int64_t> ranks_of(const std::vector<std::string>& texts) {
   CasePositions positions;
   policy::Snapshot snapshot;

@@ -1,4 +1,4 @@
-// What a case of quotas may change of the policy that it is run with.
+// The parts that a case of quotas may change of the policy that it is run with.
 #include "tests/unit/tools/policy/policy_case_support.hpp"
 
 namespace penstock::tools {

@@ -1,4 +1,4 @@
-// What the page says of quotas and no reference case shows: found by an independent model of it.
+// Rules of quotas that the page states and no reference case shows: found by an independent model of the page.
 #include "tests/unit/tools/policy/policy_case_support.hpp"
 
 namespace penstock::tools {
@@ -186,7 +186,7 @@ TEST(PolicyQuotaCases, TimesOfBrokenGangsMayHaveFractions) {
   EXPECT_EQ(told("-1", "5", "Running"), "");
 }
 
-// Spec: policy-runai 7: 100 points for who waits for nobody, in the search for victims too.
+// Spec: policy-runai 7: 100 points for a place that waits for no other job, in the search for victims too.
 TEST(PolicyQuotaCases, WhoIsPlacedWithVictimsTakesIdleBandsFirst) {
   EXPECT_EQ(told_of(R"({"format": "kai-scenarios/1", "category": "x", "runner": {"mode": "single_action",
       "actions": ["reclaim"]}, "cases": [{"id": "c", "nodes": [{"name": "n0", "gpus": 2}, {"name": "n1", "gpus": 2}],

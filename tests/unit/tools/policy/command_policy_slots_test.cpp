@@ -1,4 +1,4 @@
-// What the page says of slots and no reference case shows: found by an independent model of it.
+// Rules of slots that the page states and no reference case shows: found by an independent model of the page.
 #include "tests/unit/tools/policy/policy_case_support.hpp"
 
 namespace penstock::tools {
@@ -62,7 +62,7 @@ TEST(PolicySlotCases, PositionsAreATableOrTheTimesOfSubmission) {
     expect_told(two_jobs(other, kSecondStarts), "positions must be a table of jobs");
 }
 
-// It compared nothing with nothing.
+// A step with nulls alone compared nothing with nothing.
 TEST(PolicySlotCases, NullsAloneCompareNothing) {
   const std::string nulls =
       R"("to_allocate": null, "to_release": null, "to_allocate_by_group": {"g1": null, "g2": null})";

@@ -20,7 +20,7 @@ class DeviceLedgerTest : public ::testing::Test {
     ledger.add(key(number), Bytes{bytes}, host_has_it);
     ledger.validate();
   }
-  /// Who would leave for so many bytes; `h` behind those that the host has.
+  /// The data that would leave for so many bytes; `h` behind those that the host has.
   std::string leaving(std::int64_t bytes) {
     const DeviceRoom room = ledger.room_for(Bytes{bytes});
     if (room.answer != Answer::Fits) return room.answer == Answer::Never ? "never" : "later";

@@ -25,7 +25,7 @@ class DeviceStoreTest : public ::testing::Test {
     store.put(key(number), std::move(buffer).value());
     return {};
   }
-  /// What a run on the device would read there; 0: it cannot be brought.
+  /// The first byte that a run on the device would read; 0: the datum cannot be brought.
   unsigned seen_on_device(std::uint32_t number) {
     const Result<std::uint64_t> address = store.pin(key(number));
     if (!address) return 0;
@@ -72,7 +72,7 @@ TEST_F(DeviceStoreTest, DataLeaveForWhatARunHasRequested) {
   EXPECT_NE(host.find(key(1)), nullptr);
   EXPECT_TRUE(half.pin(key(1)).error().code == ErrorCode::ResourceExhausted);
   {
-    // What it makes in the store is a part of its request.
+    // The memory that a run allocates in the store is a part of its request.
     Result<DeviceBuffer> made = half.allocate(Bytes{40}, Bytes{40});
     ASSERT_TRUE(made);
     const Result<DeviceBuffer> other = half.allocate(Bytes{30});
@@ -242,7 +242,7 @@ TEST_F(DeviceStoreTest, WhatIsDroppedIsGivenBackByWhoeverComesNext) {
   EXPECT_TRUE(make(1, 100));
 }
 
-// Found by a review: who drops has looked on the host before the copy came, and it stayed there for ever.
+// Found by a review: the drop has looked on the host before the copy came, and the copy stayed there for ever.
 TEST_F(DeviceStoreTest, WhatIsDroppedWhileItLeavesDoesNotComeToTheHost) {
   ASSERT_TRUE(make(1, 60));
   device.while_reading = [&] {
@@ -254,7 +254,7 @@ TEST_F(DeviceStoreTest, WhatIsDroppedWhileItLeavesDoesNotComeToTheHost) {
   EXPECT_EQ(store.used(), Bytes{60});
 }
 
-// Others use the device, too.
+// The device is used by other processes, too.
 TEST_F(DeviceStoreTest, ADeviceThatIsFullBeforeTheStoreMakesDataLeave) {
   DeviceStore larger{device, host, Bytes{1000}};
   const auto fill = [&](std::uint32_t number, std::int64_t bytes) {

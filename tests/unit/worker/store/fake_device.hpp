@@ -1,4 +1,4 @@
-// A device whose memory is the test's own.
+// A device with memory of the test's own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace penstock::worker {
 
-/// It notices what a device would not: a wrong address, a second `free`, memory that nobody gives back.
+/// The fake notices what a device would not: a wrong address, a second `free`, memory that is never given back.
 class FakeDevice : public DeviceMemory {
  public:
   explicit FakeDevice(std::size_t capacity) : capacity_(capacity) {}

@@ -1,4 +1,4 @@
-// Memory becomes present without a byte of it changing, and without being kept from whoever gives it back.
+// Memory becomes present without a byte of it changing, and without being kept from the code that gives it back.
 #include "worker/store/page_warmer.hpp"
 
 #include <gtest/gtest.h>

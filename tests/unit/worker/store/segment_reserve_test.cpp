@@ -118,7 +118,7 @@ TEST(SegmentReserve, WhatSomebodyStillReadsIsNotUsedAgain) {
     std::memset(next->data(), 'i', kPage);
     EXPECT_EQ(static_cast<char>(held->bytes()[0]), 'h');
   }
-  EXPECT_EQ(static_cast<char>(held->bytes()[0]), 'h');  // It outlives the store.
+  EXPECT_EQ(static_cast<char>(held->bytes()[0]), 'h');  // The datum outlives the store.
 }
 
 }  // namespace

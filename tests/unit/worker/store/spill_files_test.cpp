@@ -138,7 +138,7 @@ TEST(DatumFile, APlaceThatCannotBeUsedIsRefused) {
   scratch.write("file", "");
   const auto refused = write_datum_file(scratch.at("file/x"), key(1), content(10, Content::Random), Durably::No);
   EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
-  // Nobody makes us write through a link.
+  // A link does not make us write to its target.
   std::filesystem::create_symlink(scratch.at("file"), scratch.at("link"));
   EXPECT_FALSE(write_datum_file(scratch.at("link"), key(1), content(10, Content::Random), Durably::No));
   EXPECT_EQ(scratch.read("file"), "");
@@ -235,7 +235,7 @@ TEST(Spill, WhatIsMadeAnewWhileItIsRestoredStays) {
   EXPECT_TRUE(same(store.find(key(1)), anew));
 }
 
-// Fault F42: what a worker that was killed has left is reclaimed; what another one uses is not.
+// Fault F42: files that a killed worker has left are reclaimed; files that another one uses are not.
 TEST(Spill, OrphansOfKilledWorkersAreRemovedAndOthersAreLeftAlone) {
   const ScratchDirectory scratch;
   std::filesystem::create_directories(scratch.at("spill/penstock-spill-orphan"));
@@ -319,7 +319,7 @@ TEST(Checkpoint, ThoseOfAnotherLifeAreRemovedAllTogether) {
   };
   ASSERT_TRUE(checkpoint_as(77));
   store.remove_checkpoints(Incarnation{77});
-  store.remove_checkpoints(Incarnation{79});  // That has left nothing.
+  store.remove_checkpoints(Incarnation{79});  // Incarnation 79 left nothing.
   ASSERT_TRUE(checkpoint_as(78));             // Done in turn.
   EXPECT_FALSE(std::filesystem::exists(scratch.at("shared") + "/penstock-checkpoints-77"));
   EXPECT_EQ(files_under(scratch.at("shared")).size(), 1U);
@@ -334,7 +334,7 @@ TEST(Checkpoint, WhatAttemptsOfAJobHaveSavedIsRemovedAndNothingOfOthers) {
     std::ofstream{directory + "/state"} << "half";
   }
   store.remove_attempts("job-1.17");
-  store.remove_attempts("job-2.17");  // That has left nothing.
+  store.remove_attempts("job-2.17");  // Job 2 left nothing.
   store.put(key(1), blob_of(store, content(1000, Content::Repetitive)));
   ASSERT_TRUE(answer([&](auto done) { store.checkpoint(key(1), Incarnation{7}, done); }));  // Done in turn.
   EXPECT_FALSE(std::filesystem::exists(scratch.at("shared") + "/attempts/job-1.17"));

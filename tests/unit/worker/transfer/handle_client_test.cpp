@@ -156,7 +156,7 @@ TEST(HandleClient, ADeskThatIsGoneOrHangsUpOrSaysNothingMeansACopy) {
   EXPECT_EQ(silent.blob, nullptr);
 }
 
-// kill -9 of a worker whose results are being read.
+// kill -9 of a worker while its results are being read.
 TEST(HandleClient, WhatIsMappedOutlivesItsDeskAndItsClient) {
   Turning turning;
   ObjectStore store{StoreOptions{4096, 10, {}, {}, {}}};

@@ -43,7 +43,7 @@ inline void put(ObjectStore& store, std::uint32_t subtask, const std::vector<std
   store.put(key(subtask), std::move(blob));
 }
 
-/// The number of the file that is mapped there; 0: none. What has the same is the same memory.
+/// The number of the file that is mapped there; 0: none. Addresses with the same number are the same memory.
 inline std::uint64_t file_at(const void* address) {
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) {
@@ -64,7 +64,7 @@ inline TransferLimits limits() {
   limits.chunk_bytes = kChunk;
   limits.streams_max = 2;
   limits.pace.silence_max = limits.reply_max = milliseconds{200};
-  limits.maps = false;  // These are about copies; mapped_transfer_test.cpp is about the others.
+  limits.maps = false;  // Tests with these limits are about copies; mapped_transfer_test.cpp is about the others.
   return limits;
 }
 
@@ -141,7 +141,7 @@ class Liar {
   }
   HostPort address() const { return local(acceptor_.local_endpoint().port()); }
 
-  /// What was asked for so far; all of it, when the client has its answer.
+  /// The offsets asked for so far; all of them, when the client has its answer.
   std::vector<std::uint64_t> offsets() {
     const std::lock_guard lock{mutex_};
     return offsets_;

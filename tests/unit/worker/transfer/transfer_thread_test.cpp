@@ -313,7 +313,7 @@ TransferLimits packing(Packing packing) {
   return limited;
 }
 
-/// What a server of the test's own says for one chunk; it may change it before.
+/// The answer of a server of the test's own for one chunk; the test may change the answer before.
 struct PackedAnswer {
   PackedChunk head;
   std::vector<std::byte> bytes;

@@ -77,7 +77,7 @@ void grants_are_conserved(const std::vector<Step>& steps) {
     }
     quota.validate();
     model.check_against(quota);
-    // Whoever is first in line waits only for memory that others really hold.
+    // The request that is first in line waits only for memory that others really hold.
     if (quota.head().valid()) {
       const std::int64_t own = model.granted.contains(quota.head().value()) ? model.granted[quota.head().value()] : 0;
       const std::int64_t others = model.used() - own;
@@ -120,7 +120,8 @@ TEST(MemoryQuotaProperty, WaitingIsBounded) {
   EXPECT_TRUE(rc::check("the first in line is overtaken at most three times", waiting_is_bounded));
 }
 
-// Whoever overtakes the first in line may stay for ever: it waits no longer than for those that were there before it.
+// Requests that overtake the first in line may stay for ever: the first waits no longer than for requests that were
+// there before it.
 void overtakers_delay_nobody(const std::vector<std::uint8_t>& sizes) {
   MemoryQuota quota{Bytes{kCapacity}, Bytes{kHardLimit}, {.overtake_max = 3, .scan_max = 4, .forward_bypass_max = 2}};
   std::uint64_t sequence = 0;

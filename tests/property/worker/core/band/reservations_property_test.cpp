@@ -28,8 +28,8 @@ using Step = std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>;
 struct Kept {
   MilliSlots wanted;
   bool opens = false;
-  bool full = false;   ///< It may have been said that all of it is held.
-  bool stays = false;  ///< It is preferred.
+  bool full = false;   ///< The queue may have said that all of the slots are held.
+  bool stays = false;  ///< The job is preferred.
 };
 
 /// A run ends and another that is on offer follows it on its lane, where the queue offers any.
@@ -66,9 +66,9 @@ void expect_sound(const LatchedQueue& queue, std::map<std::uint32_t, Kept>& kept
     const MilliSlots has = queue.items().held_by(slot) + queue.reservations().held_for(slot);
     RC_ASSERT(queue.reservations().has_slots(slot) == (has >= kept[each].wanted));
     RC_ASSERT(queue.reservations().has_slots(slot) || !kept[each].full ||
-              kept[each].opens);  // It has been answered for.
+              kept[each].opens);  // The job has been answered for.
     kept[each].full = queue.reservations().has_slots(slot);
-    // Whatever is free is kept for whoever has not all of it yet.
+    // All free slots are kept for the jobs that have not all of theirs yet.
     RC_ASSERT(queue.reservations().has_slots(slot) || queue.available().slots.is_zero());
   }
   RC_ASSERT(all <= kCapacity);
@@ -131,7 +131,7 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
     RC_ASSERT(taken.size() <= max);
     for (const Taken& item : taken) {
       const auto of_job = kept.find(job_of(item.record.value()).value());
-      RC_ASSERT(of_job == kept.end() || of_job->second.opens);  // It is closed until it is opened.
+      RC_ASSERT(of_job == kept.end() || of_job->second.opens);  // A reservation is closed until it is opened.
     }
     // A job that is opened begins, and keeps the rest until a `take` starts nothing of it; a preferred job keeps it.
     std::erase_if(kept, [&](const auto& each) {

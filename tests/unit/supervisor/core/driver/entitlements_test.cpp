@@ -514,7 +514,8 @@ TEST(Entitlements, AGangIsNoneWhileWorkOfItMustNotReturnToABand) {
   supervisor.ignore();
 }
 
-// Found by a review: what a limit left it was all that it missed, and so it kept a part for ever, of no use to anybody.
+// Found by a review: the slots that a limit left to the gang counted as all that it missed, and so it kept a part for
+// ever, of no use to any job.
 TEST(Entitlements, AGangWhoseLostPartALimitGivesToOthersGivesUpTheRest) {
   SupervisorConfig config = policed("fair_share_max_min");
   config.policy.users = {{.name = "ann", .limits = {.slots_max = 4}}};

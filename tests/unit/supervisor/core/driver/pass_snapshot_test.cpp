@@ -97,7 +97,7 @@ TEST(PolicySnapshot, AGangIsShownWholeOrNotAtAll) {
   supervisor.ignore();
 }
 
-// Found by the simulator (seed 678 of eight jobs): what was promised to the rest of it was gone.
+// Found by the simulator (seed 678 of eight jobs): the places promised to the rest of the gang were gone.
 TEST(PolicySnapshot, TheRestOfAGangIsShownHoweverManyOthersWait) {
   SupervisorConfig config = policed("quota");
   config.policy.members_max = 4;
@@ -305,8 +305,8 @@ TEST(PolicySnapshot, UseIsChargedAndFadesByHalves) {
   supervisor.ignore();
 }
 
-// Seeds 500030820 and 500179446 of the simulator with a policy: what left without having been asked to had no grace to
-// end by, and kept the promised places from all others.
+// Seeds 500030820 and 500179446 of the simulator with a policy: members that left without having been asked to had no
+// grace to end by, and kept the promised places from all others.
 TEST(PolicySnapshot, AGangGivesItsPromisedPlacesBackAlsoWhereQuotasCount) {
   SupervisorConfig config = policed("quota", {{.name = "a", .guaranteed_slots = 3}, {.name = "b"}});
   config.policy.gang_wait = std::chrono::seconds{2};

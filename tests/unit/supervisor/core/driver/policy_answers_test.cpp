@@ -172,7 +172,7 @@ TEST(PolicyMoves, WherePositionsDoNotCountAMoveIsRefusedWithWhatDoes) {
   supervisor.ignore();
 }
 
-/// Two jobs in a pool whose jobs go by priority and position.
+/// Two jobs in a pool that orders jobs by priority and position.
 class PolicyMovesByPosition : public PolicyQueries {
  protected:
   PolicyMovesByPosition() : PolicyQueries("priority") {}

@@ -292,8 +292,8 @@ TEST(PoolFallbackTest, NobodyLeavesAPlaceThatWhoIsTriedThereCouldNotUse) {
   EXPECT_EQ(it.cluster.take<CancelBatch>().size(), 0U);
 }
 
-// Found by an acceptance test: it went on to the next of its pools meanwhile, and the job that had left took its place
-// again.
+// Found by an acceptance test: the job that was due a share went on to the next of its pools meanwhile, and the job
+// that had left took its place again.
 TEST(PoolFallbackTest, WhoIsDueAShareWaitsWhereItIsBeingLeftForIt) {
   SupervisorConfig config = policed("fair_share");
   config.policy.pools = {{.name = "main", .preset = "fair_share", .workers = {"worker-1"}},
@@ -406,8 +406,8 @@ TEST(PoolFallbackTest, WorkClaimedInAnotherPoolOfItsListKeepsItThere) {
   cluster->ignore();
 }
 
-/// Job 1 runs in the second pool. Job 2 may be in either and ran in the first, whose worker was not back in time after
-/// a restart of the supervisor.
+/// Job 1 runs in the second pool. Job 2 may be in either and ran in the first; the worker of that pool was not back in
+/// time after a restart of the supervisor.
 class LateClaims {
  public:
   explicit LateClaims(bool retryable) : cluster{config()} {
@@ -622,7 +622,7 @@ TEST(Labels, AGangThatNoWorkerMayHaveTakesNoSlots) {
   EXPECT_EQ(it.cluster.assigned().size(), 4U);
 }
 
-// Found by a review: what runs was shown as if it could be moved anywhere.
+// Found by a review: a running member was shown as if it could be moved anywhere.
 TEST(Labels, WhatRunsIsShownWithTheWorkersThatItMayMoveTo) {
   PoolFallbackHarness it{policed("quota", {{.name = "a", .guaranteed_slots = 1}})};
   it.cluster.join({.slots = 1});
@@ -637,7 +637,8 @@ TEST(Labels, WhatRunsIsShownWithTheWorkersThatItMayMoveTo) {
   EXPECT_EQ(passes[0].snapshot.band_lists, (std::vector<std::vector<std::uint32_t>>{{1}}));
 }
 
-// Found by seed 770 of the simulator: it waited for ever. Between a band's memory and its hard limit a run is alone.
+// Found by seed 770 of the simulator: the subtask waited for ever. Between a band's memory and its hard limit a run is
+// alone.
 TEST(Labels, WhatNeedsMoreThanItsOnlyWorkerSharesOutRunsThereAlone) {
   PoolFallbackHarness it{policed("quota", {{.name = "a", .guaranteed_slots = 1}})};
   it.cluster.join({.slots = 1, .memory = kGiB, .labels = {"first"}});

@@ -17,7 +17,7 @@ JobSpec named(const std::string& name, const std::string& owner = "") {
   return spec;
 }
 
-/// A supervisor with one worker, whose jobs have one subtask each.
+/// A supervisor with one worker; its jobs have one subtask each.
 class HistoryTest : public ::testing::Test {
  protected:
   explicit HistoryTest(const SupervisorConfig& config = {}) : cluster(config) { begin(); }

@@ -28,7 +28,7 @@ const SubtaskHistory& history_of(SupervisorHarness& cluster, std::uint32_t subta
   return history == nullptr ? none : *history;
 }
 
-// Fault F28: what its worker could not end in any other way.
+// Fault F28: an operator that its worker could not end in any other way.
 TEST(Crashes, AnOperatorThatWasEndedAtItsTimeLimitIsChargedWithThat) {
   SupervisorHarness cluster;
   cluster.join({.slots = 1});

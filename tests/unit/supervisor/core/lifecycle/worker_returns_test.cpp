@@ -360,7 +360,7 @@ TEST_F(ClaimsTest, WhatWaitsAtAWorkerHearsAgainWhatHasFinished) {
   cluster->ignore();
 }
 
-// Found by the simulator: what was only to be waited for has been dropped since.
+// Found by the simulator: an output that was only to be waited for has been dropped since.
 TEST_F(ClaimsTest, WhatWaitsWithoutReadingHearsAlsoOfWhatWasDropped) {
   GraphBuilder builder;
   builder.add().add({0}).add({GraphBuilder::order(0)});

@@ -152,7 +152,8 @@ TEST(Dispatch, InputsTellWhereTheyAre) {
   EXPECT_EQ(inputs[2].producer, SubtaskIndex{2});
 }
 
-// Found by a worker process that was stopped: it took connections and never answered, and its readers waited for ever.
+// Found by a worker process that was stopped: the worker took connections and never answered, and its readers waited
+// for ever.
 TEST(Dispatch, WhoFetchesFromALostWorkerIsToldSo) {
   SupervisorHarness cluster;
   cluster.join();

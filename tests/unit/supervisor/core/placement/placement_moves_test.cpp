@@ -52,7 +52,7 @@ TEST(Homes, AnIdleBandFindsWhatFitsItBehindMuchThatDoesNot) {
   EXPECT_EQ(cluster.assigned(), Lines{std::to_string(kFits) + " to w2"});
 }
 
-// Seed 120192931: it had been offered in vain once, while it was not worth its move, and never again.
+// Seed 120192931: the subtask had been offered in vain once, while it was not worth its move, and never again.
 TEST(Homes, AnIdleBandGetsWhatIsWorthItsMoveOnlyNow) {
   SupervisorHarness cluster{
       {.lookahead_subtasks_max = 3, .lookahead_subtasks_initial = 1, .steal_after = std::chrono::milliseconds{1}}};

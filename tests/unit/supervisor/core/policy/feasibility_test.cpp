@@ -190,7 +190,7 @@ TEST(Feasibility, ARequiredBandOfAnotherPoolIsNamedWithItsPoolWhateverItsLabels)
   supervisor.ignore();
 }
 
-// Found by an acceptance test: it waited for ever.
+// Found by an acceptance test: such a job waited for ever.
 TEST_F(NeverPreempted, WithoutAProjectIsRefusedWhereQuotasCountWithTheWayOut) {
   EXPECT_EQ(
       submitted({.preemptible = Preemptible::No}),

@@ -20,7 +20,7 @@ Graph pinned_to(const std::string& worker, std::uint32_t count) {
   return graph;
 }
 
-// Spec: what holds slots that it cannot use and wants others has neither.
+// Spec: a job that holds slots that it cannot use and wants others has neither.
 TEST(PolicyDemand, WhatMustRunSomewhereGetsItsSlotsThere) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 1});

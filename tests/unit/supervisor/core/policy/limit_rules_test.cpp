@@ -308,7 +308,7 @@ TEST_F(PolicyRulesLive, WhoIsHeldKeepsItsPriorityAndIsNextByIt) {
   EXPECT_EQ(held_by("second"), "running_jobs_max of user 'ann' is 1, and 1 run or come before it");
 }
 
-// Found by the simulator (policy, seed 50): it came back beside the one that had begun meanwhile.
+// Found by the simulator (policy, seed 50): the job came back beside the one that had begun meanwhile.
 TEST_F(PolicyRulesLive, WhoHasNothingToRunLeavesItsTurnAndWaitsForItAgain) {
   SupervisorConfig config = site();
   config.policy.period = 1ms;

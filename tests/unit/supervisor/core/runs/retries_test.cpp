@@ -593,7 +593,7 @@ TEST(Lineage, AChainOfLossesThatIsTooLongFailsTheJob) {
   cluster.ignore();
 }
 
-// Found by the simulator (seed 899): what was lost besides a lineage that was too long was opened in a job that ended.
+// Found by the simulator (seed 899): an output lost besides a lineage that was too long was opened in a job that ended.
 TEST(Lineage, NothingIsMadeAgainForAJobThatHasJustFailed) {
   SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .lineage_depth_max = 2}};
   cluster.join();

@@ -256,7 +256,7 @@ TEST(Cancel, BadArgumentsChangeNothing) {
   EXPECT_EQ(cluster.cancels(), Lines{});
 }
 
-// A subtask whose key is a number is meant by that key, whatever its position; cancel used to take the position.
+// A subtask with a number as its key is meant by that key, whatever its position; cancel used to take the position.
 TEST(Cancel, AKeyThatIsANumberIsAKey) {
   SupervisorHarness cluster;
   cluster.join();

@@ -34,7 +34,7 @@ TEST(Reclaim, NeverFromWhatMayNotBePreempted) {
   EXPECT_TRUE(run_actions(builder, {Action::Reclaim}).preemptions.empty());
 }
 
-// The search takes the least important first, and places all of them again before the job that waits, whose project has
+// The search takes the least important first, and places all of them again before the job that waits: its project has
 // more of what is guaranteed to it than theirs would have.
 TEST(Reclaim, WhatIsGuaranteedIsTakenFromOneJobAloneIfNotInCompany) {
   PolicyBuilder builder;
@@ -77,8 +77,8 @@ TEST(Reclaim, NothingGoesThatWouldComeBack) {
   EXPECT_EQ(run_actions(builder, {Action::Reclaim}, Rules::OfThePages).preemptions.size(), 2U);
 }
 
-// Found by a review: what the same pass had promised the job before was counted among what its project holds, and again
-// among what it asks for.
+// Found by a review: the slots that the same pass had promised the job before were counted among the holdings of its
+// project, and again among its demand.
 TEST(Reclaim, WhatThePassHasPromisedAlreadyCountsOnce) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.device_band(3);

@@ -10,7 +10,7 @@
 namespace penstock::policy {
 namespace {
 
-/// The limits of jobs whose members all stand in the snapshot, as slots by the jobs within.
+/// The limits of jobs with all of their members in the snapshot, as slots by the jobs within.
 std::map<std::vector<std::uint32_t>, std::int64_t> limits_of(const PolicyBuilder& builder) {
   const Parts parts = parts_named("fair_share");
   Plan plan;

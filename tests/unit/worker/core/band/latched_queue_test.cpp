@@ -99,7 +99,7 @@ TEST_F(LatchedQueueTest, AnOfferEndsWhereAnUnfitItemOrAJobThatCouldHoldTooMuchIs
   EXPECT_TRUE(offered.empty());
 }
 
-// What is held goes from one job to the other, and with it what either may still hold.
+// A held slot goes from one job to the other, and with it the amount that either may still hold.
 TEST_F(LatchedQueueTest, AnItemOfAnotherJobTakesTheSlotOver) {
   put(0, 9);
   put(1, 8, kOne, 1);
@@ -139,7 +139,7 @@ TEST_F(LatchedQueueTest, OneSlotIsSharedByWhatJobsAreEntitledTo) {
     queue.offer(
         6, {&runs, 1}, [](const QueueItem&) { return true; }, offered);
     ASSERT_EQ(offered.size(), 6U);
-    // Some are taken back each time: they count for nothing.
+    // Three offers are taken back each time: they count for nothing.
     for (std::size_t i = 0; i < 3; ++i) {
       queue.hand_over(runs, offered[i]);
       runs = offered[i];
@@ -153,7 +153,7 @@ TEST_F(LatchedQueueTest, OneSlotIsSharedByWhatJobsAreEntitledTo) {
   EXPECT_NEAR(of_second, 20, 2);  // Each round is one turn, of which three runs have come to pass.
 }
 
-// Whoever waits holds all that he may: each run can be followed by one of its own job and of no other.
+// Each waiting job holds all that it may: each run can be followed by one of its own job and of no other.
 TEST_F(LatchedQueueTest, AtFullEntitlementRunsAreFollowedByThoseOfTheirOwnJob) {
   queue.set_entitlement(JobSlot{0}, kOneSlot, 0);
   queue.set_entitlement(JobSlot{1}, kOneSlot, 0);
@@ -188,7 +188,7 @@ TEST_F(LatchedQueueTest, WhoHoldsMoreThanHeMayIsOfferedNothing) {
   EXPECT_TRUE(offered.empty());
 }
 
-// By count: who is next among limited jobs is asked for once a turn, not for each item.
+// By count: the next one among limited jobs is asked for once a turn, not for each item.
 TEST_F(LatchedQueueTest, LimitedJobsAreServedInTurns) {
   queue.set_entitlement(JobSlot{0}, kOneSlot, 0);
   queue.set_entitlement(JobSlot{1}, kOneSlot, 0);

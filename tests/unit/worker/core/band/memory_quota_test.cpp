@@ -120,7 +120,7 @@ TEST_F(MemoryQuotaTest, AllWhoHaveOvertakenTheHeadLeaveRoomForItTogether) {
   EXPECT_EQ(granted(), List{3});
 }
 
-// What is held from before the head came is nobody's overtaking, and counts for nobody who comes later.
+// Memory held from before the head came is no overtaking, and counts for no request that comes later.
 TEST_F(MemoryQuotaTest, AnOvertakerOfOneThatWasServedMayBeOvertakenBesides) {
   request(0, 150);
   request(1, 200, 9);

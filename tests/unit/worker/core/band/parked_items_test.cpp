@@ -1,4 +1,4 @@
-// LatchedQueue: what lacks something other than slots holds up nobody who does not want it.
+// LatchedQueue: an item that lacks something other than slots holds up no item that does not want it.
 #include "worker/core/band/parked_items.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST_F(ParkedItems, ASearchEndsBesideAnItemThatWaitsForSlots) {
   EXPECT_EQ(release(2), List{3});
 }
 
-// Four slots and one licence took 10.6 s where 4.1 s were enough: whoever had waited for the licence for long kept
+// Four slots and one licence took 10.6 s where 4.1 s were enough: items that had waited for the licence for long kept
 // slots.
 TEST_F(ParkedItems, ASlotIsNeverFreeBesideAnItemThatMayUseIt) {
   for (std::uint32_t i = 0; i < 40; ++i) put(i, 9, kLicence);
@@ -154,7 +154,7 @@ TEST_F(ParkedItems, WhoKeepsSomethingAndIsCancelledKeepsItNoMore) {
   EXPECT_EQ(take(), List{6});
 }
 
-// It stood aside for one that had been passed often, which was passed once more.
+// An item stood aside for one that had been passed often, and that one was passed once more.
 TEST_F(ParkedItems, WhatWasKeptForOneThatIsStillShortGoesToOthers) {
   static const ResourceVector kBothKinds = request(1, 2, 1);
   put(0, 9, kLicence);
@@ -185,7 +185,7 @@ TEST_F(ParkedItems, OneMayBeTakenOutAndIsListed) {
   EXPECT_EQ(release(0), List{2});
 }
 
-// It would hold up everybody although nobody can help it: what it waits for is its own job's.
+// Such an item would hold up all others although none can help it: the slots that it waits for are its own job's.
 TEST_F(ParkedItems, WhoExceedsItsEntitlementHoldsUpItsOwnJobOnly) {
   queue.set_entitlement(JobSlot{0}, MilliSlots{3000}, 0);
   put(0, 9, kPlain);

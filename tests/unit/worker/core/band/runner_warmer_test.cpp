@@ -64,7 +64,7 @@ TEST_F(Warming, NoMoreLanesAreWarmedThanSlotsAreIdle) {
   worker.ignore();
 }
 
-// They would take memory that is in nobody's quota.
+// More lanes would take memory that is in no quota.
 TEST_F(Warming, NoMoreLanesAreWarmedThanCanRunAtOnce) {
   worker.template_at(0).request.named = {{"license", 1}};
   worker.assign({{.subtask = 0, .missing = {9}}, {.subtask = 1, .missing = {9}}});

@@ -130,7 +130,7 @@ TEST(Room, WhatWasDroppedTakesItsRoomUntilOthersHaveLetGo) {
   worker.ignore();
 }
 
-// A client that never lets go: the wait ends as any other, and says whose doing it is.
+// A client that never lets go: the wait ends as any other, and its failure names the cause.
 TEST(Room, OutputsThatFindNoRoomBecauseOthersDoNotLetGoFailWithTheNumbers) {
   WorkerHarness worker{1, kGiB, small_store()};
   mapped(worker, {}, 600);
@@ -165,7 +165,7 @@ TEST(Room, OutputsThatFindNoRoomWaitAndHardlyAnythingStarts) {
   worker.ignore();
 }
 
-// Found by the simulator (seed 718): it gave its memory back, was granted it anew and gave it back, for ever.
+// Found by the simulator (seed 718): a subtask gave its memory back, was granted it anew and gave it back, for ever.
 TEST(Room, NobodyGivesItsMemoryBackWhileNothingStartsForLackOfRoom) {
   WorkerHarness worker{1, Bytes{300}, small_store()};
   worker.template_at(1).request.memory = Bytes{200};
@@ -206,7 +206,7 @@ TEST(Room, WhatIsPreparedAndMayNotRunGivesItsInputsBackForOutputsThatWait) {
   worker.ignore();
 }
 
-// Found by the simulator (seed 22): what left for the disk was dropped on its way, and nothing started for 30 s.
+// Found by the simulator (seed 22): an output on its way to the disk was dropped, and nothing started for 30 s.
 TEST(Room, WhenNothingRunsOrLeavesAnyMoreTheNextOneStarts) {
   WorkerHarness worker{1, kGiB, small_store()};
   make(worker, 0, 250);
@@ -222,7 +222,8 @@ TEST(Room, WhenNothingRunsOrLeavesAnyMoreTheNextOneStarts) {
   worker.ignore();
 }
 
-// Found by the simulator (seed 2247): it took what the run had just stored, and its readers would never have found it.
+// Found by the simulator (seed 2247): the drop took the output that the run had just stored, and its readers would
+// never have found it.
 TEST(Room, ADropWhileTheSameIsMadeAgainLeavesWhatIsMade) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 1, .inputs = {remote(0, 8)}}});
@@ -270,7 +271,8 @@ TEST(Room, WhatIsOnDiskStaysThereWhenItIsMadeAgain) {
   worker.ignore();
 }
 
-// Found by the simulator (seed 5060752): who is about to read it had it pinned, and its memory was let go all the same.
+// Found by the simulator (seed 5060752): a reader that was about to start had the datum pinned, and its memory was let
+// go all the same.
 TEST(Room, WhatIsMadeAgainWhileAReaderWaitsForItsRestoreIsRead) {
   WorkerConfig config;
   config.fetches_max = 1;
@@ -437,7 +439,7 @@ TEST(Copies, OneThatIsKeptForSafetyIsFetchedAfterWhatSomebodyWaitsFor) {
   ASSERT_FALSE(reports.empty());
   ASSERT_EQ(reports[0].batch.replicas.size(), 2U);
   EXPECT_EQ(reports[0].batch.replicas[1], (ReplicaReport{{JobId{1}, SubtaskIndex{0}}, 0, false}));
-  // It is used like any other.
+  // The replica is used like any other.
   worker.assign({{.subtask = 11, .inputs = {here(0, 100)}}});
   worker.succeed(9);
   EXPECT_EQ(worker.started(), List{11});

@@ -123,7 +123,7 @@ TEST(Arrivals, OnlyWhatIsNotPreparedCanBeStolen) {
   EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded"}));
 }
 
-// It has come to the execution queue at once, but nothing of this worker is in it.
+// The subtask has come to the execution queue at once, but nothing of this worker is in it.
 TEST(Arrivals, WhatHadNothingToPrepareCanBeStolenUntilItRuns) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}, {.subtask = 1}});
@@ -159,7 +159,7 @@ TEST(Arrivals, ADrainingWorkerFinishesWhatRunsAndReturnsTheRest) {
   worker.assign({{.subtask = 4}});
   EXPECT_EQ(worker.reports(), (Lines{"3 Returned", "2 Returned", "4 Returned"}));
   worker.succeed(0);
-  EXPECT_EQ(worker.started(), List{1});  // It was prepared.
+  EXPECT_EQ(worker.started(), List{1});  // Subtask 1 was prepared.
   worker.succeed(1);
   states = worker.take<worker_action::SendDrainState>();
   ASSERT_EQ(states.size(), 1U);
@@ -212,7 +212,7 @@ TEST(Arrivals, WhatIsEntitledToAPartOfASlotIsPreparedAndRuns) {
   worker.ignore();
 }
 
-// It is said before the job's first assignment, which must find the latch closed.
+// The entitlement comes before the job's first assignment: the assignment must find the latch closed.
 TEST(Arrivals, AnEntitlementMayComeBeforeItsJob) {
   WorkerHarness worker{4};
   worker.receive(
@@ -327,7 +327,8 @@ TEST(Arrivals, AFullWorkerGivesBackFirstWhatItsJobMayNotStart) {
   worker.ignore();
 }
 
-/// Two licences. Whoever waits for both keeps the free one from those behind it as soon as `bypass_max` have passed it.
+/// Two licences. An item that waits for both keeps the free one from those behind it as soon as `bypass_max` have
+/// passed it.
 struct TwoLicences : ::testing::Test {
   static BandDescription band() {
     BandDescription band = WorkerHarness::band(3, kGiB);

@@ -147,7 +147,7 @@ TEST(Cancel, WithKillDisabledTheRunEndsByItselfAndCountsAsCancelled) {
   EXPECT_EQ(worker.reports(), (Lines{"0 Cancelled"}));
 }
 
-// Found by the simulator (seed 1046): the copy went with the outputs, and who was to read it waited for ever.
+// Found by the simulator (seed 1046): the copy went with the outputs, and its reader waited for ever.
 TEST(Cancel, OutputsThatDoNotCountLeaveACopyFromElsewhereAlone) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}});
@@ -235,7 +235,7 @@ TEST(TimeLimit, AsksThenKillsThenReportsTimeout) {
   EXPECT_EQ(failures[0].failure, FailureClass::Timeout);
 }
 
-// Whoever ignores a cancel is left alone, but not beyond its own time.
+// A run that ignores a cancel is left alone, but not beyond its own time.
 TEST(TimeLimit, IsKeptAlsoByARunThatWasCancelledBefore) {
   WorkerHarness worker{1};
   worker.template_at(0).time_limit = seconds{60};
@@ -349,7 +349,7 @@ TEST(Relief, GrantsAreStoppedAtOnceIfIdleRunnersAreNotEnough) {
   worker.ignore();
 }
 
-// What was asked to go to the disk then was counted with what the idle runners had held.
+// Data asked to go to the disk then were counted with the memory that the idle runners had held.
 TEST(Relief, NothingIsSpilledIfIdleRunnersAreEnoughAfterGrantsWereStopped) {
   WorkerHarness worker{2, Bytes{300}};
   worker.assign({{.subtask = 0}});
@@ -471,7 +471,7 @@ TEST(MeasuredPeak, TooFewRunsOrNoneAreNoMeasure) {
     WorkerHarness worker{2, Bytes{300}, with_peaks(peaks_min, 25)};
     worker.template_at(0).request.memory = Bytes{200};
     run_measured(worker, 0, 3, Bytes{100});
-    run_measured(worker, 3, 9, Bytes{0});  // Nobody has measured these.
+    run_measured(worker, 3, 9, Bytes{0});  // Runs without a measurement.
     worker.assign({{.subtask = 20}, {.subtask = 21}});
     EXPECT_EQ(worker.started(), List{20}) << peaks_min;
     worker.succeed(20);
@@ -640,7 +640,8 @@ CancelBatch preempt(std::vector<std::uint32_t> subtasks, Duration grace) {
   return batch;
 }
 
-// It was asked to save what it has and to leave: whatever it says when it ends, it has not failed and not finished.
+// The run was asked to save its progress and to leave: whatever it says when it ends, it has not failed and not
+// finished.
 TEST(Cancel, APreemptedRunIsAskedThenKilledAndReturned) {
   WorkerHarness worker{3};
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3}});

@@ -19,7 +19,7 @@ class Barriers : public ::testing::Test {
     entitlement.barrier_max = barrier == 0 ? Duration{0} : Duration{10s};
     worker.receive(EntitlementBatch{++version, {entitlement}});
   }
-  /// What was answered since the last call, as `3: 2 held`.
+  /// The answers since the last call, as `3: 2 held`.
   std::vector<std::string> answers() {
     std::vector<std::string> lines;
     for (const auto& each : worker.take<worker_action::SendBarrierAnswer>()) {
@@ -195,7 +195,7 @@ TEST(BarrierWithoutRoom, AJobThatIsForgottenBeforeItBeginsLeavesNothingToTheNext
   worker.ignore();
 }
 
-/// Whose members want more than their slots: the worker has patience for what comes late.
+/// Barriers of gangs with members that want more than their slots: the worker has patience for members that come late.
 class BarriersWithPatience : public ::testing::Test {
  protected:
   explicit BarriersWithPatience(std::uint32_t slots) : worker{slots, kGiB, {.barrier_margin = 5s}} {}
@@ -236,7 +236,7 @@ TEST_F(BarriersOfMore, MembersGetTheirMemoryBehindTheBarrierAndBeginTogether) {
   worker.ignore();
 }
 
-// Seeds 800043767 and 820006492: who was prepared before the gang came kept a permit, and got the slot in the end.
+// Seeds 800043767 and 820006492: a subtask prepared before the gang came kept a permit, and got the slot in the end.
 TEST_F(BarriersOfMore, WhoIsPreparedAndGetsNoSlotGivesHisPermitToTheGang) {
   worker.template_at(3).request.memory = kMiB;
   worker.assign({{.subtask = 0, .template_index = 3}, {.subtask = 1, .template_index = 3}});
@@ -364,7 +364,8 @@ class BarriersOfUnequalMembers : public BarriersWithPatience {
   }
 };
 
-// Found by a review: it waited until its patience was over for members that could not be prepared before it began.
+// Found by a review: the gang waited until its patience was over for members that could not be prepared before it
+// began.
 TEST_F(BarriersOfUnequalMembers, PartsOfASlotThatNoPermitIsLeftForAreNotWaitedFor) {
   bring(8, MilliSlots{250}, kMiB);
   entitle(2, 7);

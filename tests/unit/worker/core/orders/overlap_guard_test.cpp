@@ -63,7 +63,7 @@ TEST_F(OverlapTest, WhatCountsIsWhenItWasSentAndNotWhenItCameBack) {
   worker.ignore();
 }
 
-// It is no fault of the subtask, and whatever the killed run says, it is not told as a failure of its own.
+// The kill is no fault of the subtask, and whatever the killed run says, it is not told as a failure of its own.
 TEST_F(OverlapTest, WhatWasKilledIsReportedAsLost) {
   heard();
   worker.assign({{.subtask = 1, .template_index = 1}});
@@ -101,7 +101,7 @@ TEST_F(OverlapTest, NothingOfItStartsWhileItsWorkerIsCutOff) {
   worker.ignore();
 }
 
-// What an event after the deadline would start is not started, though no tick has come before it.
+// A subtask that an event after the deadline would start is not started, though no tick has come before the event.
 TEST_F(OverlapTest, AnEventThatComesAfterTheDeadlineStartsNothing) {
   heard(seconds{11});
   worker.assign({{.subtask = 1, .template_index = 1}});

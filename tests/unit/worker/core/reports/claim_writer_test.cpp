@@ -1,4 +1,4 @@
-// What a worker says to the next life of its supervisor.
+// The claims that a worker makes to the next incarnation of its supervisor.
 #include <gtest/gtest.h>
 
 #include <algorithm>

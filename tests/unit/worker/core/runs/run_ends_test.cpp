@@ -215,7 +215,7 @@ TEST(Reports, LoadsFollowActivityAndThenFallSilent) {
   worker.ignore();
 }
 
-// Found by an acceptance test: what cancelled and failed jobs had saved stayed on shared storage for ever.
+// Found by an acceptance test: the saved progress of cancelled and failed jobs stayed on shared storage for ever.
 TEST(Ends, WhatAttemptsHaveSavedGoesWhenTheirJobHasEndedAndNotBefore) {
   WorkerHarness worker{1};
   worker.template_at(0).runner = RunnerKind::Command;

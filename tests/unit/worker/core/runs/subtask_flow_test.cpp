@@ -146,7 +146,7 @@ TEST(Forwarding, ASuccessorWhoseQuotaDoesNotFitQueuesForIt) {
 }
 
 // Where a job has no datum at all, nobody need look for the inputs of a forwarded successor; with one of another
-// producer they are looked up one by one. It runs with as many inputs either way.
+// producer they are looked up one by one. The successor runs with as many inputs either way.
 TEST(Forwarding, InputsThatAreAllEmptyAreCounted) {
   for (const bool other_datum : {false, true}) {
     WorkerHarness worker{1};
@@ -218,7 +218,7 @@ TEST(Prepare, AFetchedCopyThatIsDroppedBeforeItIsReadIsLostNotEmpty) {
   expect_lost(worker, 0);
 }
 
-// What only an order edge waits for may be lost; who reads it at the same worker must not take it for empty.
+// An output that only an order edge waits for may be lost; a reader at the same worker must not take it for empty.
 TEST(Prepare, ANoticeOfALostOutputStartsWhoWaitsAndFailsWhoReads) {
   WorkerHarness worker{2};
   worker.assign({{.subtask = 1, .missing = {0}}, {.subtask = 2, .inputs = {missing_data(0)}}});
@@ -492,7 +492,7 @@ void prepare_what_cannot_start(WorkerHarness& worker, std::int32_t job_priority,
   worker.assign({{.subtask = 0, .priority = 5, .template_index = 1}}, 2);
 }
 
-// It was granted the memory anew each time, and gave it back, for ever.
+// A subtask was granted the memory anew each time, and gave it back, for ever.
 TEST(Quota, WhatWouldBeFirstInLineAgainKeepsItsMemory) {
   WorkerHarness worker{2, Bytes{300}};
   prepare_what_cannot_start(worker, 10, 1);
