@@ -21,6 +21,8 @@ void EntitlementMail::send_entitlements(const Job& job, WorkerSlot slot) {
 void EntitlementMail::reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
   if (!share.barrier->waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
+  // An older worker reserves nothing: members begin there as soon as they come.
+  if (!workers_.worker_of(band).description.barriers) return;
   entitlement.barrier = share.barrier->number;
   // A worker that has not heard by then that the gang begins is lost, and must not hold slots for it. The supervisor
   // enforces this deadline, whatever workers are configured to.

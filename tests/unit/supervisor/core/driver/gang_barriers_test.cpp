@@ -402,7 +402,7 @@ TEST_F(Barriers, AGangThatGoesOnWithWhatItRunsIsNotCutByWhoGivesBackLate) {
   spec.policy.preemptible = Preemptible::No;
   supervisor.submit(GraphBuilder{}.sources(60).build(), spec);
   supervisor.settle();
-  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1", "w3 holds 2 at 1"}));
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1", "w3 has 2"}));
   supervisor.say(3, 40, Outcome::Started);
   supervisor.say(3, 41, Outcome::Started);
   answer(1, 1, 0);

@@ -22,6 +22,7 @@ class EntitlementMailTest : public ::testing::Test {
     config.worker_lost_after = seconds{11};
     Register description;
     description.name = "worker-1";
+    description.barriers = true;
     description.bands.resize(2);
     description.bands[1].kind = BandKind::Gpu;
     workers.add(WorkerId{1}, Incarnation{1}, description);
@@ -114,6 +115,13 @@ TEST_F(EntitlementMailTest, AGangAtItsBarrierReservesForAllItsRunsOnTheBand) {
   expected.named = {{"licence", 6}};
   expected.patience = seconds{10};
   EXPECT_EQ(sent_for(0), expected);
+}
+
+// Found by the simulator (policy, seed 14796): a gang that an older worker had begun at once seemed to begin with less.
+TEST_F(EntitlementMailTest, AnOlderWorkerIsToldOfNoBarrier) {
+  wait_at_barrier();
+  workers[kWorker].description.barriers = false;
+  EXPECT_EQ(sent_for(0), plain(1, 0, MilliSlots{6000}));
 }
 
 TEST_F(EntitlementMailTest, TheTimesOfABarrierRunOutAndAreNeverBelowZero) {
