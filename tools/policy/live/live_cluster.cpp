@@ -98,7 +98,7 @@ void LiveCluster::deliver() {
     if (!leaving_.empty()) {
       const SubtaskId leaves = leaving_.front();
       leaving_.pop_front();
-      end_run(leaves, on_stop_ == OnStop::Succeed, FailureClass::RunnerCrash);
+      end_run(leaves, false, FailureClass::RunnerCrash);
       continue;
     }
     if (mail_.empty()) {
@@ -122,22 +122,16 @@ Instant LiveCluster::next_deadline() const {
   return next;
 }
 
-bool LiveCluster::tick_what_is_due() {
-  bool any = false;
+void LiveCluster::tick_what_is_due() {
   std::vector<WorkerId> due;
   for (const auto& [id, host] : hosts_)
     if (host->core.next_deadline().value_or(kNever) <= now_) due.push_back(id);
   for (const WorkerId id : due) {
-    any = true;
     tell_worker(id, worker::worker_event::SupervisorHeard{now_});
     tell_worker(id, worker::worker_event::Tick{});
   }
-  if (core_.next_deadline().value_or(kNever) <= now_) {
-    any = true;
-    tell_supervisor(supervisor_event::Tick{});
-  }
+  if (core_.next_deadline().value_or(kNever) <= now_) tell_supervisor(supervisor_event::Tick{});
   deliver();
-  return any;
 }
 
 void LiveCluster::advance(Duration duration) {
@@ -208,7 +202,7 @@ void LiveCluster::carry_out(const ReloadPolicy& order) {
 
 void LiveCluster::carry_out(WorkerId worker, const StartSubtask& order) {
   hosts_.at(worker)->records[order.record] = order.id;
-  runs_[order.id] = {order.id, order.attempt, worker, order.band, order.lane, false, order.program};
+  runs_[order.id] = {order.id, order.attempt, worker, order.band, false};
 }
 
 void LiveCluster::carry_out(WorkerId worker, const StopRun& order) {

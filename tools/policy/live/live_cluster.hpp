@@ -22,9 +22,7 @@ struct LiveRun {
   Attempt attempt;
   WorkerId worker;
   BandIndex band;
-  SlotIndex lane;
   bool asked = false;  ///< To stop.
-  const Template* program = nullptr;
 };
 
 /// A supervisor's core and one worker's core for each host, joined by lossless links without delay. Programs run until
@@ -55,9 +53,8 @@ class LiveCluster {
   void end(SubtaskId subtask, bool succeeded = true);
   /// The reaction of a program that is asked to stop; killed ones leave in any case.
   enum class OnStop : std::uint8_t {
-    Leave,    ///< At once, with an error, as a program does that a signal ends.
-    Succeed,  ///< The program has just come to its end.
-    Stay,     ///< Until it is killed.
+    Leave,  ///< At once, with an error, as a program does that a signal ends.
+    Stay,   ///< Until it is killed.
   };
   void set_on_stop(OnStop reaction) { on_stop_ = reaction; }
 
@@ -83,7 +80,7 @@ class LiveCluster {
   void deliver();
   void tell_supervisor(supervisor::SupervisorEvent&& event);
   void tell_worker(WorkerId worker, const worker::WorkerEvent& event);
-  bool tick_what_is_due();
+  void tick_what_is_due();
   Instant next_deadline() const;
   void end_run(SubtaskId subtask, bool succeeded, FailureClass failure);
 
