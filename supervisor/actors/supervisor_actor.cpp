@@ -71,6 +71,7 @@ class SupervisorActor {
     submissions_ = std::make_unique<Submissions>(config_.graph, config_.memory_max);
     timer_ = std::make_unique<LoopTimer>(loop);
     idle_timer_ = std::make_unique<LoopTimer>(loop);
+    self_->set_down_handler([this](const caf::down_msg& down) { intake_ended(down); });
     if (setup.journal != nullptr)
       go_on_from(*setup.journal);
     else
@@ -186,6 +187,7 @@ class SupervisorActor {
     if (intake == intakes_.end()) {
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
       intake = intakes_.emplace(key, spawn_job_intake(self_->system(), config_.graph, client, self_, thread)).first;
+      self_->monitor(intake->second);
       if (intakes_.size() == 1) watch_idle_graphs();
     }
     self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
@@ -201,15 +203,24 @@ class SupervisorActor {
     });
   }
 
-  void end_intake(const SubmissionKey& key) {
+  /// `bytes`: of the chunks in the intake and in its mailbox; the end of the intake frees them.
+  void end_intake(const SubmissionKey& key, std::uint64_t bytes) {
     const auto intake = intakes_.find(key);
-    if (intake == intakes_.end()) return;
+    if (intake == intakes_.end()) return submissions_->freed(bytes);
+    ending_intakes_[intake->second.address()] = bytes;
     self_->send_exit(intake->second, caf::exit_reason::user_shutdown);
     intakes_.erase(intake);
   }
 
+  void intake_ended(const caf::down_msg& down) {
+    const auto ended = ending_intakes_.find(down.source);
+    if (ended == ending_intakes_.end()) return;
+    submissions_->freed(ended->second);
+    ending_intakes_.erase(ended);
+  }
+
   void refuse_graph(const RefusedSubmission& graph) {
-    end_intake(graph.key);
+    end_intake(graph.key, graph.arrived_bytes);
     supervisor_event::GraphChecked refused;
     refused.submission = graph.key.number;
     refused.refusal = graph.why;
@@ -220,7 +231,7 @@ class SupervisorActor {
   void receive(const GraphCheckedMail& mail) {
     const SubmissionKey key{mail.client, mail.checked->submission};
     if (!intakes_.contains(key)) return;  // The graph was refused before its check ended, or its client has left.
-    end_intake(key);
+    end_intake(key, 0);                   // The check has handed the graph over, or dropped it.
     submissions_->end(key);
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
@@ -232,7 +243,7 @@ class SupervisorActor {
 
   void receive(const ClientLostMail& mail) {
     // Graphs that the client was sending go with the client; none of them was accepted.
-    for (const SubmissionKey& key : submissions_->end_all_of(mail.client)) end_intake(key);
+    for (const LeftSubmission& left : submissions_->end_all_of(mail.client)) end_intake(left.key, left.arrived_bytes);
     shell_->client_lost(mail.client);
     shell_->settle();
     client_routes_.erase(mail.client);
@@ -251,7 +262,8 @@ class SupervisorActor {
   std::map<Incarnation, caf::actor> worker_routes_;  ///< Of the mails to them.
   std::map<Incarnation, caf::actor> client_routes_;
   std::unique_ptr<Submissions> submissions_;
-  std::map<SubmissionKey, caf::actor> intakes_;  ///< Of those; each puts one graph together.
+  std::map<SubmissionKey, caf::actor> intakes_;              ///< Of those; each puts one graph together.
+  std::map<caf::actor_addr, std::uint64_t> ending_intakes_;  ///< With the bytes that they still hold.
   std::optional<Shell> shell_;
 };
 

@@ -32,21 +32,19 @@ std::vector<RefusedSubmission> Submissions::take(const SubmissionKey& key, const
                                                  std::uint64_t held_bytes, Instant now) {
   if (!contains(key)) {
     if (!chunk.first) return {};  // The rest of a graph that was refused already.
-    if (Result<void> begun = begin(key, chunk); !begun) return {{key, std::move(begun).error()}};
+    if (Result<void> begun = begin(key, chunk, held_bytes); !begun) return {{key, std::move(begun).error()}};
   }
   const auto graph = under_way_.find(key);
   graph->second.idle_at = later(now, limits_.submission_idle_max);
   graph->second.complete = chunk.last;
-  if (Result<void> fits = graph->second.size.add(chunk.graph, limits_); !fits) {
-    erase(graph);
-    return {{key, std::move(fits).error()}};
-  }
+  if (Result<void> fits = graph->second.size.add(chunk.graph, limits_); !fits)
+    return {{key, std::move(fits).error(), erase_unchecked(graph)}};
   set_price(graph, std::max(graph->second.price, graph_price(graph->second.size.sum())));
 
   std::vector<RefusedSubmission> refused;
   const auto refuse = [&](Graphs::iterator dear, Error why) {
-    refused.push_back({dear->first, std::move(why)});
-    erase(dear);
+    const SubmissionKey of = dear->first;
+    refused.push_back({of, std::move(why), erase_unchecked(dear)});
   };
   const auto share = static_cast<std::uint64_t>(limits_.submissions_bytes_max.value());
   while (senders_.contains(key.client) && senders_.at(key.client).price > share) {
@@ -64,16 +62,20 @@ std::vector<RefusedSubmission> Submissions::take(const SubmissionKey& key, const
   return refused;
 }
 
-Result<void> Submissions::begin(const SubmissionKey& key, const SubmitChunk& first) {
+Result<void> Submissions::begin(const SubmissionKey& key, const SubmitChunk& first, std::uint64_t held_bytes) {
   const auto sender = senders_.find(key.client);
   if (sender != senders_.end() && sender->second.count >= limits_.submissions_max)
     return Error{ErrorCode::LimitExceeded, first.spec.name, "too many graphs are being submitted at once by one client",
                  "wait for an answer before submitting more, or raise `graph.submissions_max`"};
   PENSTOCK_TRY(check_totals(first.whole, limits_));
+  const std::uint64_t price = graph_price(first.whole);
+  const std::uint64_t used = held_bytes + price_ + ending_bytes_;
+  if (memory_max_.value() > 0 && ending_bytes_ > 0 && used + price > static_cast<std::uint64_t>(memory_max_.value()))
+    return over_memory(first.spec.name, price, used, memory_max_);
   ++senders_[key.client].count;
   UnderWay graph;
   graph.name = first.spec.name;
-  set_price(under_way_.emplace(key, std::move(graph)).first, graph_price(first.whole));
+  set_price(under_way_.emplace(key, std::move(graph)).first, price);
   return {};
 }
 
@@ -82,11 +84,11 @@ std::vector<RefusedSubmission> Submissions::take_idle(Instant now) {
   for (auto graph = under_way_.begin(); graph != under_way_.end();) {
     const auto present = graph++;
     if (present->second.complete || present->second.idle_at > now) continue;
-    idle.push_back(
-        {present->first, Error{ErrorCode::TimedOut, "graph of '" + present->second.name + "'",
-                               "was begun, and nothing more of it has come for " + to_text(limits_.submission_idle_max),
-                               "submit it again, or raise `graph.submission_idle_max`"}});
-    erase(present);
+    Error why{ErrorCode::TimedOut, "graph of '" + present->second.name + "'",
+              "was begun, and nothing more of it has come for " + to_text(limits_.submission_idle_max),
+              "submit it again, or raise `graph.submission_idle_max`"};
+    const SubmissionKey of = present->first;
+    idle.push_back({of, std::move(why), erase_unchecked(present)});
   }
   return idle;
 }
@@ -102,11 +104,11 @@ void Submissions::end(const SubmissionKey& key) {
   if (const auto graph = under_way_.find(key); graph != under_way_.end()) erase(graph);
 }
 
-std::vector<SubmissionKey> Submissions::end_all_of(Incarnation client) {
-  std::vector<SubmissionKey> ended;
+std::vector<LeftSubmission> Submissions::end_all_of(Incarnation client) {
+  std::vector<LeftSubmission> ended;
   for (auto graph = under_way_.lower_bound({client, 0}); graph != under_way_.end() && graph->first.client == client;) {
-    ended.push_back(graph->first);
-    erase(graph++);
+    const SubmissionKey of = graph->first;
+    ended.push_back({of, erase_unchecked(graph++)});
   }
   return ended;
 }
@@ -124,6 +126,13 @@ void Submissions::erase(Graphs::iterator graph) {
   price_ -= graph->second.price;
   if (--sender->second.count == 0) senders_.erase(sender);
   under_way_.erase(graph);
+}
+
+std::uint64_t Submissions::erase_unchecked(Graphs::iterator graph) {
+  const std::uint64_t bytes = graph_price(graph->second.size.sum());
+  ending_bytes_ += bytes;
+  erase(graph);
+  return bytes;
 }
 
 /// Of two that cost the same the later one goes.

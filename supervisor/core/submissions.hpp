@@ -27,14 +27,23 @@ struct SubmissionKey {
 struct RefusedSubmission {
   SubmissionKey key;
   Error why;
+  std::uint64_t arrived_bytes = 0;  ///< Memory of its chunks, until `freed` names it.
+};
+
+struct LeftSubmission {
+  SubmissionKey key;
+  std::uint64_t arrived_bytes = 0;  ///< As above.
+  friend bool operator==(const LeftSubmission&, const LeftSubmission&) = default;
 };
 
 /// The graphs under way of all clients, with their costs (`graph_price`): as announced by the first chunk, or by the
 /// chunks so far when that is more. Decides which are refused, and holds none of them.
 ///
 /// Always true between two calls: no client has more than `graph.submissions_max` under way, or such as cost more than
-/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than the rest of the memory. Cost:
-/// logarithmic in the graphs under way; linear when one is refused. Single-threaded.
+/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than the rest of the memory. The
+/// chunks of a graph that ended unchecked keep their memory until their check's thread has had a turn: while they do, a
+/// new graph begins only where there is memory beside them. Cost: logarithmic in the graphs under way; linear when one
+/// is refused. Single-threaded.
 class Submissions {
  public:
   /// `memory_max`: the memory of graphs under way, kept graphs and jobs together; 0: no limit.
@@ -54,7 +63,9 @@ class Submissions {
   /// The graph has been checked.
   void end(const SubmissionKey& key);
   /// The client is gone. Returns its graphs under way.
-  std::vector<SubmissionKey> end_all_of(Incarnation client);
+  std::vector<LeftSubmission> end_all_of(Incarnation client);
+  /// So many of the `arrived_bytes` of refused or left graphs are memory again.
+  void freed(std::uint64_t bytes) { ending_bytes_ -= bytes; }
 
  private:
   struct UnderWay {
@@ -70,9 +81,11 @@ class Submissions {
   };
   using Graphs = std::map<SubmissionKey, UnderWay>;
 
-  Result<void> begin(const SubmissionKey& key, const SubmitChunk& first);
+  Result<void> begin(const SubmissionKey& key, const SubmitChunk& first, std::uint64_t held_bytes);
   void set_price(Graphs::iterator graph, std::uint64_t price);
   void erase(Graphs::iterator graph);
+  /// Erases a graph with chunks in memory. Returns how much they take.
+  std::uint64_t erase_unchecked(Graphs::iterator graph);
   Graphs::iterator dearest(std::optional<Incarnation> client);
 
   const GraphLimits limits_;
@@ -80,6 +93,7 @@ class Submissions {
   Graphs under_way_;
   std::map<Incarnation, Sender> senders_;  ///< Of those.
   std::uint64_t price_ = 0;                ///< Of all of them.
+  std::uint64_t ending_bytes_ = 0;         ///< Of those that ended unchecked.
 };
 
 /// The refusal of a graph or a job that is too dear. REQUIRES: `memory_max` is not 0.

@@ -117,9 +117,34 @@ TEST(Submissions, WhatAClientSendsGoesWithIt) {
   Submissions submissions{{}, bytes(price_of(1000))};
   EXPECT_TRUE(submissions.take({kOne, 1}, announces(400), 0, kNow).empty());
   EXPECT_TRUE(submissions.take({kOne, 2}, announces(400), 0, kNow).empty());
-  EXPECT_EQ(submissions.end_all_of(kOne), (std::vector<SubmissionKey>{{kOne, 1}, {kOne, 2}}));
+  const std::vector<LeftSubmission> left = submissions.end_all_of(kOne);
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left[0].key, (SubmissionKey{kOne, 1}));
+  EXPECT_EQ(left[1].key, (SubmissionKey{kOne, 2}));
+  for (const LeftSubmission& graph : left) submissions.freed(graph.arrived_bytes);
   EXPECT_TRUE(submissions.end_all_of(kOne).empty());
   EXPECT_TRUE(submissions.take({kOther, 1}, announces(1000), 0, kNow).empty());
+}
+
+// The check's thread runs behind all others: chunks of refused graphs must not add up while it waits for a processor.
+TEST(Submissions, ANewGraphBeginsBesideChunksThatAreNotFreedYetOnlyWhereThereIsMemory) {
+  GraphLimits limits;
+  limits.subtasks_max = 1000;
+  Submissions submissions{limits, bytes(2 * price_of(1000))};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(0), 0, kNow).empty());
+  EXPECT_TRUE(submissions.take({kOne, 1}, brings(900), 0, kNow).empty());
+  const auto refused = submissions.take({kOne, 1}, brings(101), 0, kNow);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_GE(refused[0].arrived_bytes, price_of(900));
+
+  EXPECT_TRUE(submissions.take({kOther, 1}, announces(100), 0, kNow).empty());
+  const auto beside = submissions.take({kOther, 2}, announces(1000), 0, kNow);
+  ASSERT_EQ(beside.size(), 1U);
+  EXPECT_EQ(beside[0].arrived_bytes, 0U);
+  EXPECT_NE(beside[0].why.remedy.find("later"), std::string::npos);
+
+  submissions.freed(refused[0].arrived_bytes);
+  EXPECT_TRUE(submissions.take({kOther, 2}, announces(1000), 0, kNow).empty());
 }
 
 TEST(Submissions, AGraphOfWhichNothingMoreComesIsGivenUp) {
