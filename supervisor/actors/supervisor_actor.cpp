@@ -187,7 +187,6 @@ class SupervisorActor {
     if (intake == intakes_.end()) {
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
       intake = intakes_.emplace(key, spawn_job_intake(self_->system(), config_.graph, client, self_, thread)).first;
-      self_->monitor(intake->second);
       if (intakes_.size() == 1) watch_idle_graphs();
     }
     self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
@@ -203,11 +202,15 @@ class SupervisorActor {
     });
   }
 
-  /// `bytes`: of the chunks in the intake and in its mailbox; the end of the intake frees them.
+  /// `bytes`: of the chunks in the intake and in its mailbox; the end of the intake frees them. 0: the intake has
+  /// handed its graph over.
   void end_intake(const SubmissionKey& key, std::uint64_t bytes) {
     const auto intake = intakes_.find(key);
     if (intake == intakes_.end()) return submissions_->freed(bytes);
-    ending_intakes_[intake->second.address()] = bytes;
+    if (bytes > 0) {
+      self_->monitor(intake->second);
+      ending_intakes_[intake->second.address()] = bytes;
+    }
     self_->send_exit(intake->second, caf::exit_reason::user_shutdown);
     intakes_.erase(intake);
   }
@@ -231,7 +234,7 @@ class SupervisorActor {
   void receive(const GraphCheckedMail& mail) {
     const SubmissionKey key{mail.client, mail.checked->submission};
     if (!intakes_.contains(key)) return;  // The graph was refused before its check ended, or its client has left.
-    end_intake(key, 0);                   // The check has handed the graph over, or dropped it.
+    end_intake(key, 0);
     submissions_->end(key);
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
@@ -263,7 +266,7 @@ class SupervisorActor {
   std::map<Incarnation, caf::actor> client_routes_;
   std::unique_ptr<Submissions> submissions_;
   std::map<SubmissionKey, caf::actor> intakes_;              ///< Of those; each puts one graph together.
-  std::map<caf::actor_addr, std::uint64_t> ending_intakes_;  ///< With the bytes that they still hold.
+  std::map<caf::actor_addr, std::uint64_t> ending_intakes_;  ///< Told to exit, with the bytes of their chunks.
   std::optional<Shell> shell_;
 };
 

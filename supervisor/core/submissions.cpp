@@ -68,6 +68,7 @@ Result<void> Submissions::begin(const SubmissionKey& key, const SubmitChunk& fir
     return Error{ErrorCode::LimitExceeded, first.spec.name, "too many graphs are being submitted at once by one client",
                  "wait for an answer before submitting more, or raise `graph.submissions_max`"};
   PENSTOCK_TRY(check_totals(first.whole, limits_));
+  // No other graph is refused instead: its chunks would keep their memory as well.
   const std::uint64_t price = graph_price(first.whole);
   const std::uint64_t used = held_bytes + price_ + ending_bytes_;
   if (memory_max_.value() > 0 && ending_bytes_ > 0 && used + price > static_cast<std::uint64_t>(memory_max_.value()))

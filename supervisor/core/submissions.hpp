@@ -27,13 +27,13 @@ struct SubmissionKey {
 struct RefusedSubmission {
   SubmissionKey key;
   Error why;
-  std::uint64_t arrived_bytes = 0;  ///< Memory of its chunks, until `freed` names it.
+  std::uint64_t arrived_bytes = 0;  ///< Memory that its chunks may take, until `freed` is told of it.
 };
 
+/// A graph under way when its client was lost.
 struct LeftSubmission {
   SubmissionKey key;
-  std::uint64_t arrived_bytes = 0;  ///< As above.
-  friend bool operator==(const LeftSubmission&, const LeftSubmission&) = default;
+  std::uint64_t arrived_bytes = 0;  ///< Memory that its chunks may take, until `freed` is told of it.
 };
 
 /// The graphs under way of all clients, with their costs (`graph_price`): as announced by the first chunk, or by the
@@ -64,7 +64,8 @@ class Submissions {
   void end(const SubmissionKey& key);
   /// The client is gone. Returns its graphs under way.
   std::vector<LeftSubmission> end_all_of(Incarnation client);
-  /// So many of the `arrived_bytes` of refused or left graphs are memory again.
+  /// Chunks of a refused or left graph have given back their memory. REQUIRES: `bytes` is the graph's `arrived_bytes`,
+  /// named once.
   void freed(std::uint64_t bytes) { ending_bytes_ -= bytes; }
 
  private:
@@ -84,7 +85,7 @@ class Submissions {
   Result<void> begin(const SubmissionKey& key, const SubmitChunk& first, std::uint64_t held_bytes);
   void set_price(Graphs::iterator graph, std::uint64_t price);
   void erase(Graphs::iterator graph);
-  /// Erases a graph with chunks in memory. Returns how much they take.
+  /// Erases a graph that has chunks in memory, and counts their bytes until `freed`. Returns these bytes.
   std::uint64_t erase_unchecked(Graphs::iterator graph);
   Graphs::iterator dearest(std::optional<Incarnation> client);
 
@@ -93,7 +94,7 @@ class Submissions {
   Graphs under_way_;
   std::map<Incarnation, Sender> senders_;  ///< Of those.
   std::uint64_t price_ = 0;                ///< Of all of them.
-  std::uint64_t ending_bytes_ = 0;         ///< Of those that ended unchecked.
+  std::uint64_t ending_bytes_ = 0;         ///< `arrived_bytes` of all that are not freed.
 };
 
 /// The refusal of a graph or a job that is too dear. REQUIRES: `memory_max` is not 0.

@@ -15,6 +15,7 @@
 #include "common/host/clock.hpp"
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
+#include "supervisor/core/graph_price.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -121,9 +122,10 @@ class SubmissionTest : public testing::Test {
     end_actor(client_);
     end_actor(supervisor_);
   }
-  void open(const GraphLimits& limits = {}) {
+  void open(const GraphLimits& limits = {}, Bytes memory_max = Bytes{0}) {
     SupervisorConfig config;
     config.graph = limits;
+    config.memory_max = memory_max;
     supervisor_ = spawn_supervisor(actors_.system(), loop_, {config, Rng{1}, nullptr});
     settle();
     actors_before_ = actors_.system().registry().running();
@@ -170,6 +172,20 @@ TEST_F(SubmissionTest, TheThreadOfAGraphEndsWithItsClient) {
   caf::send_as(client_, supervisor_, ClientLostMail{Incarnation{7}});
   EXPECT_TRUE(turn_until([&] { return graphs_under_way() == 1; })) << graphs_under_way();
   EXPECT_TRUE(heard_.empty());
+}
+
+TEST_F(SubmissionTest, ChunksOfALostClientAreMemoryAgainWhenTheThreadsOfItsGraphsHaveEnded) {
+  GraphTotals first_chunk;
+  first_chunk.templates = 1;
+  open({}, Bytes{3 * static_cast<std::int64_t>(graph_price(first_chunk))});
+  for (std::uint64_t i = 0; i < 3; ++i) begin_graph(Incarnation{7}, i);
+  EXPECT_EQ(graphs_under_way(), 3U) << "the memory is full";
+  caf::send_as(client_, supervisor_, ClientLostMail{Incarnation{7}});
+  std::uint64_t tries = 0;
+  EXPECT_TRUE(turn_until([&] {
+    begin_graph(Incarnation{8}, ++tries);
+    return heard_.size() < tries;  // Each refusal is an answer.
+  }));
 }
 
 TEST_F(SubmissionTest, WhoSubmitsTooManyAtOnceLocksNobodyElseOut) {
