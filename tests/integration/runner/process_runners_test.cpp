@@ -80,6 +80,12 @@ class ProcessRunnersTest : public ::testing::Test {
     while (!condition() && monotonic_now() < late) std::this_thread::yield();
     ASSERT_TRUE(condition()) << "the condition did not come true";
   }
+  /// Stops the run of lane 0 as soon as it has begun, and until it has ended: a runner that reads its run at the moment
+  /// takes an interrupt for one of the run before.
+  void stop_what_runs(std::uint64_t wanted) {
+    wait_until([&] { return !open().measure().runs.empty(); });
+    while (!open().measure().runs.empty()) open().stop(SlotIndex{0}, wanted, false);
+  }
   /// Starts `payload` on a thread, calls `meanwhile` when its process runs, and tells how it ended.
   ProcessResult run_while(const std::string& payload, const std::function<void()>& meanwhile) {
     EXPECT_GT(pid_of(), 0);
@@ -266,15 +272,20 @@ TEST_F(ProcessRunnersTest, AChildThatARunHasForkedTellsNoEnd) {
   }
 }
 
+TEST_F(ProcessRunnersTest, ARunThatIsCancelledBeforeItBeginsIsNotGivenToTheChild) {
+  const int before = pid_of();
+  cancelled = ticket + 1;
+  EXPECT_EQ(text(run("wait")), "failed: was stopped before it began");
+  EXPECT_EQ(pid_of(), before);
+}
+
 TEST_F(ProcessRunnersTest, AStopInterruptsTheRunAndTheChildGoesOn) {
   const int before = pid_of();
   const std::uint64_t wanted = ticket + 2;  // run_while looks at the child first.
-  const ProcessResult result = run_while("wait", [&] {
-    cancelled = wanted;
-    open().stop(SlotIndex{0}, wanted, false);
-  });
+  const ProcessResult result = run_while("wait", [&] { stop_what_runs(wanted); });
   ASSERT_NE(result.failure, nullptr);
   EXPECT_EQ(result.failure->failure, FailureClass::UserError);
+  EXPECT_EQ(result.failure->message, "was interrupted");
   EXPECT_EQ(pid_of(), before);
 }
 
@@ -385,7 +396,7 @@ TEST_F(ProcessRunnersTest, ARunThatGoesOnIsMeasured) {
       runs = open().measure().runs;
       std::this_thread::yield();
     }
-    while (!open().measure().runs.empty()) open().stop(SlotIndex{0}, wanted, false);
+    stop_what_runs(wanted);
   });
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs.front().ticket, wanted);
@@ -403,7 +414,7 @@ TEST_F(ProcessRunnersTest, WhatRunnersHoldIsToldAndHowMuchOfItIsIdle) {
   RunnersMemory busy;
   run_while("wait", [&] {
     wait_until([&] { return !(busy = open().measure()).runs.empty(); });
-    while (!open().measure().runs.empty()) open().stop(SlotIndex{0}, wanted, false);
+    stop_what_runs(wanted);
   });
   EXPECT_GT(busy.own_bytes, busy.idle_bytes);
   EXPECT_GT(busy.idle_bytes, 0);
@@ -440,13 +451,12 @@ TEST_F(ProcessRunnersTest, ARunnerThatHasARunIsNotIdleButThoseOfOtherKindsThatIt
   program.environment.clear();
   const int child = pid_of();
   const std::uint64_t wanted = ticket + 2;
-  const SlotIndex lane{0};
   const ProcessResult result = run_while("wait", [&] {
     wait_until([&] { return !open().measure().runs.empty(); });
     std::promise<void> gone;
     open().end_idle([&] { gone.set_value(); });
     gone.get_future().wait();
-    while (!open().measure().runs.empty()) open().stop(lane, wanted, false);  // One may come before the child listens.
+    stop_what_runs(wanted);
   });
   ASSERT_NE(result.failure, nullptr);
   EXPECT_EQ(result.failure->message, "was interrupted");
