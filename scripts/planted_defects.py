@@ -281,8 +281,8 @@ SUPERVISOR = {
     "held-job-starts": Defect(
         "what an operator holds takes its turn",
         [("supervisor/core/policy/limit_rules.cpp",
-          "    request.on_hold = job->on_hold;",
-          "    request.on_hold = job->on_hold && request.exempt;")],
+          "    request.on_hold = job->status.on_hold;",
+          "    request.on_hold = job->status.on_hold && request.exempt;")],
         POLICY),
     "gang-begins-in-part": Defect(
         "a gang begins when the first of its workers holds its slots",
@@ -293,7 +293,7 @@ SUPERVISOR = {
     "begins-on-what-is-given-back": Defect(
         "a worker gives a gang's slots back while the supervisor still counts on them",
         [("supervisor/core/policy/entitlement_mail.cpp",
-          "std::max(share.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;",
+          "std::max(share.gang.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;",
           "std::chrono::milliseconds{2};")],
         POLICY),
     "grace-of-the-site": Defect(
@@ -342,8 +342,8 @@ SUPERVISOR = {
     "cancelled-while-others-may-have-it": Defect(
         "what was being cancelled is told as cancelled before workers of an earlier life are back with it",
         [("supervisor/core/runs/recomputation.cpp",
-          "  if (!job.recovering && (job.cancelling || (hot.flags",
-          "  if ((job.cancelling || (hot.flags")],
+          "  if (!job.status.recovering && (job.status.cancelling || (hot.flags",
+          "  if ((job.status.cancelling || (hot.flags")],
         "unit_supervisor:ClaimsTest.NoCancelIsToldOfWhatAnotherWorkerMayBeRunning"),
     "cancel-not-remembered": Defect(
         "a subtask whose cancel is on its way is given out again when its attempt fails first",
@@ -387,8 +387,8 @@ SUPERVISOR = {
     "dependents-of-failure-come-back": Defect(
         "what waits for a failed subtask, and was not written as cancelled, waits for ever after a restart",
         [("supervisor/core/lifecycle/state_recovery.cpp",
-          "  cancel_behind_failures(job);\n  job.recovering",
-          "  job.recovering")]),
+          "  cancel_behind_failures(job);\n  job.status.recovering",
+          "  job.status.recovering")]),
     "last-words-not-repeated": Defect(
         "workers that are back do not hear which producers have finished while they were away",
         [("supervisor/core/lifecycle/worker_returns.cpp",
@@ -402,8 +402,8 @@ SUPERVISOR = {
     "producer-job-kept-for-ever": Defect(
         "a job that was to be released while others borrowed from it stays when they have ended",
         [("supervisor/core/lifecycle/job_releases.cpp",
-          "    if (producer_job.release_when_unreferenced && producer_job.state != JobState::Running) {",
-          "    if (producer_job.release_when_unreferenced && producer_job.state == JobState::Running) {")]),
+          "    if (producer_job.outputs.release_when_unreferenced && producer_job.status.state != JobState::Running) {",
+          "    if (producer_job.outputs.release_when_unreferenced && producer_job.status.state == JobState::Running) {")]),
     "plan-added-to-the-last": Defect(
         "a job keeps what an earlier plan has given it beside what the new one gives",
         [("supervisor/core/driver/plan_effects.cpp",
@@ -418,8 +418,8 @@ SUPERVISOR = {
     "overlap-forgotten-at-restart": Defect(
         "what must not overlap, and nobody has claimed, is given out at once after a restart",
         [("supervisor/core/lifecycle/worker_returns.cpp",
-          "  job.overlap_until = overlap_over_at(config_, event_.now);\n  // A job that is found",
-          "  job.overlap_until = Instant{};\n  // A job that is found")]),
+          "  job.status.overlap_until = overlap_over_at(config_, event_.now);\n  // A job that is found",
+          "  job.status.overlap_until = Instant{};\n  // A job that is found")]),
     "runnable-not-counted-down": Defect(
         "what has left a band counts there as able to run",
         [("supervisor/core/jobs/subtask_machine.hpp",
@@ -473,18 +473,18 @@ SUPERVISOR = {
     "cancelled-after-success-told": Defect(
         "a subtask that was told to have succeeded is told to be cancelled when it runs again",
         [("supervisor/core/jobs/progress_outbox.cpp",
-          "  if (is_visible(job, subtask)) return;\n  ++job.counts.cancelled;",
-          "  ++job.counts.cancelled;")]),
+          "  if (is_visible(job, subtask)) return;\n  ++job.tally.counts.cancelled;",
+          "  ++job.tally.counts.cancelled;")]),
     "recovered-counts-twice": Defect(
         "after a restart the ends that were written count twice",
         [("supervisor/core/lifecycle/state_recovery.cpp",
-          "  job.counts.assigned = job.counts.succeeded = job.counts.failed = job.counts.cancelled = 0;\n",
+          "  job.tally.counts.assigned = job.tally.counts.succeeded = job.tally.counts.failed = job.tally.counts.cancelled = 0;\n",
           "")]),
     "held-cancel-forgotten": Defect(
         "a cancel that waits for workers to come back after a restart is never carried out",
         [("supervisor/core/lifecycle/worker_returns.cpp",
           "    if (order.whole_job)\n      runs_.ends.cancel_open_subtasks",
-          "    if (job.recovering)\n      runs_.ends.cancel_open_subtasks")]),
+          "    if (job.status.recovering)\n      runs_.ends.cancel_open_subtasks")]),
     "charged-attempt-adopted": Defect(
         "an attempt whose failure was written is taken over as one that runs",
         [("supervisor/core/runs/adoption.cpp",
@@ -501,17 +501,17 @@ LINK = {
     "no-resend": Defect(
         "frames whose acknowledgement is lost are not sent again",
         [("common/link/link_core.cpp",
-          "    transmitted_through_ = acknowledged_through_;\n    resend_at_ = kNever;\n    resend_after_ = std::min",
-          "    resend_at_ = later(now, config_.resend_after_max);\n    resend_after_ = std::min")]),
+          "    through_.transmitted = through_.acknowledged;\n    times_.resend_at = kNever;\n    times_.resend_after = std::min",
+          "    times_.resend_at = later(now, config_.resend_after_max);\n    times_.resend_after = std::min")]),
     "gap-accepted": Defect(
         "a frame that comes before one that is missing is delivered in its place",
         [("common/link/link_core.cpp",
-          "    if (event.header.sequence == received_through_ + 1) {",
-          "    if (event.header.sequence > received_through_) {")]),
+          "    if (event.header.sequence == through_.received + 1) {",
+          "    if (event.header.sequence > through_.received) {")]),
     "nothing-sent-again-after-reconnect": Defect(
         "a new connection is taken to carry what was sent on the one before",
         [("common/link/link_core.cpp",
-          "  transmitted_through_ = acknowledged_through_;  // A new connection carries nothing yet.\n",
+          "  through_.transmitted = through_.acknowledged;  // A new connection carries nothing yet.\n",
           "")]),
     "suspicion-cleared-in-silence": Defect(
         "a suspected peer that connects again is not told of as trusted",
@@ -522,8 +522,8 @@ LINK = {
     "heartbeat-without-connection": Defect(
         "the time of the next heartbeat stays when the connection is gone",
         [("common/link/link_core.cpp",
-          "  resend_at_ = acknowledge_at_ = heartbeat_at_ = suspect_at_ = kNever;",
-          "  resend_at_ = acknowledge_at_ = suspect_at_ = kNever;")]),
+          "  times_.resend_at = times_.acknowledge_at = times_.heartbeat_at = times_.suspect_at = kNever;",
+          "  times_.resend_at = times_.acknowledge_at = times_.suspect_at = kNever;")]),
     "window-not-opened-again": Defect(
         "what the window held back is not sent when an acknowledgement opens it",
         [("common/link/link_core.cpp",
@@ -532,31 +532,31 @@ LINK = {
     "rest-not-sent-again": Defect(
         "after an acknowledgement of some frames the others are never sent again",
         [("common/link/link_core.cpp",
-          "  resend_at_ = transmitted_through_ > acknowledged_through_ ? later(now, resend_after_) : kNever;",
-          "  resend_at_ = transmitted_through_ > sequence + 1 ? later(now, resend_after_) : kNever;")]),
+          "  times_.resend_at = through_.transmitted > through_.acknowledged ? later(now, times_.resend_after) : kNever;",
+          "  times_.resend_at = through_.transmitted > sequence + 1 ? later(now, times_.resend_after) : kNever;")]),
     "window-one-too-wide": Defect(
         "one frame more than the window is under way",
         [("common/link/link_core.cpp",
-          "std::min(queued_through_, acknowledged_through_ + config_.window_frames);",
-          "std::min(queued_through_, acknowledged_through_ + config_.window_frames + 1);")]),
+          "std::min(through_.queued, through_.acknowledged + config_.window_frames);",
+          "std::min(through_.queued, through_.acknowledged + config_.window_frames + 1);")]),
     "patience-not-reset": Defect(
         "the time between repetitions stays long when the peer acknowledges again",
         [("common/link/link_core.cpp",
-          "  transmitted_through_ = std::max(transmitted_through_, sequence);\n  resend_after_ = "
+          "  through_.transmitted = std::max(through_.transmitted, sequence);\n  times_.resend_after = "
           "config_.resend_after;\n",
-          "  transmitted_through_ = std::max(transmitted_through_, sequence);\n")],
+          "  through_.transmitted = std::max(through_.transmitted, sequence);\n")],
         "unit_common:LinkCoreTest.SendsAgainFromTheOldestMissingFrameWithGrowingDelay"),
     "own-silence-blamed-on-the-peer": Defect(
         "who was stopped itself declares its peer lost",
         [("common/link/link_core.cpp",
-          "  if (now >= later(lost_at_, config_.heartbeat)) {",
+          "  if (now >= later(times_.lost_at, config_.heartbeat)) {",
           "  if (now >= kNever) {")],
         "unit_common:LinkCoreTest.WhoWasStoppedItselfGivesNoVerdictAtOnce"),
     "lie-acknowledged": Defect(
         "an acknowledgement of frames that were never queued is believed",
         [("common/link/link_core.cpp",
-          "  if (sequence <= acknowledged_through_ || sequence > queued_through_) return;",
-          "  if (sequence <= acknowledged_through_) return;")],
+          "  if (sequence <= through_.acknowledged || sequence > through_.queued) return;",
+          "  if (sequence <= through_.acknowledged) return;")],
         "unit_common:LinkCoreTest.AnAcknowledgementOfWhatWasNeverSentIsIgnored"),
     "frame-delivered-again": Defect(
         "a frame that comes again is delivered again",
@@ -567,8 +567,8 @@ LINK = {
     "silence-never-ends": Defect(
         "a peer that is silent on its connection is never given up",
         [("common/link/link_core.cpp",
-          "  lost_at_ = later(now, config_.silence_max);\n  if (on_silence_ == OnSilence::DeclareLost) suspect",
-          "  lost_at_ = kNever;\n  if (on_silence_ == OnSilence::DeclareLost) suspect")]),
+          "  times_.lost_at = later(now, config_.silence_max);\n  if (on_silence_ == OnSilence::DeclareLost) times_.suspect",
+          "  times_.lost_at = kNever;\n  if (on_silence_ == OnSilence::DeclareLost) times_.suspect")]),
 }
 
 DEFECTS = {**CORE, **SUPERVISOR, **LINK}

@@ -60,11 +60,13 @@ struct penstock_runner {
   std::map<std::uint64_t, std::string> programs;
   std::uint64_t generation = 1;
 
-  // The received message: runs before `next` have ended.
-  penstock::ToRunner message;
-  std::vector<Descriptor> descriptors;
-  std::size_t next = 0;
-  std::vector<std::uint64_t> received;  ///< The bytes of `message`, if something else was received since.
+  /// The received message: runs before `next` have ended.
+  struct {
+    penstock::ToRunner message;
+    std::vector<Descriptor> descriptors;
+    std::size_t next = 0;
+    std::vector<std::uint64_t> bytes;  ///< Of `message`, if something else was received since.
+  } inbox;
 
   // The present run.
   bool running = false;
@@ -76,25 +78,28 @@ struct penstock_runner {
   std::string attempt_text;
   penstock::abi::MemoryPeak peak;
 
-  // Ends that were not sent yet, with the memory that they refer to.
-  RunnerEnds ends;
-  penstock::Instant first_end{};
-  std::vector<std::unique_ptr<std::byte[]>> inline_outputs;
-  std::vector<MemorySegment> segments;
+  /// Ends that were not sent yet, with the memory that they refer to.
+  struct {
+    RunnerEnds ends;
+    penstock::Instant first_end{};
+    std::vector<std::unique_ptr<std::byte[]>> inline_outputs;
+    std::vector<MemorySegment> segments;
+  } unsent;
 };
 
 // An output that was filled after its segment was made is sealed before it is sent.
 Result<void> penstock_runner::tell() {
-  if (ends.ends.empty()) return {};
+  if (unsent.ends.ends.empty()) return {};
   std::vector<int> numbers;
-  for (MemorySegment& segment : segments) {
+  for (MemorySegment& segment : unsent.segments) {
     PENSTOCK_TRY(segment.seal());
     numbers.push_back(segment.descriptor().get());
   }
-  const Result<void> sent = channel.send(penstock::encode_runner(penstock::FromRunner{std::move(ends)}), numbers);
-  ends = RunnerEnds{};
-  inline_outputs.clear();
-  segments.clear();
+  const Result<void> sent =
+      channel.send(penstock::encode_runner(penstock::FromRunner{std::move(unsent.ends)}), numbers);
+  unsent.ends = RunnerEnds{};
+  unsent.inline_outputs.clear();
+  unsent.segments.clear();
   return sent;
 }
 
@@ -103,20 +108,20 @@ Result<std::int32_t> penstock_runner::receive() {
   Result<std::optional<RunnerChannel::Message>> heard = channel.receive(RunnerChannel::Wait::Yes);
   if (!heard) return std::move(heard).error();
   if (!heard->has_value()) return -2;
-  received = {};
-  descriptors = std::move((*heard)->descriptors);
-  Result<penstock::ToRunner> decoded = penstock::decode_to_runner((*heard)->bytes, descriptors.size());
+  inbox.bytes = {};
+  inbox.descriptors = std::move((*heard)->descriptors);
+  Result<penstock::ToRunner> decoded = penstock::decode_to_runner((*heard)->bytes, inbox.descriptors.size());
   if (!decoded) return std::move(decoded).error();
-  message = std::move(decoded).value();
-  next = 0;
-  if (!message.forgotten.empty()) ++generation;
-  for (const std::uint64_t hash : message.forgotten) programs.erase(hash);
-  for (const penstock::RunnerProgram& program : message.programs) programs[program.hash] = program.content;
+  inbox.message = std::move(decoded).value();
+  inbox.next = 0;
+  if (!inbox.message.forgotten.empty()) ++generation;
+  for (const std::uint64_t hash : inbox.message.forgotten) programs.erase(hash);
+  for (const penstock::RunnerProgram& program : inbox.message.programs) programs[program.hash] = program.content;
   return 1;
 }
 
 Result<void> penstock_runner::open_run(penstock_run& run) {
-  const RunnerRun& said = message.runs[next];
+  const RunnerRun& said = inbox.message.runs[inbox.next];
   const auto program = programs.find(said.program);
   if (program == programs.end())
     return Error{ErrorCode::MalformedFrame, "worker", "it names a program that it has not sent", {}};
@@ -127,7 +132,7 @@ Result<void> penstock_runner::open_run(penstock_run& run) {
       inputs.push_back(bytes_of(input.bytes));
       continue;
     }
-    Result<MemorySegment> segment = MemorySegment::map(std::move(descriptors[input.descriptor]), input.size);
+    Result<MemorySegment> segment = MemorySegment::map(std::move(inbox.descriptors[input.descriptor]), input.size);
     if (!segment) return std::move(segment).error();
     if (large == nullptr) large = std::make_unique<penstock_data>();
     inputs.push_back({segment->bytes().data(), segment->bytes().size()});
@@ -161,15 +166,15 @@ void penstock_runner::end_run(bool succeeded) {
   end.succeeded = succeeded;
   end.run_ns = static_cast<std::uint64_t>((now - started).count());
   end.peak_bytes = peak.take(now);
-  if (ends.ends.empty()) first_end = now;
-  ends.ends.push_back(std::move(end));
+  if (unsent.ends.ends.empty()) unsent.first_end = now;
+  unsent.ends.ends.push_back(std::move(end));
   running = false;
-  ++next;
+  ++inbox.next;
 }
 
-// The ends of earlier runs go first, unless their segments are numbered with those of the present one.
+// The ends of earlier runs go first, unless their unsent.segments are numbered with those of the present one.
 Result<void> penstock_runner::ask_about_slot(bool lends) {
-  if (received.empty()) received = channel.hand_over_bytes();
+  if (inbox.bytes.empty()) inbox.bytes = channel.hand_over_bytes();
   if (end.outputs.empty()) PENSTOCK_TRY(tell());
   return channel.send(penstock::encode_runner(penstock::FromRunner{penstock::RunnerSlot{end.ticket, lends}}));
 }
@@ -197,7 +202,7 @@ void penstock_runner::keep_alive(RunnerOutput& output) {
   auto copy = std::make_unique<std::byte[]>(output.datum.bytes.size());
   std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());
   output.datum.bytes = {reinterpret_cast<const char*>(copy.get()), output.datum.bytes.size()};
-  inline_outputs.push_back(std::move(copy));
+  unsent.inline_outputs.push_back(std::move(copy));
 }
 
 namespace {
@@ -212,9 +217,10 @@ Error forked() {
 
 /// Sends the ends if it is time: no other work, many ends, or the first of them is old.
 std::int32_t tell_if_due(penstock_runner& runner) {
-  const bool due = runner.next == runner.message.runs.size() || runner.ends.ends.size() >= kEndsMax ||
-                   runner.segments.size() + 1 >= RunnerChannel::kDescriptorsMax ||
-                   penstock::monotonic_now() - runner.first_end >= kTellAfter;
+  const bool due = runner.inbox.next == runner.inbox.message.runs.size() ||
+                   runner.unsent.ends.ends.size() >= kEndsMax ||
+                   runner.unsent.segments.size() + 1 >= RunnerChannel::kDescriptorsMax ||
+                   penstock::monotonic_now() - runner.unsent.first_end >= kTellAfter;
   if (!due) return 0;
   const Result<void> told = runner.tell();
   return told ? 0 : fail(told.error());
@@ -239,7 +245,7 @@ int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run) try {
   if (!all) return fail(std::move(all).error());
   if (is_forked(*runner)) return fail(forked());
   if (runner->running) return fail({ErrorCode::WrongState, "runner", "has a run that has not ended", {}});
-  while (runner->next == runner->message.runs.size()) {
+  while (runner->inbox.next == runner->inbox.message.runs.size()) {
     const Result<std::int32_t> received = runner->receive();
     if (!received && received.error().code == ErrorCode::Disconnected) return 0;
     if (!received) return fail(received.error());
@@ -256,26 +262,26 @@ penstock_data* penstock_runner_take_inputs(penstock_runner* runner) { return run
 
 void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t bytes) try {
   if (!runner->running) return penstock::abi::refuse(no_run());
-  if (output >= runner->message.runs[runner->next].output_count)
+  if (output >= runner->inbox.message.runs[runner->inbox.next].output_count)
     return penstock::abi::refuse(
         {ErrorCode::InvalidArgument, "output " + std::to_string(output), "is not promised", {}});
   std::erase_if(runner->end.outputs, [&](const RunnerOutput& known) { return known.output == output; });
   RunnerOutput& made = runner->end.outputs.emplace_back();
   made.output = static_cast<std::uint16_t>(output);
   if (bytes <= kInlineBytesMax) {
-    runner->inline_outputs.push_back(std::make_unique<std::byte[]>(bytes + 1));
-    made.datum.bytes = {reinterpret_cast<const char*>(runner->inline_outputs.back().get()), bytes};
-    return runner->inline_outputs.back().get();
+    runner->unsent.inline_outputs.push_back(std::make_unique<std::byte[]>(bytes + 1));
+    made.datum.bytes = {reinterpret_cast<const char*>(runner->unsent.inline_outputs.back().get()), bytes};
+    return runner->unsent.inline_outputs.back().get();
   }
   Result<MemorySegment> segment = MemorySegment::make(bytes);
   if (!segment) {
     runner->end.outputs.pop_back();
     return penstock::abi::refuse(segment.error());
   }
-  made.datum.descriptor = static_cast<std::uint32_t>(runner->segments.size());
+  made.datum.descriptor = static_cast<std::uint32_t>(runner->unsent.segments.size());
   made.datum.size = bytes;
-  runner->segments.push_back(std::move(segment).value());
-  return runner->segments.back().data();
+  runner->unsent.segments.push_back(std::move(segment).value());
+  return runner->unsent.segments.back().data();
 }
 PENSTOCK_NOTHING_THROWN(penstock::abi::refuse)
 
@@ -298,7 +304,7 @@ int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, 
   }
   RunnerOutput output;
   output.datum.bytes = {static_cast<const char*>(data), size};
-  if (runner->next + 1 < runner->message.runs.size()) runner->keep_alive(output);
+  if (runner->inbox.next + 1 < runner->inbox.message.runs.size()) runner->keep_alive(output);
   runner->end.outputs.push_back(output);
   return penstock_runner_succeed(runner);
 }
@@ -338,7 +344,7 @@ int32_t penstock_runner_yield_slot(penstock_runner* runner) try {
   if (!runner->running) return fail(no_run());
   if (runner->slot != Slot::Held)
     return fail({ErrorCode::WrongState, "slot", "is lent already", "take it back before it is lent again"});
-  if (!runner->message.runs[runner->next].may_yield)
+  if (!runner->inbox.message.runs[runner->inbox.next].may_yield)
     return fail({ErrorCode::Unsupported, "slot", "this worker lends none", "use a worker of version 0.2.0 or later"});
   if (const Result<void> asked = runner->ask_about_slot(true); !asked) return fail(asked.error());
   for (;;) {

@@ -82,16 +82,16 @@ void Session::set_on_left(OnLeft on_left) {
 /// Sends a job with `send` and waits for the result; none if the supervisor was away before it answered.
 std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::function<void(std::uint64_t)>& send) {
   std::unique_lock lock{mutex_};
-  const std::uint64_t submission = next_request_++;
+  const std::uint64_t submission = requests_.next++;
   const std::uint64_t renewals = renewals_;
-  submissions_[submission];
+  requests_.submissions[submission];
   lock.unlock();
   send(submission);
   lock.lock();
-  changed_.wait(lock,
-                [&] { return submissions_[submission].has_value() || end_.has_value() || renewals != renewals_; });
-  const std::optional<SubmitReply> reply = submissions_[submission];
-  submissions_.erase(submission);
+  changed_.wait(
+      lock, [&] { return requests_.submissions[submission].has_value() || end_.has_value() || renewals != renewals_; });
+  const std::optional<SubmitReply> reply = requests_.submissions[submission];
+  requests_.submissions.erase(submission);
   forget_left();
   if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed, reply->ours};
   if (reply.has_value()) return reply->refusal;
@@ -132,7 +132,7 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
   const std::uint64_t renewals = renewals_;
   for (std::uint32_t first = 0; first < total;) {
     // Refused before all of it was sent; or the supervisor is another one, which knows nothing of the chunks before.
-    if (submissions_[submission].has_value() || end_.has_value() || renewals != renewals_) return;
+    if (requests_.submissions[submission].has_value() || end_.has_value() || renewals != renewals_) return;
     lock.unlock();
     transport_->wait_for_room();
     const std::uint32_t count = chunk_size(graph, first, transport_->chunk_bytes());
@@ -170,14 +170,14 @@ std::uint64_t Session::deaths_seen() const {
 
 Result<JobId> Session::attach(const JobSelector& selector) {
   std::unique_lock lock{mutex_};
-  const std::uint64_t request = next_request_++;
-  attachments_[request];
-  unanswered_[request] = AttachJob{request, selector};
+  const std::uint64_t request = requests_.next++;
+  requests_.attachments[request];
+  requests_.unanswered[request] = AttachJob{request, selector};
   transport_->send(AttachJob{request, selector});
-  changed_.wait(lock, [&] { return attachments_[request].has_value() || end_.has_value(); });
-  const std::optional<AttachReply> reply = attachments_[request];
-  attachments_.erase(request);
-  unanswered_.erase(request);
+  changed_.wait(lock, [&] { return requests_.attachments[request].has_value() || end_.has_value(); });
+  const std::optional<AttachReply> reply = requests_.attachments[request];
+  requests_.attachments.erase(request);
+  requests_.unanswered.erase(request);
   forget_left();
   if (!reply.has_value()) return *end_;
   if (!reply->job.valid()) return reply->refusal;
@@ -274,7 +274,7 @@ void Session::give_back(JobId job, bool release) {
   const JobIdentity identity = found->second.view.identity;
   leave(job);
   if (end_.has_value()) return;
-  left_[job] = next_request_;
+  left_[job] = requests_.next;
   forget_left();
   if (is_released)
     transport_->send(ReleaseJob{job, identity});
@@ -300,16 +300,16 @@ Session::Followed& Session::give(JobId id, std::uint64_t request) {
 
 /// REQUIRES: the mutex is held.
 void Session::attach_again(JobId job) {
-  const std::uint64_t request = next_request_++;
-  reattaching_[request] = job;
+  const std::uint64_t request = requests_.next++;
+  requests_.reattaching[request] = job;
   transport_->send(AttachJob{request, JobSelector{job, {}}, jobs_[job].view.identity});
 }
 
 /// Forgets released jobs that no pending answer can give again. REQUIRES: the mutex is held.
 void Session::forget_left() {
-  std::uint64_t oldest = next_request_;
-  if (!submissions_.empty()) oldest = std::min(oldest, submissions_.begin()->first);
-  if (!attachments_.empty()) oldest = std::min(oldest, attachments_.begin()->first);
+  std::uint64_t oldest = requests_.next;
+  if (!requests_.submissions.empty()) oldest = std::min(oldest, requests_.submissions.begin()->first);
+  if (!requests_.attachments.empty()) oldest = std::min(oldest, requests_.attachments.begin()->first);
   std::erase_if(left_, [&](const auto& left) { return left.second <= oldest; });
 }
 
@@ -317,15 +317,15 @@ Result<Value> Session::ask(const std::string& command, const std::vector<std::st
   const std::string operator_name = user_name() + "@" + host_name();
   std::unique_lock lock{mutex_};
   if (end_.has_value()) return *end_;
-  const std::uint64_t request = next_request_++;
-  Question& question = questions_[request];
+  const std::uint64_t request = requests_.next++;
+  Question& question = requests_.questions[request];
   const AdminRequest asked{request, command, arguments, operator_name};
-  unanswered_[request] = asked;
+  requests_.unanswered[request] = asked;
   transport_->send(asked);
   wait_until(question.changed, lock, timeout, [&] { return question.answer.has_value() || end_.has_value(); });
   const std::optional<AdminAnswer> answer = std::move(question.answer);
-  questions_.erase(request);
-  unanswered_.erase(request);
+  requests_.questions.erase(request);
+  requests_.unanswered.erase(request);
   if (answer.has_value()) {
     if (!answer->refusal.message.empty()) return answer->refusal;
     return answer->value;
@@ -346,8 +346,8 @@ void Session::receive(const ToClient& message) {
 
 void Session::take(const SubmitReply& reply) {
   const std::lock_guard lock{mutex_};
-  const auto found = submissions_.find(reply.submission);
-  if (found == submissions_.end()) return;
+  const auto found = requests_.submissions.find(reply.submission);
+  if (found == requests_.submissions.end()) return;
   found->second = reply;
   if (reply.job.valid()) {
     Followed& job = give(reply.job, reply.submission);
@@ -360,7 +360,7 @@ void Session::take(const SubmitReply& reply) {
 
 void Session::take(const AttachReply& reply) {
   const std::lock_guard lock{mutex_};
-  if (const auto found = attachments_.find(reply.request); found != attachments_.end()) {
+  if (const auto found = requests_.attachments.find(reply.request); found != requests_.attachments.end()) {
     found->second = reply;
     if (reply.job.valid()) {
       Followed& job = give(reply.job, reply.request);
@@ -368,14 +368,14 @@ void Session::take(const AttachReply& reply) {
       job.view.identity = reply.identity;
     }
   }
-  if (const auto again = reattaching_.find(reply.request); again != reattaching_.end()) {
+  if (const auto again = requests_.reattaching.find(reply.request); again != requests_.reattaching.end()) {
     const auto job = jobs_.find(again->second);
     if (job != jobs_.end()) job->second.is_told_again = true;
     if (job != jobs_.end() && !reply.job.valid() && job->second.view.state == JobState::Running) {
       job->second.view.state = JobState::Failed;
       job->second.view.error = reply.refusal;
     }
-    reattaching_.erase(again);
+    requests_.reattaching.erase(again);
   }
   changed_.notify_all();
 }
@@ -419,14 +419,14 @@ void Session::renew(SupervisorLife life) {
   if (life == SupervisorLife::Next) ++deaths_;
   for (const auto& [id, job] : jobs_)
     if (job.view.state == JobState::Running) attach_again(id);
-  for (const auto& [request, message] : unanswered_) transport_->send(message);
+  for (const auto& [request, message] : requests_.unanswered) transport_->send(message);
   changed_.notify_all();
 }
 
 void Session::take(const AdminAnswer& answer) {
   const std::lock_guard lock{mutex_};
-  const auto found = questions_.find(answer.request);
-  if (found == questions_.end()) return;
+  const auto found = requests_.questions.find(answer.request);
+  if (found == requests_.questions.end()) return;
   found->second.answer = answer;
   found->second.changed.notify_one();
 }
@@ -435,7 +435,7 @@ void Session::end(const Error& error) {
   const std::lock_guard lock{mutex_};
   if (!end_.has_value()) end_ = error;
   changed_.notify_all();
-  for (auto& [request, question] : questions_) question.changed.notify_one();
+  for (auto& [request, question] : requests_.questions) question.changed.notify_one();
 }
 
 }  // namespace penstock::client

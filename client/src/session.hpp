@@ -110,6 +110,16 @@ class Session {
     bool is_told_again = false;  ///< An output may be in the view more than once; the last one counts.
   };
 
+  /// Requests by number.
+  struct Requests {
+    std::uint64_t next = 1;
+    std::map<std::uint64_t, std::optional<SubmitReply>> submissions;
+    std::map<std::uint64_t, std::optional<AttachReply>> attachments;
+    std::map<std::uint64_t, Question> questions;
+    std::map<std::uint64_t, FromClient> unanswered;  ///< Attachments and questions, to be sent again.
+    std::map<std::uint64_t, JobId> reattaching;
+  };
+
   std::optional<Result<Submitted>> ask_for_job(const std::function<void(std::uint64_t)>& send);
   void receive(const ToClient& message);
   void take(const SubmitReply& reply);
@@ -135,16 +145,11 @@ class Session {
   std::condition_variable changed_;  // Notified after every change but answers to questions.
   OnNews on_news_;
   OnLeft on_left_;
-  std::uint64_t next_request_ = 1;
-  std::map<std::uint64_t, std::optional<SubmitReply>> submissions_;
-  std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
-  std::map<std::uint64_t, Question> questions_;
+  Requests requests_;
   std::map<JobId, Followed> jobs_;
   /// Jobs that were given back, and the first request after that: the answer to an earlier request may give one of them
   /// again, after the supervisor has been told that it is not followed.
   std::map<JobId, std::uint64_t> left_;
-  std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be sent again.
-  std::map<std::uint64_t, JobId> reattaching_;
   std::uint64_t renewals_ = 0;
   std::uint64_t deaths_ = 0;         ///< Of the supervisor.
   std::uint32_t subtask_waits_ = 0;  ///< Threads that wait for one subtask: news of a running job wake them.

@@ -14,6 +14,7 @@
 #include "common/base/quantity.hpp"
 #include "common/config/policy_file.hpp"
 #include "common/protocol/labels.hpp"
+#include "common/protocol/settings.hpp"
 
 namespace penstock {
 namespace {

@@ -25,7 +25,7 @@ struct FileConfig {
 Result<FileConfig> read_config_file(const std::string& path);
 
 /// Durations are texts like "10s", bytes are texts like "512MiB" or integers. Every value is checked against its range
-/// (common/protocol/config.hpp). Errors, with `path:line:column` as subject: ParseError for text that is not TOML;
+/// (common/protocol/settings.hpp). Errors, with `path:line:column` as subject: ParseError for text that is not TOML;
 /// InvalidArgument for an unknown table or key (the remedy names the nearest) and for a value of the wrong kind or out
 /// of its range. After an error no setting is used.
 Result<FileConfig> parse_config(std::string_view text, const std::string& path);

@@ -4,6 +4,7 @@
 #include "common/base/quantity.hpp"
 #include "common/config/config_file.hpp"
 #include "common/protocol/labels.hpp"
+#include "common/protocol/settings.hpp"
 
 namespace penstock {
 namespace {

@@ -16,8 +16,7 @@ LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSi
       peer_(peer),
       on_silence_(on_silence),
       suspect_after_(config.silence_max * 3 / 10),
-      resend_after_(config.resend_after),
-      lost_at_(later(now, config.reconnect_grace)) {}
+      times_{.resend_after = config.resend_after, .lost_at = later(now, config.reconnect_grace)} {}
 
 void LinkCore::handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions) {
   if (lost_) return;
@@ -27,36 +26,37 @@ void LinkCore::handle(const LinkEvent& event, Instant now, Actions<LinkAction>& 
 
 std::optional<Instant> LinkCore::next_deadline() const {
   if (lost_) return std::nullopt;
-  const Instant next = std::min({resend_at_, acknowledge_at_, heartbeat_at_, suspect_at_, lost_at_});
+  const Instant next =
+      std::min({times_.resend_at, times_.acknowledge_at, times_.heartbeat_at, times_.suspect_at, times_.lost_at});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
 void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actions) {
-  if (!event.resumed && (received_through_ > 0 || acknowledged_through_ > 0)) {
+  if (!event.resumed && (through_.received > 0 || through_.acknowledged > 0)) {
     // Its frames begin at 1 again: this link would drop them or take them for others.
     PENSTOCK_COVERAGE_MARK("a used link is begun anew");
     return declare_lost(LossReason::Forgotten, actions);
   }
   attached_ = true;
   heard(now, actions);
-  resend_after_ = config_.resend_after;
+  times_.resend_after = config_.resend_after;
   acknowledge_through(event.peer_received_through, now, actions);
-  transmitted_through_ = acknowledged_through_;  // A new connection carries nothing yet.
-  resend_at_ = kNever;
+  through_.transmitted = through_.acknowledged;  // A new connection carries nothing yet.
+  times_.resend_at = kNever;
   sent_something(now);
   transmit_window(now, actions);
 }
 
 void LinkCore::on(const Detached&, Instant now, Actions<LinkAction>&) {
   attached_ = false;
-  resend_at_ = acknowledge_at_ = heartbeat_at_ = suspect_at_ = kNever;
+  times_.resend_at = times_.acknowledge_at = times_.heartbeat_at = times_.suspect_at = kNever;
   const Instant grace_ends = later(now, config_.reconnect_grace);
-  lost_at_ = on_silence_ == OnSilence::Reconnect ? grace_ends : std::min(lost_at_, grace_ends);
+  times_.lost_at = on_silence_ == OnSilence::Reconnect ? grace_ends : std::min(times_.lost_at, grace_ends);
 }
 
 void LinkCore::on(const FrameQueued&, Instant now, Actions<LinkAction>& actions) {
-  ++queued_through_;
-  if (queued_through_ - acknowledged_through_ > config_.queue_frames_max) {
+  ++through_.queued;
+  if (through_.queued - through_.acknowledged > config_.queue_frames_max) {
     declare_lost(LossReason::QueueFull, actions);
     return;
   }
@@ -74,11 +74,11 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
   note_stamp(event.header, now, actions);
   acknowledge_through(event.header.acknowledged, now, actions);
   if (event.header.sequence != 0) {
-    if (event.header.sequence == received_through_ + 1) {
-      ++received_through_;
+    if (event.header.sequence == through_.received + 1) {
+      ++through_.received;
       actions.add(Deliver{});
     } else {
-      const bool again = event.header.sequence <= received_through_;
+      const bool again = event.header.sequence <= through_.received;
       if (again)
         PENSTOCK_COVERAGE_MARK("a frame came again");
       else
@@ -92,24 +92,24 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
 }
 
 void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
-  if (now >= lost_at_) return give_verdict(now, actions);
+  if (now >= times_.lost_at) return give_verdict(now, actions);
   if (!attached_) return;
-  if (now >= suspect_at_) {
+  if (now >= times_.suspect_at) {
     // As with the verdict: if this tick is late, this process was silent itself.
-    suspected_ = now < later(suspect_at_, config_.heartbeat);
-    suspect_at_ = suspected_ ? kNever : later(now, suspect_after_);
+    suspected_ = now < later(times_.suspect_at, config_.heartbeat);
+    times_.suspect_at = suspected_ ? kNever : later(now, suspect_after_);
     if (suspected_) actions.add(Suspect{});
   }
-  if (now >= resend_at_) {
+  if (now >= times_.resend_at) {
     // Nothing was acknowledged for a whole period: go back to the oldest unacknowledged frame.
     PENSTOCK_COVERAGE_MARK("frames are sent again");
-    counters_.frames_resent += transmitted_through_ - acknowledged_through_;
-    transmitted_through_ = acknowledged_through_;
-    resend_at_ = kNever;
-    resend_after_ = std::min(resend_after_ * 2, config_.resend_after_max);
+    counters_.frames_resent += through_.transmitted - through_.acknowledged;
+    through_.transmitted = through_.acknowledged;
+    times_.resend_at = kNever;
+    times_.resend_after = std::min(times_.resend_after * 2, config_.resend_after_max);
     transmit_window(now, actions);
   }
-  if (now >= acknowledge_at_ || now >= heartbeat_at_) {
+  if (now >= times_.acknowledge_at || now >= times_.heartbeat_at) {
     actions.add(TransmitHeartbeat{});
     sent_something(now);
   }
@@ -117,31 +117,31 @@ void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
 
 void LinkCore::acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions) {
   // A number beyond the last frame sent is invalid; it changes nothing.
-  if (sequence <= acknowledged_through_ || sequence > queued_through_) return;
-  acknowledged_through_ = sequence;
-  transmitted_through_ = std::max(transmitted_through_, sequence);
-  resend_after_ = config_.resend_after;
-  resend_at_ = transmitted_through_ > acknowledged_through_ ? later(now, resend_after_) : kNever;
+  if (sequence <= through_.acknowledged || sequence > through_.queued) return;
+  through_.acknowledged = sequence;
+  through_.transmitted = std::max(through_.transmitted, sequence);
+  times_.resend_after = config_.resend_after;
+  times_.resend_at = through_.transmitted > through_.acknowledged ? later(now, times_.resend_after) : kNever;
   actions.add(Forget{sequence});
 }
 
 void LinkCore::transmit_window(Instant now, Actions<LinkAction>& actions) {
-  const std::uint64_t last = std::min(queued_through_, acknowledged_through_ + config_.window_frames);
-  if (last <= transmitted_through_) {
-    if (queued_through_ > last) PENSTOCK_COVERAGE_MARK("the window holds frames back");
+  const std::uint64_t last = std::min(through_.queued, through_.acknowledged + config_.window_frames);
+  if (last <= through_.transmitted) {
+    if (through_.queued > last) PENSTOCK_COVERAGE_MARK("the window holds frames back");
     return;
   }
-  actions.add(Transmit{transmitted_through_ + 1, last});
-  counters_.frames_sent += last - transmitted_through_;
-  transmitted_through_ = last;
+  actions.add(Transmit{through_.transmitted + 1, last});
+  counters_.frames_sent += last - through_.transmitted;
+  through_.transmitted = last;
   // Later frames do not put off the oldest one: otherwise a steady trickle would keep a lost frame from being resent.
-  if (resend_at_ == kNever) resend_at_ = later(now, resend_after_);
+  if (times_.resend_at == kNever) times_.resend_at = later(now, times_.resend_after);
   sent_something(now);
 }
 
 void LinkCore::heard(Instant now, Actions<LinkAction>& actions) {
-  lost_at_ = later(now, config_.silence_max);
-  if (on_silence_ == OnSilence::DeclareLost) suspect_at_ = later(now, suspect_after_);
+  times_.lost_at = later(now, config_.silence_max);
+  if (on_silence_ == OnSilence::DeclareLost) times_.suspect_at = later(now, suspect_after_);
   if (std::exchange(suspected_, false)) {
     PENSTOCK_COVERAGE_MARK("a suspected peer was heard again");
     actions.add(Trust{});
@@ -170,13 +170,13 @@ std::uint32_t LinkCore::stamp_of(Instant at) {
 }
 
 void LinkCore::give_verdict(Instant now, Actions<LinkAction>& actions) {
-  if (now >= later(lost_at_, config_.heartbeat)) {
+  if (now >= later(times_.lost_at, config_.heartbeat)) {
     // Fault F09: this process was silent itself.
     PENSTOCK_COVERAGE_MARK("a verdict came too late");
-    lost_at_ = later(now, attached_ ? config_.silence_max : config_.reconnect_grace);
+    times_.lost_at = later(now, attached_ ? config_.silence_max : config_.reconnect_grace);
   } else if (attached_ && on_silence_ == OnSilence::Reconnect) {
     PENSTOCK_COVERAGE_MARK("a silent connection is given up");
-    lost_at_ = later(now, config_.silence_max);  // In case the shell does not reconnect.
+    times_.lost_at = later(now, config_.silence_max);  // In case the shell does not reconnect.
     actions.add(Reconnect{});
   } else {
     declare_lost(attached_ ? LossReason::Silent : LossReason::Detached, actions);
@@ -191,21 +191,21 @@ void LinkCore::declare_lost(LossReason reason, Actions<LinkAction>& actions) {
 
 void LinkCore::owe_acknowledgement(Instant now) {
   if (std::exchange(owes_acknowledgement_, true)) return;
-  acknowledge_at_ = later(now, config_.acknowledge_after);
+  times_.acknowledge_at = later(now, config_.acknowledge_after);
 }
 
 void LinkCore::sent_something(Instant now) {
   owes_acknowledgement_ = false;
-  acknowledge_at_ = kNever;
-  heartbeat_at_ = later(now, config_.heartbeat);
+  times_.acknowledge_at = kNever;
+  times_.heartbeat_at = later(now, config_.heartbeat);
 }
 
 void LinkCore::validate() const {
-  PENSTOCK_CHECK(acknowledged_through_ <= transmitted_through_ || !attached_);
-  PENSTOCK_CHECK(transmitted_through_ <= queued_through_);
-  PENSTOCK_CHECK(transmitted_through_ <= acknowledged_through_ + config_.window_frames);
-  PENSTOCK_CHECK(!attached_ || lost_ || (transmitted_through_ > acknowledged_through_) == (resend_at_ != kNever));
-  PENSTOCK_CHECK(owes_acknowledgement_ == (acknowledge_at_ != kNever) || !attached_);
+  PENSTOCK_CHECK(through_.acknowledged <= through_.transmitted || !attached_);
+  PENSTOCK_CHECK(through_.transmitted <= through_.queued);
+  PENSTOCK_CHECK(through_.transmitted <= through_.acknowledged + config_.window_frames);
+  PENSTOCK_CHECK(!attached_ || lost_ || (through_.transmitted > through_.acknowledged) == (times_.resend_at != kNever));
+  PENSTOCK_CHECK(owes_acknowledgement_ == (times_.acknowledge_at != kNever) || !attached_);
 }
 
 }  // namespace penstock

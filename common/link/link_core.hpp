@@ -95,6 +95,24 @@ struct LinkCounters {
   std::uint64_t fenced = 0;
 };
 
+/// The last sequence numbers of a link: of the own frames and of the peer's.
+struct LinkSequences {
+  std::uint64_t queued = 0;        ///< Last sequence number given to a frame.
+  std::uint64_t transmitted = 0;   ///< Last frame sent on the present connection.
+  std::uint64_t acknowledged = 0;  ///< Last frame that the peer has.
+  std::uint64_t received = 0;      ///< Last frame of the peer that was delivered.
+};
+
+/// When a link acts by itself.
+struct LinkTimes {
+  Duration resend_after;
+  Instant resend_at = kNever;
+  Instant acknowledge_at = kNever;
+  Instant heartbeat_at = kNever;
+  Instant suspect_at = kNever;
+  Instant lost_at;
+};
+
 /// One side of a link to one incarnation of one peer: sequence numbers, cumulative acknowledgement, resending
 /// (go-back-N: over TCP nothing overtakes, so a gap only follows a loss), heartbeats, and the verdict that the peer is
 /// lost.
@@ -116,14 +134,14 @@ class LinkCore {
   std::optional<Instant> next_deadline() const;
 
   /// For the header of every frame that leaves.
-  std::uint64_t received_through() const { return received_through_; }
+  std::uint64_t received_through() const { return through_.received; }
   /// Also for the header. With `OnSilence::Reconnect` the present time; otherwise the newest stamp from the peer, or 0
   /// before its first frame.
   std::uint32_t stamp() const {
     if (on_silence_ == OnSilence::Reconnect) return stamp_of(handled_at_);
-    return received_through_ == 0 ? 0 : stamp_heard_;
+    return through_.received == 0 ? 0 : stamp_heard_;
   }
-  std::uint64_t queued_through() const { return queued_through_; }
+  std::uint64_t queued_through() const { return through_.queued; }
   Incarnation peer() const { return peer_; }
   bool attached() const { return attached_; }
   bool lost() const { return lost_; }
@@ -158,19 +176,11 @@ class LinkCore {
   bool lost_ = false;
   bool suspected_ = false;
   bool owes_acknowledgement_ = false;
-  std::uint64_t queued_through_ = 0;        ///< Last sequence number given to a frame.
-  std::uint64_t transmitted_through_ = 0;   ///< Last frame sent on the present connection.
-  std::uint64_t acknowledged_through_ = 0;  ///< Last frame that the peer has.
-  std::uint64_t received_through_ = 0;      ///< Last frame of the peer that was delivered.
+  LinkSequences through_;
   std::uint32_t stamp_heard_ = 0;
   Instant handled_at_{};
   Instant told_heard_ = Instant::min();  ///< Time of the last `Heard`.
-  Duration resend_after_;
-  Instant resend_at_ = kNever;
-  Instant acknowledge_at_ = kNever;
-  Instant heartbeat_at_ = kNever;
-  Instant suspect_at_ = kNever;
-  Instant lost_at_;
+  LinkTimes times_;
   LinkCounters counters_;
 };
 

@@ -81,6 +81,12 @@ struct Connection::State : std::enable_shared_from_this<State> {
     if (!ignored) address = peer.address().to_string() + ":" + std::to_string(peer.port());
   }
 
+  // Ten thousand idle workers must not cost gigabytes (faults F32, F33): a buffer grows when its peer fills it.
+  static constexpr std::size_t kIdleWords = 1024;
+  static constexpr std::size_t kBusyWords = 32UL * 1024;
+  static constexpr std::size_t kGatherFrames = 256;
+  static constexpr std::size_t kSmallFrameBytes = 4096;
+
   void read();
   bool parse_some();
   void tidy_buffer();
@@ -93,9 +99,30 @@ struct Connection::State : std::enable_shared_from_this<State> {
   void tell_closed(Error error);
   void close();
 
+  /// Bytes that were read and are not handled yet.
+  struct Incoming {
+    std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);
+    std::size_t begin = 0;   ///< Bytes of the buffer that are parsed.
+    std::size_t end = 0;     ///< Bytes of the buffer that are filled.
+    bool filled = false;     ///< By the last read.
+    std::uint64_t turn = 0;  ///< Of the loop, in which `taken` was handed out.
+    std::size_t taken = 0;   ///< Bytes; small frames count as more.
+    bool frame_begun = false;
+    std::size_t frame_bytes = 0;  ///< Of the frame that is not whole yet.
+
+    std::byte* bytes() { return reinterpret_cast<std::byte*>(buffer.data()); }
+    std::size_t capacity() const { return buffer.size() * sizeof(std::uint64_t); }
+  };
   struct Outgoing {
     FrameHeaderBytes header;
     FramePayloadPtr payload;
+  };
+  /// Frames that are to be written.
+  struct Outbox {
+    std::deque<Outgoing> frames;
+    std::size_t writing = 0;  ///< Frames in the write under way.
+    std::vector<asio::const_buffer> gather;
+    std::uint64_t bytes = 0;  ///< Of all frames.
   };
 
   Loop& loop;
@@ -108,29 +135,10 @@ struct Connection::State : std::enable_shared_from_this<State> {
   bool started = false;  ///< A read is under way, or a frame is being handled.
   bool closed = false;
   bool closing = false;       ///< Closes when everything is sent.
-  std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);
-  std::size_t begin = 0;      ///< Bytes of the buffer that are parsed.
-  std::size_t end = 0;        ///< Bytes of the buffer that are filled.
-  bool filled = false;        ///< By the last read.
-  std::uint64_t turn = 0;     ///< Of the loop, in which `taken` was handed out.
-  std::size_t taken = 0;      ///< Bytes; small frames count as more.
-  bool frame_begun = false;
-  std::size_t frame_bytes = 0;  ///< Of the frame that is not whole yet.
-  std::deque<Outgoing> outgoing;
-  std::size_t writing = 0;    ///< Frames of `outgoing` in the write under way.
-  std::vector<asio::const_buffer> gather;
-  std::uint64_t queued_bytes = 0;
+  Incoming in;
+  Outbox out;
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_bytes = 0;
-
-  // Ten thousand idle workers must not cost gigabytes (faults F32, F33): a buffer grows when its peer fills it.
-  static constexpr std::size_t kIdleWords = 1024;
-  static constexpr std::size_t kBusyWords = 32UL * 1024;
-  static constexpr std::size_t kGatherFrames = 256;
-  static constexpr std::size_t kSmallFrameBytes = 4096;
-
-  std::byte* bytes() { return reinterpret_cast<std::byte*>(buffer.data()); }
-  std::size_t capacity() const { return buffer.size() * sizeof(std::uint64_t); }
 };
 
 Connection::Connection(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -155,24 +163,24 @@ void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr pa
   if (state.closed || state.closing) return;
   static const FramePayloadPtr empty = std::make_shared<const FramePayload>();
   if (payload == nullptr) payload = empty;
-  state.queued_bytes += kFrameHeaderBytes + payload->bytes().size();
-  state.outgoing.push_back({write_header(kind, link, *payload), std::move(payload)});
-  if (state.queued_bytes > state.config.send_buffer_bytes_max) {
+  state.out.bytes += kFrameHeaderBytes + payload->bytes().size();
+  state.out.frames.push_back({write_header(kind, link, *payload), std::move(payload)});
+  if (state.out.bytes > state.config.send_buffer_bytes_max) {
     state.fail({ErrorCode::LimitExceeded,
                 state.address,
-                "does not read what it is sent: " + std::to_string(state.queued_bytes) + " bytes wait",
+                "does not read what it is sent: " + std::to_string(state.out.bytes) + " bytes wait",
                 {}});
     return;
   }
-  if (state.writing == 0) state.write();
+  if (state.out.writing == 0) state.write();
 }
 
-void Connection::weigh(std::size_t bytes) { state_->taken += bytes; }
+void Connection::weigh(std::size_t bytes) { state_->in.taken += bytes; }
 
 void Connection::close_after_sending() {
   state_->closing = true;
   state_->on_frame = nullptr;
-  if (state_->outgoing.empty()) state_->fail_as_sent();
+  if (state_->out.frames.empty()) state_->fail_as_sent();
 }
 
 std::string Connection::peer_address() const { return state_->address; }
@@ -181,16 +189,16 @@ std::uint64_t Connection::bytes_received() const { return state_->received_bytes
 
 void Connection::State::read() {
   if (closed) return;
-  socket.async_read_some(asio::buffer(bytes() + end, capacity() - end),
+  socket.async_read_some(asio::buffer(in.bytes() + in.end, in.capacity() - in.end),
                          [self = shared_from_this()](const error_code& error, std::size_t count) {
                            if (self->closed) return;
                            if (error) {
                              self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});
                              return;
                            }
-                           self->end += count;
+                           self->in.end += count;
                            self->received_bytes += count;
-                           self->filled = self->end == self->capacity();
+                           self->in.filled = self->in.end == self->in.capacity();
                            self->take_what_came();
                          });
 }
@@ -205,41 +213,43 @@ void Connection::State::take_what_came() {
   }
   if (closed) return;
   tidy_buffer();
-  if (filled && buffer.size() < kBusyWords) buffer.resize(buffer.size() * 2);
+  if (in.filled && in.buffer.size() < kBusyWords) in.buffer.resize(in.buffer.size() * 2);
   read();
 }
 
 /// True if the buffer may hold more frames, but not for this turn.
 bool Connection::State::parse_some() {
-  if (std::exchange(turn, loop.turns()) != loop.turns()) taken = 0;
-  while (!closed && taken < config.turn_bytes_max) {
-    const std::size_t before = begin;
+  if (std::exchange(in.turn, loop.turns()) != loop.turns()) in.taken = 0;
+  while (!closed && in.taken < config.turn_bytes_max) {
+    const std::size_t before = in.begin;
     if (!parse_one()) return false;
     // A small frame costs more than its bytes.
-    taken += std::max(begin - before, kSmallFrameBytes);
+    in.taken += std::max(in.begin - before, kSmallFrameBytes);
   }
   return !closed;
 }
 
 void Connection::State::tidy_buffer() {
-  if (begin == end) {
-    begin = end = 0;
-    if (buffer.size() > 2 * kBusyWords) buffer = std::vector<std::uint64_t>(kBusyWords);  // A large frame has passed.
-  } else if (begin > 0) {
-    std::memmove(bytes(), bytes() + begin, end - begin);
-    end -= begin;
-    begin = 0;
+  if (in.begin == in.end) {
+    in.begin = in.end = 0;
+    if (in.buffer.size() > 2 * kBusyWords)
+      in.buffer = std::vector<std::uint64_t>(kBusyWords);  // A large frame has passed.
+  } else if (in.begin > 0) {
+    std::memmove(in.bytes(), in.bytes() + in.begin, in.end - in.begin);
+    in.end -= in.begin;
+    in.begin = 0;
   }
   // Grown by doubling, as bytes arrive: a size that a header only claims takes no memory.
-  if (end == capacity()) buffer.resize(std::min(frame_bytes, capacity() * 2) / sizeof(std::uint64_t) + 1);
+  if (in.end == in.capacity())
+    in.buffer.resize(std::min(in.frame_bytes, in.capacity() * 2) / sizeof(std::uint64_t) + 1);
   watch_frame();
 }
 
 // True if a whole frame was there.
 bool Connection::State::parse_one() {
-  if (end - begin < kFrameHeaderBytes) return false;
+  if (in.end - in.begin < kFrameHeaderBytes) return false;
   FrameHeaderBytes header_bytes;
-  std::memcpy(header_bytes.data(), bytes() + begin, kFrameHeaderBytes);
+  std::memcpy(header_bytes.data(), in.bytes() + in.begin, kFrameHeaderBytes);
   const Result<FrameHeader> header = read_header(header_bytes, config);
   if (!header) {
     Error error = header.error();
@@ -248,13 +258,13 @@ bool Connection::State::parse_one() {
     return false;
   }
   const std::size_t whole = kFrameHeaderBytes + header->payload_bytes;
-  if (end - begin < whole) {
-    frame_bytes = whole;
+  if (in.end - in.begin < whole) {
+    in.frame_bytes = whole;
     return false;
   }
-  const std::span<const std::byte> payload{bytes() + begin + kFrameHeaderBytes, header->payload_bytes};
-  begin += whole;
-  if (std::exchange(frame_begun, false)) timer.cancel();  // The next frame has a time limit of its own.
+  const std::span<const std::byte> payload{in.bytes() + in.begin + kFrameHeaderBytes, header->payload_bytes};
+  in.begin += whole;
+  if (std::exchange(in.frame_begun, false)) timer.cancel();  // The next frame has a time limit of its own.
   if (const Result<void> checked = check_payload(header_bytes, *header, payload); !checked) {
     Error error = checked.error();
     error.subject = address;
@@ -272,38 +282,39 @@ bool Connection::State::parse_one() {
 
 // Faults F17, F19: a frame that has begun must become whole in time.
 void Connection::State::watch_frame() {
-  const bool begun = end > begin;
-  if (begun == frame_begun) return;
-  frame_begun = begun;
+  const bool begun = in.end > in.begin;
+  if (begun == in.frame_begun) return;
+  in.frame_begun = begun;
   timer.cancel();
   if (!begun) return;
   timer.expires_after(config.frame_timeout);
   timer.async_wait([self = shared_from_this()](const error_code& error) {
     // The timer may have expired for a frame that was completed meanwhile.
-    if (!error && self->frame_begun && self->timer.expiry() <= asio::steady_timer::clock_type::now())
+    if (!error && self->in.frame_begun && self->timer.expiry() <= asio::steady_timer::clock_type::now())
       self->fail({ErrorCode::MalformedFrame, self->address, "sent half a frame and then nothing", {}});
   });
 }
 
 void Connection::State::write() {
-  gather.clear();
-  writing = std::min(outgoing.size(), kGatherFrames);
-  for (std::size_t i = 0; i < writing; ++i) {
-    gather.emplace_back(outgoing[i].header.data(), kFrameHeaderBytes);
-    const auto payload = outgoing[i].payload->bytes();
-    if (!payload.empty()) gather.emplace_back(payload.data(), payload.size());
+  out.gather.clear();
+  out.writing = std::min(out.frames.size(), kGatherFrames);
+  for (std::size_t i = 0; i < out.writing; ++i) {
+    out.gather.emplace_back(out.frames[i].header.data(), kFrameHeaderBytes);
+    const auto payload = out.frames[i].payload->bytes();
+    if (!payload.empty()) out.gather.emplace_back(payload.data(), payload.size());
   }
-  asio::async_write(socket, gather, [self = shared_from_this()](const error_code& error, std::size_t count) {
+  asio::async_write(socket, out.gather, [self = shared_from_this()](const error_code& error, std::size_t count) {
     self->sent_bytes += count;
     if (self->closed) return;
     if (error) {
       self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});
       return;
     }
-    self->queued_bytes -= count;
-    self->outgoing.erase(self->outgoing.begin(), self->outgoing.begin() + static_cast<std::ptrdiff_t>(self->writing));
-    self->writing = 0;
-    if (!self->outgoing.empty())
+    self->out.bytes -= count;
+    self->out.frames.erase(self->out.frames.begin(),
+                           self->out.frames.begin() + static_cast<std::ptrdiff_t>(self->out.writing));
+    self->out.writing = 0;
+    if (!self->out.frames.empty())
       self->write();
     else if (self->closing)
       self->fail_as_sent();

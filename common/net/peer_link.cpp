@@ -59,8 +59,8 @@ void PeerLink::detach() {
 
 void PeerLink::send(FramePayloadPtr payload) {
   if (core_.lost()) return;
-  kept_bytes_ += payload->bytes().size();
-  kept_.push_back(std::move(payload));
+  kept_.bytes += payload->bytes().size();
+  kept_.frames.push_back(std::move(payload));
   handle(link_event::FrameQueued{}, {});
 }
 
@@ -78,7 +78,7 @@ void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived
 
 PeerLink::Link PeerLink::carry_out(const link_action::Transmit& order, Payload) {
   for (std::uint64_t sequence = order.first; sequence <= order.last && connection_ != nullptr; ++sequence)
-    connection_->send(FrameKind::Messages, header(sequence), kept_[sequence - first_kept_]);
+    connection_->send(FrameKind::Messages, header(sequence), kept_.frames[sequence - kept_.first]);
   return Link::GoesOn;
 }
 
@@ -88,9 +88,9 @@ PeerLink::Link PeerLink::carry_out(const link_action::TransmitHeartbeat&, Payloa
 }
 
 PeerLink::Link PeerLink::carry_out(const link_action::Forget& order, Payload) {
-  for (; first_kept_ <= order.through; ++first_kept_) {
-    kept_bytes_ -= kept_.front()->bytes().size();
-    kept_.pop_front();
+  for (; kept_.first <= order.through; ++kept_.first) {
+    kept_.bytes -= kept_.frames.front()->bytes().size();
+    kept_.frames.pop_front();
   }
   if (on_acknowledged_) on_acknowledged_();
   return Link::GoesOn;

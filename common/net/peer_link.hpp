@@ -45,7 +45,7 @@ class PeerLink {
 
   const LinkCore& core() const { return core_; }
   /// Payloads that the peer has not acknowledged.
-  std::uint64_t unacknowledged_bytes() const { return kept_bytes_; }
+  std::uint64_t unacknowledged_bytes() const { return kept_.bytes; }
   std::uint64_t bytes_sent() const { return bytes_sent_ + (connection_ == nullptr ? 0 : connection_->bytes_sent()); }
   std::uint64_t bytes_received() const { return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received()); }
 
@@ -71,6 +71,13 @@ class PeerLink {
   void arm();
   LinkHeader header(std::uint64_t sequence) const;
 
+  /// Frames that the peer has not acknowledged.
+  struct KeptFrames {
+    std::deque<FramePayloadPtr> frames;
+    std::uint64_t bytes = 0;
+    std::uint64_t first = 1;  ///< Sequence number of the first.
+  };
+
   Loop& loop_;
   const Incarnation self_;
   LinkCore core_;
@@ -81,9 +88,7 @@ class PeerLink {
   std::function<void()> on_acknowledged_;
   std::function<void(Instant)> on_heard_;
   std::unique_ptr<Connection> connection_;
-  std::deque<FramePayloadPtr> kept_;
-  std::uint64_t kept_bytes_ = 0;
-  std::uint64_t first_kept_ = 1;
+  KeptFrames kept_;
   LoopTimer timer_;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t bytes_received_ = 0;

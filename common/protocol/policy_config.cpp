@@ -151,7 +151,7 @@ void warn_of_caps(const PolicyConfig& config, std::vector<std::string>& warnings
 void warn_of_no_effect(const PolicyConfig& config, std::vector<std::string>& warnings) {
   const bool any = !config.projects.empty() || !config.accounts.empty() || !config.qos.empty() ||
                    !config.queues.empty() || !config.users.empty();
-  if (!config.in_force() && any)
+  if (!is_in_force(config) && any)
     warnings.emplace_back("without a [[policy.pool]] nothing is limited, and nothing else of [policy] has an effect");
   if (config.grace > config.grace_max)
     warnings.push_back("grace is longer than grace_max, which bounds only what jobs ask for themselves");
@@ -194,7 +194,7 @@ Result<void> check_pools(const PolicyConfig& config) {
   const auto light = [](const PoolConfig& pool) { return pool.light; };
   if (std::count_if(config.pools.begin(), config.pools.end(), light) > 1)
     return Error{ErrorCode::InvalidArgument, "the pools", "more than one is `light`", "leave it in one of them"};
-  if (rest.empty() && config.in_force())
+  if (rest.empty() && is_in_force(config))
     return Error{ErrorCode::InvalidArgument, "the pools", "name workers but leave no pool for the others",
                  "leave `workers` out of one [[policy.pool]]"};
   return {};

@@ -110,9 +110,11 @@ struct PolicyConfig {
   std::vector<QueueConfig> queues;
   std::vector<UserConfig> users;
 
-  bool in_force() const { return !pools.empty(); }
   friend bool operator==(const PolicyConfig&, const PolicyConfig&) = default;
 };
+
+/// Whether there is a pool.
+inline bool is_in_force(const PolicyConfig& config) { return !config.pools.empty(); }
 
 /// Largest weight, share or amount that is accepted.
 inline constexpr std::int64_t kPolicyAmountMax = 1'000'000'000;

@@ -20,10 +20,10 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   while (const std::optional<JobId> id = ledger_.accepting.take_written()) {
     if (!tables_.jobs.knows(*id)) continue;
     Job& job = tables_.jobs[*id];
-    job.waiting_for_disk = false;
+    job.status.waiting_for_disk = false;
     policy_base_.turns.policy_changed();
     // The job may have been cancelled in the meantime.
-    if (job.state == JobState::Running && !job.cancelling) lifecycle_.acceptance.place_sources(job);
+    if (job.status.state == JobState::Running && !job.status.cancelling) lifecycle_.acceptance.place_sources(job);
   }
   while (const std::optional<SharedGraph*> graph = ledger_.being_written.take_written()) tables_.graphs.leave(**graph);
   while (const std::optional<Loss> loss = ledger_.losses.take_written())

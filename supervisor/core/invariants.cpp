@@ -14,7 +14,7 @@ void Invariants::check() const {
   LimitedJobs limited;
   for (const auto& job : tables_.jobs.all()) {
     if (job != nullptr && job->shares != nullptr) limited.add(job->shares->rules.limits);
-    if (job == nullptr || job->shape == nullptr || job->state != JobState::Running) continue;
+    if (job == nullptr || job->graph.shape == nullptr || job->status.state != JobState::Running) continue;
     std::uint32_t open = 0;
     std::uint32_t assigned = 0;
     for (std::uint32_t i = 0; i < job->total(); ++i) {
@@ -24,7 +24,7 @@ void Invariants::check() const {
       std::uint32_t missing = 0;
       std::uint32_t unplaced = 0;
       bool doomed = false;
-      for (const std::uint32_t predecessor : job->shape->predecessors(i)) {
+      for (const std::uint32_t predecessor : job->graph.shape->predecessors(i)) {
         const SubtaskPhase phase = job->hot[predecessor].phase;
         missing += phase != SubtaskPhase::Succeeded;
         unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
@@ -34,12 +34,13 @@ void Invariants::check() const {
       PENSTOCK_CHECK_MSG(missing == hot.missing, to_string(id));
       PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, to_string(id));
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, to_string(id));
-      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->recovering,
+      PENSTOCK_CHECK_MSG(
+          hot.phase == SubtaskPhase::Assigned || !doomed || job->status.cancelling || job->status.recovering,
+          to_string(id));
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->status.cancelling ||
+                             job->status.waiting_for_disk || job->status.recovering,
                          to_string(id));
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling ||
-                             job->waiting_for_disk || job->recovering,
-                         to_string(id));
-      if (hot.phase == SubtaskPhase::Placeable && !job->recovering && !job->cancelling) {
+      if (hot.phase == SubtaskPhase::Placeable && !job->status.recovering && !job->status.cancelling) {
         check_inputs(*job, i);
         placement_.external_inputs.check_waiting_external_inputs(*job, i);
       }
@@ -49,7 +50,7 @@ void Invariants::check() const {
       ++in_flight[hot.band.value()];
       runnable[hot.band.value()] += hot.missing == 0;
     }
-    PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
+    PENSTOCK_CHECK_MSG(open == job->tally.open && assigned == job->tally.in_flight, to_string(job->id));
     if (job->shares != nullptr) check_shares(*job);
     fleet_.eligibility.validate(*job);
     check_placements(*job);
@@ -72,9 +73,9 @@ void Invariants::check() const {
 void Invariants::check_placements(const Job& job) const {
   std::vector<bool> found(job.total());
   for (std::uint32_t i = 0; i < fleet_.workers.band_slots(); ++i)
-    if (const LocalSet* local = job.find_local(BandSlot{i}))
+    if (const LocalSet* local = job.place.locals.find(BandSlot{i}))
       for (const std::uint64_t key : local->all_keys()) {
-        const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+        const std::uint32_t subtask = job.graph.shape->at_rank(static_cast<std::uint32_t>(key));
         if (job.hot[subtask].band == BandSlot{i}) found[subtask] = true;
       }
   for (std::uint32_t i = 0; i < job.total(); ++i) {
@@ -84,15 +85,15 @@ void Invariants::check_placements(const Job& job) const {
 }
 
 void Invariants::check_waiting(const Job& job, std::vector<std::uint64_t>& ready) const {
-  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i) {
-    const LocalSet* local = job.find_local(BandSlot{i});
+  for (std::uint32_t i = job.place.locals.first(); i < job.place.locals.end(); ++i) {
+    const LocalSet* local = job.place.locals.find(BandSlot{i});
     if (local == nullptr || local->empty()) continue;
     ready[i] += local->ready_count();
     const BandEntry& band = fleet_.workers[BandSlot{i}];
-    if (!band.alive || job.cancelling || placement_.queues.credit_of(job, BandSlot{i}).slots == 0) continue;
+    if (!band.alive || job.status.cancelling || placement_.queues.credit_of(job, BandSlot{i}).slots == 0) continue;
     bool found = false;
     for (std::size_t at = 0; at < band.waiting.size(); ++at)
-      found |= band.waiting[at].job == job.id && band.waiting[at].epoch == job.waiting_epoch &&
+      found |= band.waiting[at].job == job.id && band.waiting[at].epoch == job.place.waiting_epoch &&
                band.waiting[at].priority == job.spec.priority;
     PENSTOCK_CHECK_MSG(found && local->is_waiting(), to_string(job.id));
   }
@@ -127,9 +128,9 @@ void Invariants::check_shares(const Job& job) const {
 }
 
 void Invariants::check_inputs(const Job& job, std::uint32_t subtask) const {
-  const auto predecessors = job.shape->predecessors(subtask);
+  const auto predecessors = job.graph.shape->predecessors(subtask);
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
+    if (job.graph.shape->edge_output(job.graph.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     const SubtaskId id{job.id, SubtaskIndex{predecessors[k]}};
     const bool waits = std::find(outputs_.unread.begin(), outputs_.unread.end(), id) != outputs_.unread.end();
     PENSTOCK_CHECK_MSG(waits || !DataDirectory::is_gone(job, predecessors[k]), to_string(id));

@@ -84,6 +84,25 @@ struct WaitsFor {
   policy::Resource resource = policy::Resource::Gpu;
 };
 
+/// How far the gangs of a job on bands of one kind are from having all their slots.
+struct GangShare {
+  Instant incomplete_since = kNever;  ///< Since when one of them has had fewer than all.
+  bool lost_to_others = false;        ///< Its missing slots went to runs that may not leave.
+  Instant promised_since = kNever;    ///< Since when one has been promised places.
+  std::string gave_back;              ///< Text about slots given back at `policy.gang_wait`, until it has all.
+  Seldom<GangBarrier> barrier;        ///< Where it waits until workers hold all its slots.
+};
+
+/// Why a job has the slots that it has on bands of one kind.
+struct ShareReasons {
+  std::string hold;                ///< The rule that keeps it from more; empty: nothing does.
+  std::optional<WaitsFor> waits;   ///< The same, for the remedies.
+  Instant starts_by = kNever;      ///< Its reserved start, by time limits.
+  Seldom<ReportedShare> reported;  ///< The last line of the audit history.
+  std::int64_t priority = 0;       ///< Of the multi-factor sum, with its terms.
+  Seldom<std::array<double, 6>> terms;
+};
+
 /// The demand and the slots of a job on bands of one kind, as one pass after the other sees them.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
@@ -94,22 +113,13 @@ struct KindShare {
   std::uint64_t demand = 0;                          ///< Usable slots, for the last pass.
   std::uint64_t target = 0;                          ///< The job's share, before anything is placed.
   std::vector<std::vector<PromisedPlace>> promised;  ///< For each gang, or slot, that waits for others to leave.
-  bool bound = false;  ///< Its work must run where it is kept, so slots must be there.
-  std::uint32_t misplaced = 0;  ///< Passes in a row that found its slots apart from its work.
-  bool any_stays = false;       ///< A subtask there is never preempted, as it must not run twice;
-  bool all_stay = false;        ///< no subtask there ever is.
-  Instant holds_since = kNever;       ///< Since when it has had slots; `kNever`: it has none.
-  Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
-  bool lost_to_others = false;        ///< Its missing slots went to runs that may not leave.
-  Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
-  std::string gave_back;              ///< Text about slots given back at `policy.gang_wait`, until it has all.
-  Seldom<GangBarrier> barrier;        ///< Of a gang: where it waits until workers hold all its slots.
-  Instant starts_by = kNever;         ///< Its reserved start, by time limits.
-  std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
-  std::optional<WaitsFor> waits;  ///< The same, for the remedies.
-  Seldom<ReportedShare> reported;  ///< The last line of the audit history.
-  std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
-  Seldom<std::array<double, 6>> terms;
+  bool bound = false;                                ///< Its work must run where it is kept, so slots must be there.
+  std::uint32_t misplaced = 0;                       ///< Passes in a row that found its slots apart from its work.
+  bool any_stays = false;                            ///< A subtask there is never preempted, as it must not run twice;
+  bool all_stay = false;                             ///< no subtask there ever is.
+  Instant holds_since = kNever;                      ///< Since when it has had slots; `kNever`: it has none.
+  GangShare gang;
+  ShareReasons why;
 
   /// With fewer whole slots its largest subtask would never run.
   std::uint32_t least_slots() const {
@@ -204,17 +214,22 @@ struct JobUse {
   Instant accrued{};                      ///< Until when `used` counts these.
 };
 
+/// The pool of a job. All that it holds is there.
+struct JobPool {
+  std::uint32_t position = 0;          ///< In the configuration.
+  std::string name;                    ///< Positions change with the configuration.
+  Seldom<std::string> kept_name;       ///< The one that is written down.
+  policy::PoolFallback fallback{{0}};  ///< Its list of pools, and the one where it is tried.
+  std::vector<TriedPool> tried;        ///< By position in that list; empty: there is only one.
+  std::uint32_t placed = 0;            ///< Its waiting subtasks have tentative bands in that pool.
+};
+
 /// All policy state of a job. A job has this while a policy is in force; a job without it pays one look at a pointer.
 struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
   KindShares kinds;
-  std::uint32_t pool = 0;                   ///< Position in the configuration. All that it holds is there.
-  policy::PoolFallback fallback{{0}};       ///< Its list of pools, and the one where it is tried.
-  std::vector<TriedPool> tried;             ///< By position in that list; empty: there is only one.
-  std::string pool_name;                    ///< Of `pool`: positions change with the configuration.
-  Seldom<std::string> pool_kept;            ///< The one that is written down.
-  std::uint32_t placed_in_pool = 0;         ///< Its waiting subtasks have tentative bands in that pool.
-  std::uint32_t project = 0;                ///< The same; the number of projects: of none.
+  JobPool pool;
+  std::uint32_t project = 0;                ///< Position in the configuration; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
   Seldom<JobUse> use;

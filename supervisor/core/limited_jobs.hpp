@@ -11,7 +11,7 @@
 
 namespace penstock::supervisor {
 
-/// Counts jobs by `LimitedBy::whom`, so that a submit compares two numbers however many jobs there are. Cost:
+/// Counts jobs by the limited owner, so that a submit compares two numbers however many jobs there are. Cost:
 /// logarithmic in the number of limits for each change. Single-threaded.
 class LimitedJobs {
  public:

@@ -15,26 +15,26 @@ inline Instant overlap_over_at(const SupervisorConfig& config, Instant now) {
 }
 
 inline bool never_overlaps(const Job& job, std::uint32_t subtask) {
-  return job.shape->template_of(subtask).overlap == Overlap::Never;
+  return job.graph.shape->template_of(subtask).overlap == Overlap::Never;
 }
 
 /// The worker that had the subtask was lost.
 inline void hold_for_overlap(Job& job, std::uint32_t subtask, Instant until) {
   if (!never_overlaps(job, subtask)) return;
   job.hot[subtask].flags |= SubtaskFlag::kTroubled;
-  job.histories.edit()[SubtaskIndex{subtask}].overlap_until = until;
+  job.extras.histories.edit()[SubtaskIndex{subtask}].overlap_until = until;
 }
 
 /// The end of the time in which no worker may get the subtask; a time not later than now is no limit.
 /// `unclaimed_until`: while workers from before a restart report their attempts, at least that long for subtasks that
 /// they may run.
 inline Instant overlap_ends(const Job& job, std::uint32_t subtask, Instant unclaimed_until) {
-  const bool recovered = job.overlap_until > Instant{};
+  const bool recovered = job.status.overlap_until > Instant{};
   if (!recovered && (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return {};
   if (!never_overlaps(job, subtask)) return {};
-  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{subtask});
   const Instant until = history == nullptr ? Instant{} : history->overlap_until;
-  return recovered ? std::max({until, job.overlap_until, unclaimed_until}) : until;
+  return recovered ? std::max({until, job.status.overlap_until, unclaimed_until}) : until;
 }
 
 }  // namespace penstock::supervisor

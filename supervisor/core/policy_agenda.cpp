@@ -138,7 +138,7 @@ std::string likeness_of(const JobSpec& spec, const Graph& graph, bool has_extern
 }
 
 std::string likeness_of(const Job& job) {
-  return likeness_of(job.spec, job.shape->graph(), !job.shape->external_inputs().empty());
+  return likeness_of(job.spec, job.graph.shape->graph(), !job.graph.shape->external_inputs().empty());
 }
 
 }  // namespace penstock::supervisor

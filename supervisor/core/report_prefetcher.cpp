@@ -44,15 +44,16 @@ void ReportPrefetcher::step_entries(Ahead& ahead, const supervisor_event::Worker
   ahead.reports = reports_of(said.message, ahead.job);
   if (ahead.reports == nullptr) return;
   const Job& job = *ahead.job;
-  if (ahead.place.worker.value() < job.known_of.size()) prefetch_line(&job.known_of[ahead.place.worker.value()]);
-  ahead.local = job.find_local(band);
+  if (ahead.place.worker.value() < job.audience.known_of.size())
+    prefetch_line(&job.audience.known_of[ahead.place.worker.value()]);
+  ahead.local = job.place.locals.find(band);
   if (ahead.local != nullptr) prefetch_line(ahead.local);
   const std::vector<AttemptReport>& attempts = ahead.reports->attempts;
   for (std::size_t i = 0; i < std::min(attempts.size(), kAttempts); ++i) {
     const std::uint32_t subtask = attempts[i].subtask.value();
     if (subtask >= job.total()) continue;
     prefetch_line(&job.hot[subtask]);
-    job.shape->prefetch(subtask);
+    job.graph.shape->prefetch(subtask);
     if (ahead.count < kSubtasks) ahead.subtasks[ahead.count++] = subtask;
   }
   ahead.ended = ahead.count;
@@ -80,34 +81,34 @@ void ReportPrefetcher::step_next(Ahead& ahead) {
   const std::size_t count =
       ahead.local->next_keys(std::span{keys}.first(std::min(kSubtasks, ahead.reports->attempts.size())));
   for (const std::uint64_t key : std::span{keys}.first(count)) {
-    const std::uint32_t subtask = ahead.job->shape->at_rank(static_cast<std::uint32_t>(key));
+    const std::uint32_t subtask = ahead.job->graph.shape->at_rank(static_cast<std::uint32_t>(key));
     prefetch_line(&ahead.job->hot[subtask]);
-    ahead.job->shape->prefetch(subtask);
+    ahead.job->graph.shape->prefetch(subtask);
     ahead.subtasks[ahead.count++] = subtask;
   }
 }
 
 void ReportPrefetcher::step_edges(const Ahead& ahead) {
-  if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
+  if (ahead.job == nullptr || !ahead.job->graph.shape->has_edges()) return;
   for (const std::uint32_t subtask : std::span{ahead.subtasks}.first(ahead.count))
-    ahead.job->shape->prefetch_edges(subtask);
+    ahead.job->graph.shape->prefetch_edges(subtask);
 }
 
 void ReportPrefetcher::step_successors(const Ahead& ahead) {
-  if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
+  if (ahead.job == nullptr || !ahead.job->graph.shape->has_edges()) return;
   for (const std::uint32_t subtask : std::span{ahead.subtasks}.first(ahead.count))
-    for (const std::uint32_t successor : some_of(ahead.job->shape->successors(subtask))) {
+    for (const std::uint32_t successor : some_of(ahead.job->graph.shape->successors(subtask))) {
       prefetch_line(&ahead.job->hot[successor]);
-      ahead.job->shape->prefetch(successor);
+      ahead.job->graph.shape->prefetch(successor);
     }
 }
 
 // Successors of subtasks that are about to be assigned get tentative bands by the places of their producers.
 void ReportPrefetcher::step_placed(const Ahead& ahead) {
-  if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
+  if (ahead.job == nullptr || !ahead.job->graph.shape->has_edges()) return;
   for (const std::uint32_t subtask : std::span{ahead.subtasks}.subspan(ahead.ended, ahead.count - ahead.ended))
-    for (const std::uint32_t successor : some_of(ahead.job->shape->successors(subtask)))
-      ahead.job->shape->prefetch_edges(successor);
+    for (const std::uint32_t successor : some_of(ahead.job->graph.shape->successors(subtask)))
+      ahead.job->graph.shape->prefetch_edges(successor);
 }
 
 /// Null if the message is not about a running job. Only the first job counts: most reports name one.
@@ -115,7 +116,7 @@ const JobReports* ReportPrefetcher::reports_of(const FromWorker& message, const 
   const auto* batch = std::get_if<ReportBatch>(&message);
   if (batch == nullptr || batch->jobs.empty() || batch->jobs.front().attempts.empty()) return nullptr;
   const Job* known = jobs_.find(batch->jobs.front().job);
-  if (known == nullptr || known->state != JobState::Running) return nullptr;
+  if (known == nullptr || known->status.state != JobState::Running) return nullptr;
   job = known;
   return &batch->jobs.front();
 }

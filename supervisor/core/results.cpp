@@ -12,7 +12,7 @@ namespace {
 
 /// Nothing of it can be had any more.
 bool was_released(const Job& job) {
-  return job.state != JobState::Running && job.keep_until != kNever && job.outputs.empty();
+  return job.status.state != JobState::Running && job.outputs.keep_until != kNever && job.outputs.locations.empty();
 }
 
 /// Whether the client could have this output if it is not empty. Of a job that has ended without any output that is
@@ -21,7 +21,7 @@ bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output) {
   if (was_released(job)) return false;
   if (job.hot.empty()) return job.spec.keep != Keep::Nothing;
   const bool is_wanted = (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
-  return is_wanted && output < std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  return is_wanted && output < std::max<std::uint16_t>(job.graph.shape->template_of(subtask).output_count, 1);
 }
 
 bool has_succeeded(const Job& job, std::uint32_t subtask) {
@@ -33,24 +33,24 @@ bool has_succeeded(const Job& job, std::uint32_t subtask) {
 }
 
 std::string key_of(const Job& job, std::uint32_t subtask) {
-  if (job.shape != nullptr) return job.shape->name(subtask);
-  const std::string* key = job.keys->key_of(subtask);
+  if (job.graph.shape != nullptr) return job.graph.shape->name(subtask);
+  const std::string* key = job.outputs.keys->key_of(subtask);
   return key != nullptr ? *key : std::to_string(subtask);
 }
 
 Result<std::uint32_t> find_subtask(const Job& job, const std::string& key) {
   std::uint32_t number = 0;
-  if (job.shape != nullptr) {
-    const SubtaskIndex found = job.shape->find_key_or_number(key);
+  if (job.graph.shape != nullptr) {
+    const SubtaskIndex found = job.graph.shape->find_key_or_number(key);
     if (found.valid()) return std::uint32_t{found.value()};
-  } else if (const std::optional<std::uint32_t> kept = job.keys->find(key); kept.has_value()) {
+  } else if (const std::optional<std::uint32_t> kept = job.outputs.keys->find(key); kept.has_value()) {
     return *kept;
-  } else if (parse(key, number) && number < job.counts.total) {
+  } else if (parse(key, number) && number < job.tally.counts.total) {
     return number;
   }
   return Error{ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job.id),
-               job.shape != nullptr ? "is not in the graph" : "is not known by its key any more",
-               job.shape != nullptr ? "give its key or its number" : "give its number"};
+               job.graph.shape != nullptr ? "is not in the graph" : "is not known by its key any more",
+               job.graph.shape != nullptr ? "give its key or its number" : "give its number"};
 }
 
 Result<void> check_is_there(const Job& job, std::uint32_t subtask, std::uint16_t output) {
@@ -59,7 +59,7 @@ Result<void> check_is_there(const Job& job, std::uint32_t subtask, std::uint16_t
     return Error{ErrorCode::NotFound, subject, "has no results any more: they were released",
                  "submit the job again, or have them kept for longer (`supervisor.results_keep`)"};
   if (!has_succeeded(job, subtask)) {
-    const bool runs = job.state == JobState::Running;
+    const bool runs = job.status.state == JobState::Running;
     return Error{ErrorCode::WrongState, subject, runs ? "has not succeeded yet" : "has not succeeded",
                  runs ? "`penstock wait` waits for its job" : "`penstock job` says why"};
   }
@@ -83,13 +83,13 @@ Value row_of(const Job& job, const OutputLocation& output) {
 }  // namespace
 
 std::vector<KeptKey> kept_keys_of(const Job& job) {
-  if (job.outputs.empty()) return {};
-  if (job.shape == nullptr) return job.keys->all();
+  if (job.outputs.locations.empty()) return {};
+  if (job.graph.shape == nullptr) return job.outputs.keys->all();
   std::vector<KeptKey> keys;
-  if (job.shape->graph().names.empty()) return keys;
+  if (job.graph.shape->graph().names.empty()) return keys;
   for (std::uint32_t subtask = 0; subtask < job.total(); ++subtask)
     if (is_kept(job, subtask, 0) && has_succeeded(job, subtask))
-      keys.push_back({SubtaskIndex{subtask}, job.shape->name(subtask)});
+      keys.push_back({SubtaskIndex{subtask}, job.graph.shape->name(subtask)});
   return keys;
 }
 
@@ -103,7 +103,7 @@ Result<Value> find_missing(const Job& job, const std::vector<std::string>& argum
     std::uint32_t last = 0;
     const bool good = dash < arguments[i].size() && parse(arguments[i].substr(0, dash), first) &&
                       parse(arguments[i].substr(dash + 1), last) && next <= first && first <= last &&
-                      last < job.counts.total;
+                      last < job.tally.counts.total;
     if (!good)
       return bad_argument("subtasks '" + arguments[i] + "'", "are none of this job, or not in ascending order");
     next = std::uint64_t{last} + 1;
@@ -129,7 +129,7 @@ Result<Value> list_results(const Job& job, const AdminRequest& request) {
     PENSTOCK_TRY(check_is_there(job, only, output));
   }
   std::vector<const OutputLocation*> kept;
-  for (const OutputLocation& each : job.outputs)
+  for (const OutputLocation& each : job.outputs.locations)
     if (key.empty() || (each.producer.value() == only && each.output == output)) kept.push_back(&each);
   // No more are sorted than are told: there may be millions, in the order in which they were made.
   const std::size_t shown = std::min<std::size_t>({limit, kResultRowsMax, kept.size()});
@@ -140,7 +140,7 @@ Result<Value> list_results(const Job& job, const AdminRequest& request) {
   Value::List rows;
   for (auto each = kept.begin(); each != behind; ++each) rows.push_back(row_of(job, **each));
   Value::Record fields{
-      {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
+      {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.status.state)}}};
   fields.emplace_back("more", static_cast<std::uint64_t>(kept.size() - shown));
   fields.emplace_back("identity", to_string(job.identity));
   fields.emplace_back("results", std::move(rows));

@@ -159,10 +159,10 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   if (fleet_.readoption.gives_up_absent()) returns_.end_reclaiming();
   for (const JobId id : tables_.indices.kept.due_at(event_.now)) {
     Job& job = tables_.jobs[id];
-    if (job.outbox.followers().empty() && job.references == 0)
+    if (job.outbox.followers().empty() && job.outputs.references == 0)
       lifecycle_.releases.release_job(job);
     else  // A follower is connected, or a job refers to it.
-      tables_.indices.kept.move(id, job.keep_until, later(event_.now, config_.results_keep));
+      tables_.indices.kept.move(id, job.outputs.keep_until, later(event_.now, config_.results_keep));
   }
   lifecycle_.releases.forget_old_jobs();
   watch();
@@ -172,8 +172,7 @@ std::uint64_t SupervisorCore::memory_bytes() const {
   std::uint64_t sum = tables_.graphs.memory_bytes();
   for (const auto& job : tables_.jobs.all()) {
     if (job == nullptr) continue;
-    sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
-    for (const LocalSet& local : job->locals) sum += sizeof(LocalSet) + local.memory_bytes();
+    sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot) + job->place.locals.memory_bytes();
   }
   return sum;
 }
@@ -248,10 +247,10 @@ void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
 void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   if (!tables_.jobs.knows(message.job) || message.band.value() >= fleet_.workers[slot].bands.size()) return;
   Job& job = tables_.jobs[message.job];
-  if (job.shares == nullptr || job.cancelling) return;
+  if (job.shares == nullptr || job.status.cancelling) return;
   const BandSlot band = fleet_.workers[slot].bands[message.band.value()];
   const BandKind kind = fleet_.workers[band].kind;
-  GangBarrier& barrier = job.shares->kinds.edit(kind).barrier.edit();
+  GangBarrier& barrier = job.shares->kinds.edit(kind).gang.barrier.edit();
   if (message.held.is_zero() && message.barrier != 0 && barrier.opened == message.barrier &&
       job.shares->of(band).planned > 0) {
     PENSTOCK_COVERAGE_MARK("a gang was let begin on slots that had been given back");
@@ -278,7 +277,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   for (const JobReports& reports : message.jobs)
     if (losses_.means_another(slot, reports.job, reports.identity)) return;
   for (const JobReports& reports : message.jobs) {
-    if (tables_.jobs.knows(reports.job) && tables_.jobs[reports.job].state == JobState::Running) {
+    if (tables_.jobs.knows(reports.job) && tables_.jobs[reports.job].status.state == JobState::Running) {
       runs_.reports.apply(slot, tables_.jobs[reports.job], reports);
     } else {
       tables_.counters.stale_reports += reports.attempts.size();

@@ -29,9 +29,10 @@ void rule_out_worker(SubtaskHistory& history, const WorkerTable& workers, Worker
 // Only whole copies are named: of several outputs a replica may hold some.
 WorkerId copy_to_try(const Job& job, const WorkerTable& workers, std::uint32_t subtask, std::uint32_t producer) {
   const WorkerId primary = workers[job.hot[producer].band].id.worker;
-  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{subtask});
   const std::vector<WorkerId>* replicas = job.data.replicas(producer);
-  const bool any = replicas != nullptr && !replicas->empty() && job.shape->template_of(producer).output_count <= 1;
+  const bool any =
+      replicas != nullptr && !replicas->empty() && job.graph.shape->template_of(producer).output_count <= 1;
   if (history == nullptr || !any) return primary;
   const std::size_t source = history->transfers % (replicas->size() + 1);
   return source == 0 ? primary : (*replicas)[source - 1];

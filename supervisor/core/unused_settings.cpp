@@ -45,7 +45,7 @@ bool any_pool(const std::vector<policy::Parts>& parts, Is is) {
   return std::any_of(parts.begin(), parts.end(), is);
 }
 
-bool backfills(const policy::Parts& parts) { return parts.has(policy::Action::Backfill); }
+bool backfills(const policy::Parts& parts) { return policy::has_action(parts, policy::Action::Backfill); }
 bool counts_quotas(const policy::Parts& parts) { return parts.sharing == policy::Sharing::QuotaTree; }
 bool divides(const policy::Parts& parts) { return parts.sharing != policy::Sharing::None; }
 bool sums_factors(const policy::Parts& parts) { return parts.ordering == policy::Ordering::Multifactor; }
@@ -137,7 +137,7 @@ void look_at_factors_of_jobs(const PolicyConfig& config, const std::vector<polic
 
 std::vector<std::string> unused_settings(const PolicyConfig& config) {
   std::vector<std::string> warnings;
-  if (!config.in_force()) return warnings;  // Nothing has an effect; `policy_warnings` says so.
+  if (!is_in_force(config)) return warnings;  // Nothing has an effect; `policy_warnings` says so.
   const std::vector<policy::Parts> parts = parts_by_pool(config);
   look_at_pools(config, parts, warnings);
   look_at_projects(config, parts, warnings);

@@ -152,7 +152,7 @@ std::uint32_t depth_of(Backfilling backfill) {
 }
 
 Backfilling backfilling_of(const Parts& parts) {
-  if (!parts.has(Action::Backfill)) return Backfilling::None;
+  if (!has_action(parts, Action::Backfill)) return Backfilling::None;
   if (parts.reserve_depth == kReserveAll) return Backfilling::Conservative;
   return parts.reserve_depth == 0 ? Backfilling::Fcfs : Backfilling::Easy;
 }
@@ -202,15 +202,15 @@ PartsChoice words_of(const Parts& parts) {
   words.ordering = word_of(kOrderings, parts.ordering);
   words.sharing = word_of(kSharings, parts.sharing);
   words.backfill = word_of(kBackfills, backfilling_of(parts));
-  if (parts.has(Action::Backfill)) {
+  if (has_action(parts, Action::Backfill)) {
     words.reserve_depth = parts.reserve_depth;
     if (parts.reserve_depth != depth_of(backfilling_of(parts))) words.backfill = std::to_string(parts.reserve_depth);
   }
   words.fitting = word_of(kFittings, parts.gpu_fitting);
   words.preemption = parts.preemption;
   if (parts.sharing == Sharing::QuotaTree) {
-    words.reclaim = parts.has(Action::Reclaim);
-    words.consolidation = parts.has(Action::Consolidate);
+    words.reclaim = has_action(parts, Action::Reclaim);
+    words.consolidation = has_action(parts, Action::Consolidate);
   }
   return words;
 }

@@ -84,13 +84,13 @@ struct Parts {
   bool own_rules = true;                   ///< Also those that no page has: see docs/policy.md, marked with *.
   double usage_strength = 1;               ///< How much past use of a resource weighs in its division.
   MultifactorOptions multifactor;
-
-  bool has(Action action) const {
-    for (std::uint32_t i = 0; i < action_count; ++i)
-      if (actions[i] == action) return true;
-    return false;
-  }
 };
+
+inline bool has_action(const Parts& parts, Action action) {
+  for (std::uint32_t i = 0; i < parts.action_count; ++i)
+    if (parts.actions[i] == action) return true;
+  return false;
+}
 
 /// One named combination.
 struct Preset {

@@ -40,9 +40,9 @@ void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts,
   SlotPass pass{snapshot, pool, parts, plan};
   pass.clear_disabled_bands();
   pass.settle_carried();
-  if (parts.has(Action::StartByShare)) start_by_share(pass, parts.sharing);
-  if (parts.has(Action::StartByPriority)) start_by_priority(pass);
-  if (parts.has(Action::Backfill)) backfill(pass);
+  if (has_action(parts, Action::StartByShare)) start_by_share(pass, parts.sharing);
+  if (has_action(parts, Action::StartByPriority)) start_by_priority(pass);
+  if (has_action(parts, Action::Backfill)) backfill(pass);
 }
 
 void quota_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
@@ -67,8 +67,8 @@ Plan PolicyEngine::pass(const Snapshot& snapshot) const {
   Plan plan;
   for (std::uint32_t pool = 0; pool < pools_.size(); ++pool) {
     const Parts& parts = pools_[pool];
-    const bool counts_slots =
-        parts.has(Action::StartByShare) || parts.has(Action::StartByPriority) || parts.has(Action::Backfill);
+    const bool counts_slots = has_action(parts, Action::StartByShare) || has_action(parts, Action::StartByPriority) ||
+                              has_action(parts, Action::Backfill);
     if (counts_slots) slot_pass(snapshot, pool, parts, plan);
     if (parts.sharing == Sharing::QuotaTree) quota_pass(snapshot, pool, parts, plan);
   }

@@ -49,14 +49,14 @@ SlotTrial::SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
 }
 
 void SlotTrial::rank_bands() {
-  ranked_ = bands_;
-  std::sort(ranked_.begin(), ranked_.end(), [this](std::uint32_t a, std::uint32_t b) {
+  order_.by_rank = bands_;
+  std::sort(order_.by_rank.begin(), order_.by_rank.end(), [this](std::uint32_t a, std::uint32_t b) {
     if (rooms_[a].hash != rooms_[b].hash) return rooms_[a].hash < rooms_[b].hash;
     const int names = snapshot_.bands[a].name.compare(snapshot_.bands[b].name);
     return names != 0 ? names > 0 : a < b;
   });
-  ranks_.assign(rooms_.size(), kNone);
-  for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) ranks_[ranked_[rank]] = rank;
+  order_.ranks.assign(rooms_.size(), kNone);
+  for (std::uint32_t rank = 0; rank < order_.by_rank.size(); ++rank) order_.ranks[order_.by_rank[rank]] = rank;
   labels_.assign(rooms_.size(), 0);
   filed_.resize(rooms_.size());
   std::map<std::vector<std::string>, std::uint32_t> lists;
@@ -74,7 +74,7 @@ void SlotTrial::file_changes() const {
     const SlotRoom& room = rooms_[band];
     const RoomClass next{room.slots, room.used, room.light_places, room.light_used, labels_[band]};
     if (!lists_.empty() && next != filed_[band]) refiled_.push_back(band);
-    refile(classes_, ranks_[band], filed_[band], next);
+    refile(classes_, order_.ranks[band], filed_[band], next);
   }
   changed_.clear();
 }
@@ -110,7 +110,8 @@ void SlotTrial::catch_up(ListIndex& index, std::span<const std::uint32_t> bands,
   const auto look_at = [&](std::size_t position) {
     const std::uint32_t band = bands[position];
     if (band >= rooms_.size() || !rooms_[band].open) return;
-    if (index.filed[position] != filed_[band]) refile(index.classes, ranks_[band], index.filed[position], filed_[band]);
+    if (index.filed[position] != filed_[band])
+      refile(index.classes, order_.ranks[band], index.filed[position], filed_[band]);
   };
   if (is_new || refiled_.size() - index.seen >= bands.size()) {
     for (std::size_t position = 0; position < bands.size(); ++position) look_at(position);
@@ -202,10 +203,10 @@ Fraction SlotTrial::score(const Member& member, const SlotRoom& room) const {
 
 std::uint32_t SlotTrial::rank_of(const Member& member) const {
   const auto after =
-      std::upper_bound(ranked_.begin(), ranked_.end(), name_hash(member.name),
+      std::upper_bound(order_.by_rank.begin(), order_.by_rank.end(), name_hash(member.name),
                        [this](std::uint64_t hash, std::uint32_t band) { return hash < rooms_[band].hash; });
-  const auto count = static_cast<std::uint32_t>(after - ranked_.begin());
-  return count > 0 ? count - 1 : static_cast<std::uint32_t>(ranked_.size()) - 1;
+  const auto count = static_cast<std::uint32_t>(after - order_.by_rank.begin());
+  return count > 0 ? count - 1 : static_cast<std::uint32_t>(order_.by_rank.size()) - 1;
 }
 
 /// The first band from a rank downwards, and round, that the member may use.
@@ -214,7 +215,7 @@ std::uint32_t SlotTrial::nearest(const Member& member, std::uint32_t from, const
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     at = std::prev(at == ranks.begin() ? ranks.end() : at);
     const std::vector<std::uint32_t>& blocked = member.blocked_bands;
-    if (std::find(blocked.begin(), blocked.end(), ranked_[*at]) == blocked.end()) return ranked_[*at];
+    if (std::find(blocked.begin(), blocked.end(), order_.by_rank[*at]) == blocked.end()) return order_.by_rank[*at];
   }
   return kNone;
 }
@@ -228,12 +229,13 @@ std::uint32_t SlotTrial::best_band(const Member& member) const {
   for (const auto& [room, ranks] : *classes) {
     const std::int64_t free = member.slots == 0 ? room.light_places - room.light_used : room.slots - room.used;
     if (ranks.empty() || free < std::max<std::int64_t>(1, member.slots)) continue;
-    const std::uint32_t any = ranked_[*ranks.begin()];
+    const std::uint32_t any = order_.by_rank[*ranks.begin()];
     const Fraction score_here = score(member, rooms_[any]);
     if ((best != kNone && score_here < best_score) || !label_suits(member, any)) continue;
     const std::uint32_t band = nearest(member, from, ranks);
     if (band == kNone) continue;
-    if (best != kNone && score_here == best_score && distance(from, ranks_[band]) > distance(from, ranks_[best]))
+    if (best != kNone && score_here == best_score &&
+        distance(from, order_.ranks[band]) > distance(from, order_.ranks[best]))
       continue;
     best = band;
     best_score = score_here;
@@ -296,7 +298,7 @@ std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
   // Unused bands by size, the largest first; those of one size may still be of several classes.
   std::map<std::int64_t, std::vector<const Ranks*>, std::greater<>> sizes;
   for (const auto& [room, ranks] : *classes_here)
-    if (room.used == 0 && room.slots > 0 && !ranks.empty() && label_suits(member, ranked_[*ranks.begin()]))
+    if (room.used == 0 && room.slots > 0 && !ranks.empty() && label_suits(member, order_.by_rank[*ranks.begin()]))
       sizes[room.slots].push_back(&ranks);
   std::vector<Place> mixed;
   std::int64_t missing = member.slots;
@@ -317,7 +319,7 @@ std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
     std::sort(nearest_first.begin(), nearest_first.end(),
               [&](std::uint32_t a, std::uint32_t b) { return distance(from, a) < distance(from, b); });
     for (std::int64_t i = 0; i < wanted; ++i)
-      mixed.push_back({ranked_[nearest_first[static_cast<std::size_t>(i)]], size});
+      mixed.push_back({order_.by_rank[nearest_first[static_cast<std::size_t>(i)]], size});
     if (equal_sizes) return mixed;
     missing -= wanted * size;
   }

@@ -79,7 +79,13 @@ class SlotTrial {
     std::int64_t sign = 0;
   };
 
-  /// Positions in the order in which ties end, see `ranked_`; the first of a round is the nearest to the member's hash.
+  /// The bands of the pool in the order in which ties end.
+  struct BandOrder {
+    std::vector<std::uint32_t> by_rank;  ///< By hash; the smaller name is the nearer one of equal hashes.
+    std::vector<std::uint32_t> ranks;    ///< By position in the snapshot: where in `by_rank`.
+  };
+
+  /// Positions in `BandOrder::by_rank`; the first of a round is the nearest to the member's hash.
   using Ranks = std::set<std::uint32_t>;
   using Classes = std::map<RoomClass, Ranks>;
 
@@ -105,7 +111,7 @@ class SlotTrial {
   std::uint32_t rank_of(const Member& member) const;
   /// The distance of a band from a member on the circle of ranks: the nearer member wins.
   std::uint32_t distance(std::uint32_t from, std::uint32_t rank) const {
-    return from >= rank ? from - rank : from + static_cast<std::uint32_t>(ranked_.size()) - rank;
+    return from >= rank ? from - rank : from + static_cast<std::uint32_t>(order_.by_rank.size()) - rank;
   }
   std::vector<Place> find_dedicated_by_scan(const Member& member) const;
   std::vector<std::uint32_t> by_score(const Member& member, std::vector<std::uint32_t> bands) const;
@@ -114,8 +120,7 @@ class SlotTrial {
   const Snapshot& snapshot_;
   const Parts& parts_;
   std::vector<std::uint32_t> bands_;   ///< Of the pool.
-  std::vector<std::uint32_t> ranked_;  ///< The same by hash; the smaller name is the nearer one of equal hashes.
-  std::vector<std::uint32_t> ranks_;   ///< By position in the snapshot: where in `ranked_`.
+  BandOrder order_;
   std::vector<std::uint32_t> labels_;  ///< By position in the snapshot: number of its list of labels.
   std::int64_t capacity_ = 0;
   std::vector<SlotRoom> rooms_;  ///< By position in the snapshot.

@@ -72,44 +72,44 @@ void Trial::make_rooms() {
 }
 
 void Trial::rank_bands() {
-  by_name_ = bands_;
-  std::sort(by_name_.begin(), by_name_.end(), [this](std::uint32_t a, std::uint32_t b) {
+  filing_.by_name = bands_;
+  std::sort(filing_.by_name.begin(), filing_.by_name.end(), [this](std::uint32_t a, std::uint32_t b) {
     const int names = snapshot_.bands[a].name.compare(snapshot_.bands[b].name);
     return names != 0 ? names < 0 : a < b;
   });
-  ranks_.assign(rooms_.size(), kNone);
-  filed_.resize(rooms_.size());
-  is_changed_.assign(rooms_.size(), true);
-  for (std::uint32_t rank = 0; rank < by_name_.size(); ++rank) {
-    const std::uint32_t band = by_name_[rank];
-    ranks_[band] = rank;
+  filing_.ranks.assign(rooms_.size(), kNone);
+  filing_.filed.resize(rooms_.size());
+  filing_.is_changed.assign(rooms_.size(), true);
+  for (std::uint32_t rank = 0; rank < filing_.by_name.size(); ++rank) {
+    const std::uint32_t band = filing_.by_name[rank];
+    filing_.ranks[band] = rank;
     devices_.later += rooms_[band].idle.gpu;
-    if (rooms_[band].open) changed_.push_back(band);
+    if (rooms_[band].open) filing_.changed.push_back(band);
   }
 }
 
 const BandsByRoom& Trial::bands_by_room(Index index) const {
-  for (const std::uint32_t band : changed_) {
-    is_changed_[band] = false;
+  for (const std::uint32_t band : filing_.changed) {
+    filing_.is_changed[band] = false;
     const Resources room = rooms_[band].later();
     const Resources& capacity = snapshot_.bands[band].capacity;
     const auto file = [&](Index where, std::int64_t before, std::int64_t now) {
-      BandsByRoom& bands = by_room_[static_cast<std::size_t>(where)];
-      auto node = bands.extract({before, ranks_[band]});
+      BandsByRoom& bands = filing_.by_room[static_cast<std::size_t>(where)];
+      auto node = bands.extract({before, filing_.ranks[band]});
       if (node.empty()) {
-        bands.emplace(now, ranks_[band]);
+        bands.emplace(now, filing_.ranks[band]);
         return;
       }
       node.value().first = now;
       bands.insert(std::move(node));
     };
-    if (capacity.gpu != 0) file(Index::Devices, filed_[band].gpu, room.gpu);
+    if (capacity.gpu != 0) file(Index::Devices, filing_.filed[band].gpu, room.gpu);
     if (capacity.cpu != 0)
-      file(capacity.gpu == 0 ? Index::CpuAlone : Index::CpuBesideDevices, filed_[band].cpu, room.cpu);
-    filed_[band] = room;
+      file(capacity.gpu == 0 ? Index::CpuAlone : Index::CpuBesideDevices, filing_.filed[band].cpu, room.cpu);
+    filing_.filed[band] = room;
   }
-  changed_.clear();
-  return by_room_[static_cast<std::size_t>(index)];
+  filing_.changed.clear();
+  return filing_.by_room[static_cast<std::size_t>(index)];
 }
 
 void Trial::make_owners() {
@@ -215,9 +215,9 @@ void Trial::apply_room(std::uint32_t member, MemberState state, std::uint32_t ba
                        const std::vector<std::uint32_t>& groups, std::int64_t sign) {
   BandRoom& room = rooms_[band];
   const bool counts = room.in_pool;
-  if (counts && room.open && !is_changed_[band]) {
-    is_changed_[band] = true;
-    changed_.push_back(band);
+  if (counts && room.open && !filing_.is_changed[band]) {
+    filing_.is_changed[band] = true;
+    filing_.changed.push_back(band);
   }
   const std::int64_t later_before = room.later().gpu;
   Resources whole = snapshot_.members[member].request;

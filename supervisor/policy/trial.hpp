@@ -85,6 +85,17 @@ struct SetCount {
 
 /// Bands by the future free amount of a resource, then by name: the fullest that has room first.
 using BandsByRoom = std::set<std::pair<std::int64_t, std::uint32_t>>;
+
+/// The bands of a pool by room. A search files changed bands first, so that a trial that is undone costs little.
+struct RoomFiling {
+  std::vector<std::uint32_t> by_name;
+  std::vector<std::uint32_t> ranks;    ///< By band: its position in `by_name`.
+  std::array<BandsByRoom, 3> by_room;  ///< By `Trial::Index`.
+  std::vector<Resources> filed;        ///< By band: the room that it is filed under.
+  std::vector<std::uint32_t> changed;
+  std::vector<bool> is_changed;
+};
+
 /// Owned by one pass over one pool. Cost: a change is O(depth of the project tree); undo the same.
 class Trial {
  public:
@@ -133,7 +144,7 @@ class Trial {
   /// Second of a pair: its rank by name.
   enum class Index : std::uint8_t { Devices, CpuBesideDevices, CpuAlone };
   const BandsByRoom& bands_by_room(Index index) const;
-  std::uint32_t band_of_rank(std::uint32_t rank) const { return by_name_[rank]; }
+  std::uint32_t band_of_rank(std::uint32_t rank) const { return filing_.by_name[rank]; }
   bool in_pool(std::uint32_t workload) const;
 
   /// The amount that a member counts for: on a band, or while it waits (`kNone`).
@@ -178,13 +189,7 @@ class Trial {
   // Orders ask for these all the time: all that they need lies together.
   std::vector<std::size_t> first_set_;  ///< By workload: where its sets begin; then where the last ones end.
   std::vector<SetCount> sets_;
-  // Bands by room. A search files changed bands first, so that a trial that is undone costs little.
-  std::vector<std::uint32_t> by_name_;
-  std::vector<std::uint32_t> ranks_;  ///< By band.
-  mutable std::array<BandsByRoom, 3> by_room_;
-  mutable std::vector<Resources> filed_;  ///< By band: the room that it is filed under.
-  mutable std::vector<std::uint32_t> changed_;
-  mutable std::vector<bool> is_changed_;
+  mutable RoomFiling filing_;
 };
 
 constexpr bool is_held_on_trial(MemberState state) {

@@ -32,9 +32,9 @@ class DirectoryFixture : public ::testing::Test {
     }
     Job& fresh = jobs.add(kJob);
     fresh.id = kJob;
-    fresh.shape = shape.get();
+    fresh.graph.shape = shape.get();
     fresh.hot.resize(shape->size());
-    fresh.counts.total = fresh.open = fresh.total();
+    fresh.tally.counts.total = fresh.tally.open = fresh.total();
   }
 
   Job& job() { return jobs[kJob]; }

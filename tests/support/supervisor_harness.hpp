@@ -115,7 +115,7 @@ class SupervisorHarness {
 
   SupervisorCore& core() { return core_; }
   const Job& job(std::uint32_t number = 1);
-  JobState state(std::uint32_t number = 1) { return job(number).state; }
+  JobState state(std::uint32_t number = 1) { return job(number).status.state; }
   /// REQUIRES: the job has not been released; one that ends without outputs is.
   SubtaskPhase phase(std::uint32_t subtask, std::uint32_t number = 1) { return job(number).hot.at(subtask).phase; }
   Instant now() const { return now_; }

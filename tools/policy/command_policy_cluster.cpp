@@ -147,7 +147,7 @@ void check_routing(const cli::DocumentValue& file, CaseChecker& checker) {
     const SubmitReply reply = cluster.submit(std::move(spec), subtasks_of(integer_of(*request, "slots")));
     const supervisor::Job* job = cluster.core().find_job(reply.job);
     checker.equal("pool of " + each.name, each.value.text,
-                  job == nullptr ? to_string(reply.refusal) : config.policy.pools[job->shares->pool].name);
+                  job == nullptr ? to_string(reply.refusal) : config.policy.pools[job->shares->pool.position].name);
   }
 }
 
@@ -346,7 +346,7 @@ class LifecycleRun {
     if (has_field(step, "state_not") && text_of(step, "state_not") == state)
       checker_.fail("state: expected anything but " + state);
     const supervisor::Job* job = cluster_.core().find_job(job_);
-    const bool failed = job != nullptr && job->state == JobState::Failed;
+    const bool failed = job != nullptr && job->status.state == JobState::Failed;
     if (step.find("error") != nullptr)
       checker_.equal("error", has_field(step, "error") ? "failed" : "none", failed ? "failed" : "none");
     flag_field("ready", ready_);

@@ -219,12 +219,12 @@ class LimitScenario {
 
   State state_of(JobId id) const {
     const supervisor::Job* job = cluster_.core().find_job(id);
-    if (job == nullptr || job->state != JobState::Running || job->shares == nullptr) return State::Ended;
+    if (job == nullptr || job->status.state != JobState::Running || job->shares == nullptr) return State::Ended;
     // A job with nodes and cores runs when it has both.
     const auto is_own = [&](const auto& run) { return run.first.job == id; };
     const auto running = std::count_if(cluster_.runs().begin(), cluster_.runs().end(), is_own);
     if (running == static_cast<std::ptrdiff_t>(job->hot.size())) return State::Run;
-    if (job->on_hold) return State::Pending;
+    if (job->status.on_hold) return State::Pending;
     return job->shares->rules.blocked_by == supervisor::LimitRule::None ? State::Sched : State::Held;
   }
 

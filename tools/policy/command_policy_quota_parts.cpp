@@ -110,7 +110,7 @@ class PartsReader {
     for (const std::string& name : run) (void)action_named(name);
     for (const std::string& name : chosen) {
       const std::optional<Action> action = action_named(name);
-      const bool twice = action && parts_.has(*action);
+      const bool twice = action && has_action(parts_, *action);
       if (twice) checker_.fail("the action '" + name + "' is there twice");
       if (!action || twice || std::find(run.begin(), run.end(), name) == run.end()) continue;
       parts_.actions[parts_.action_count++] = *action;

@@ -28,6 +28,13 @@ namespace {
 constexpr std::uint32_t kChunkBytesMin = 4096;
 constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
 
+/// How chunks are compressed on their way.
+struct Packing {
+  CompressionChoice choice;
+  PackedChunk chunk;
+  std::vector<std::byte> scratch;
+};
+
 /// One accepted connection: reads a request, writes the answer, reads the next.
 struct Visitor : std::enable_shared_from_this<Visitor> {
   Visitor(Loop& loop, tcp::socket accepted, const asio::ip::address& from, ObjectStore& object_store,
@@ -38,7 +45,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
         limits(server_limits),
         desk(std::move(handles)),
         watch(loop.io()),
-        choice(server_limits.packing, same_host(socket)) {}
+        packing{CompressionChoice{server_limits.packing, same_host(socket)}, {}, {}} {}
 
   // Part of a request may have arrived: the connection counts as idle until the request is whole.
   void read() {
@@ -133,7 +140,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   void send_chunk() {
     if (blob == nullptr || offset >= blob->bytes().size()) {
       blob.reset();
-      scratch = {};  // An idle connection keeps no buffer.
+      packing.scratch = {};  // An idle connection keeps no buffer.
       return read();
     }
     const auto part =
@@ -152,28 +159,29 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 
   void send_packed(std::span<const std::byte> part) {
     const std::span<const std::byte> sent = pack(part);
-    packed_chunk.compressed = sent.data() == part.data() ? 0 : 1;
-    packed_chunk.sent_bytes = static_cast<std::uint32_t>(sent.size());
-    packed_chunk.sent_hash = chunk_hash(sent, offset);
-    packed_chunk.datum_hash = packed_chunk.compressed == 0 ? packed_chunk.sent_hash : chunk_hash(part, offset);
+    packing.chunk.compressed = sent.data() == part.data() ? 0 : 1;
+    packing.chunk.sent_bytes = static_cast<std::uint32_t>(sent.size());
+    packing.chunk.sent_hash = chunk_hash(sent, offset);
+    packing.chunk.datum_hash = packing.chunk.compressed == 0 ? packing.chunk.sent_hash : chunk_hash(part, offset);
     offset += part.size();
-    const std::size_t size = sent.size() + sizeof packed_chunk;
-    const std::array<asio::const_buffer, 2> buffers{asio::buffer(&packed_chunk, sizeof packed_chunk),
+    const std::size_t size = sent.size() + sizeof packing.chunk;
+    const std::array<asio::const_buffer, 2> buffers{asio::buffer(&packing.chunk, sizeof packing.chunk),
                                                     asio::buffer(sent.data(), sent.size())};
     asio::async_write(socket, buffers, watch.at_once(size),
                       [self = shared_from_this(), size, begin = monotonic_now()](const error_code& error, std::size_t) {
                         if (error) return self->watch.end();
-                        self->choice.sent(size, monotonic_now() - begin);
+                        self->packing.choice.sent(size, monotonic_now() - begin);
                         self->send_chunk();
                       });
   }
 
   /// The chunk itself, or its compressed form.
   std::span<const std::byte> pack(std::span<const std::byte> part) {
-    if (!choice.wants_sample(part.size()) || !choice.pays(sample_part(part, scratch))) return part;
+    if (!packing.choice.wants_sample(part.size()) || !packing.choice.pays(sample_part(part, packing.scratch)))
+      return part;
     const Instant begin = monotonic_now();
-    const std::span<const std::byte> packed = pack_chunk(part, scratch);
-    choice.packed(part.size(), monotonic_now() - begin);
+    const std::span<const std::byte> packed = pack_chunk(part, packing.scratch);
+    packing.choice.packed(part.size(), monotonic_now() - begin);
     return packed.empty() ? part : packed;
   }
 
@@ -189,9 +197,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   TransferReply reply;
   HandleOffer offer;
   TransferChunk chunk;
-  PackedChunk packed_chunk;
-  std::vector<std::byte> scratch;
-  CompressionChoice choice;
+  Packing packing;
   BlobPtr blob;
   std::uint64_t offset = 0;
 };

@@ -74,7 +74,7 @@ Result<JobFilter> parse_filter(const AdminRequest& request) {
 }
 
 bool fits(const JobFilter& filter, const Job& job) {
-  if (filter.state.has_value() && job.state != *filter.state) return false;
+  if (filter.state.has_value() && job.status.state != *filter.state) return false;
   if (!filter.owner.empty() && job.spec.owner != filter.owner) return false;
   return filter.name.empty() || matches(filter.name, job.spec.name);
 }
@@ -82,19 +82,19 @@ bool fits(const JobFilter& filter, const Job& job) {
 }  // namespace
 
 Value ClusterAnswers::describe_job(const Job& job) const {
-  const Duration age = (job.ended == kNever ? event_.now : job.ended) - job.submitted;
+  const Duration age = (job.status.ended == kNever ? event_.now : job.status.ended) - job.status.submitted;
   Value::Record fields = first_fields(job);
-  fields.emplace_back("attempts", job.counts.attempts);
-  fields.emplace_back("forward_hits", job.counts.forward_hits);
-  fields.emplace_back("forward_misses", job.counts.forward_misses);
-  fields.emplace_back("work_s", static_cast<double>(job.counts.run_us) / 1e6);
+  fields.emplace_back("attempts", job.tally.counts.attempts);
+  fields.emplace_back("forward_hits", job.tally.counts.forward_hits);
+  fields.emplace_back("forward_misses", job.tally.counts.forward_misses);
+  fields.emplace_back("work_s", static_cast<double>(job.tally.counts.run_us) / 1e6);
   fields.emplace_back("elapsed_s", seconds(age));
-  if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
-  if (job.shape != nullptr && job.state == JobState::Running) {
+  if (!job.status.error->message.empty()) fields.emplace_back("error", to_string(*job.status.error));
+  if (job.graph.shape != nullptr && job.status.state == JobState::Running) {
     std::uint64_t ready = 0;
     for (const SubtaskHot& hot : job.hot) ready += hot.phase == SubtaskPhase::Placeable && hot.missing == 0;
     fields.emplace_back("ready", ready);
-    fields.emplace_back("critical_path_s", static_cast<double>(job.shape->critical_path_ns()) / 1e9);
+    fields.emplace_back("critical_path_s", static_cast<double>(job.graph.shape->critical_path_ns()) / 1e9);
   }
   Value::List failures;
   for (const SubtaskFailure& failure : job.outbox.failures()) {
@@ -115,10 +115,10 @@ Value ClusterAnswers::describe_job(const Job& job) const {
 
 Value ClusterAnswers::describe_row(const Job& job, bool with_end) const {
   Value::Record row = first_fields(job);
-  row.emplace_back("age_s", seconds(event_.now - job.submitted));
+  row.emplace_back("age_s", seconds(event_.now - job.status.submitted));
   if (with_end) {
     row.emplace_back().first = "ended_ago_s";  // In place: gcc 12 warns of a moved empty value.
-    if (job.ended != kNever) row.back().second = seconds(event_.now - job.ended);
+    if (job.status.ended != kNever) row.back().second = seconds(event_.now - job.status.ended);
   }
   return row;
 }
@@ -127,13 +127,13 @@ Value::Record ClusterAnswers::first_fields(const Job& job) const {
   return {{"id", to_string(job.id)},
           {"name", job.spec.name},
           {"owner", job.spec.owner},
-          {"state", std::string{to_string(job.state)}},
+          {"state", std::string{to_string(job.status.state)}},
           {"priority", job.scale.written(job.spec.priority)},
-          {"subtasks", job.counts.total},
-          {"succeeded", job.counts.succeeded},
-          {"failed", job.counts.failed},
-          {"cancelled", job.counts.cancelled},
-          {"assigned", job.in_flight}};
+          {"subtasks", job.tally.counts.total},
+          {"succeeded", job.tally.counts.succeeded},
+          {"failed", job.tally.counts.failed},
+          {"cancelled", job.tally.counts.cancelled},
+          {"assigned", job.tally.in_flight}};
 }
 
 Result<Value> ClusterAnswers::list_jobs(const AdminRequest& request) const {
@@ -147,7 +147,7 @@ Result<Value> ClusterAnswers::list_jobs(const AdminRequest& request) const {
   if (!filter->ended) return Value{std::move(rows)};
   for (auto id = ended_.in_order().rbegin(); id != ended_.in_order().rend() && rows.size() < filter->limit; ++id) {
     const Job& job = jobs_[*id];
-    if (event_.now - job.ended > filter->since) break;  // The list is in the order of the ends.
+    if (event_.now - job.status.ended > filter->since) break;  // The list is in the order of the ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));
   }
   return Value{std::move(rows)};

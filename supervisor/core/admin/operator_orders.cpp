@@ -140,13 +140,13 @@ Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
     return policy.parts[domain_of(pool, BandKind::Cpu)];
   };
   if (job.shares == nullptr) return {};
-  for (const std::uint32_t pool : job.shares->fallback.pools())
+  for (const std::uint32_t pool : job.shares->pool.fallback.pools())
     if (parts_in(pool).ordering == policy::Ordering::Priority) return {};
-  const policy::Parts& parts = parts_in(job.shares->pool);
+  const policy::Parts& parts = parts_in(job.shares->pool.position);
   const bool shares = parts.sharing != policy::Sharing::None;
   const bool by_sum = parts.ordering == policy::Ordering::Multifactor;
   return Error{ErrorCode::WrongState, to_string(job.id),
-               "is in pool '" + policy.config.pools[job.shares->pool].name + "', where " +
+               "is in pool '" + policy.config.pools[job.shares->pool.position].name + "', where " +
                    (shares   ? "all have their shares at once, whatever their priorities"
                     : by_sum ? "jobs go by the sum of their factors, and priority is none of them"
                              : "jobs go by age, whatever their priorities"),
@@ -183,7 +183,7 @@ Result<Value> OperatorOrders::set_rule(Job& job, const std::string& what, const 
   if (what == "account") PENSTOCK_TRY(rules_.check_move(changed, job));
   PENSTOCK_TRY(check_qos(policy_.config, changed.owner, changed.policy));
   PENSTOCK_TRY(check_queue(policy_.config, changed.owner, changed.policy));
-  PENSTOCK_TRY(rules_.check_limits(changed, *job.shape));
+  PENSTOCK_TRY(rules_.check_limits(changed, *job.graph.shape));
   PENSTOCK_TRY(rules_.check_active_jobs(changed, &job));
   job.spec.policy = std::move(changed.policy);
   if (what == "account") usage_.charge_to_account(job);
@@ -214,10 +214,12 @@ Result<Value> OperatorOrders::hold_by_request(const AdminRequest& request) {
   Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
-    return Error{
-        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+    return Error{ErrorCode::WrongState,
+                 to_string(job->id),
+                 "has ended already: " + std::string{to_string(job->status.state)},
+                 {}};
   const bool hold = request.command == "hold";
-  const bool before = std::exchange(job->on_hold, hold);
+  const bool before = std::exchange(job->status.on_hold, hold);
   if (before != hold) {
     records_.record_change(*job);
     turns_.policy_changed();
@@ -241,8 +243,10 @@ Result<Value> OperatorOrders::set_by_request(const AdminRequest& request) {
   Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
-    return Error{
-        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+    return Error{ErrorCode::WrongState,
+                 to_string(job->id),
+                 "has ended already: " + std::string{to_string(job->status.state)},
+                 {}};
   if (of_rules) return what == "user-factor" ? set_user_factor(*job, text) : set_rule(*job, what, text);
   const bool weight = what == "weight";
   Result<Value> before = weight ? set_weight(*job, view_.own_weight(*job), text) : set_cap(*job, text);
@@ -287,7 +291,7 @@ Result<Value> OperatorOrders::move_by_request(const AdminRequest& request) {
   for (const auto& [found, named] : {std::pair{job, operand(request, 0)}, {other, operand(request, 2)}})
     if (found == nullptr || found->shares == nullptr)
       return not_found("job '" + named + "'", "`queue` lists those that run");
-  if (job->shares->pool != other->shares->pool)
+  if (job->shares->pool.position != other->shares->pool.position)
     return Error{ErrorCode::WrongState, to_string(job->id), "is in another pool than " + to_string(other->id), {}};
   PENSTOCK_TRY(policy_answers_.check_positions_count(*job));
   const std::string before = policy_answers_.place_text(*job);
@@ -308,7 +312,8 @@ Result<void> OperatorOrders::move_beside(Job& job, const Job& other, bool ahead)
   if (&job == &other) return {};
   std::vector<const Job*> order;
   for (const JobId id : indices_.active)
-    if (const Job& each = jobs_[id]; &each != &job && each.shares != nullptr && each.shares->pool == job.shares->pool)
+    if (const Job& each = jobs_[id];
+        &each != &job && each.shares != nullptr && each.shares->pool.position == job.shares->pool.position)
       order.push_back(&each);
   std::stable_sort(order.begin(), order.end(), [this](const Job* a, const Job* b) {
     const std::int64_t left = view_.precedence_of(*a);
@@ -342,9 +347,11 @@ Result<void> OperatorOrders::move_beside(Job& job, const Job& other, bool ahead)
 Result<Value> OperatorOrders::cancel_by_request(const AdminRequest& request) {
   Job* job = jobs_.find(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
-  if (job->state != JobState::Running)
-    return Error{
-        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  if (job->status.state != JobState::Running)
+    return Error{ErrorCode::WrongState,
+                 to_string(job->id),
+                 "has ended already: " + std::string{to_string(job->status.state)},
+                 {}};
   Duration kill_after = kDefaultGrace;
   if (const std::string grace = option(request, "kill-after-ms"); !grace.empty()) {
     std::int64_t ms = 0;
@@ -356,7 +363,7 @@ Result<Value> OperatorOrders::cancel_by_request(const AdminRequest& request) {
       return bad_argument("--kill-after-ms", "takes a number of milliseconds up to a day, or `never`");
   }
   if (const std::string key = operand(request, 1); !key.empty()) {
-    const SubtaskIndex subtask = job->shape->find_key_or_number(key);
+    const SubtaskIndex subtask = job->graph.shape->find_key_or_number(key);
     if (!subtask.valid())
       return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     const SubtaskHot& hot = job->hot[subtask.value()];
@@ -366,7 +373,7 @@ Result<Value> OperatorOrders::cancel_by_request(const AdminRequest& request) {
     const bool may_come_back = ended && (hot.flags & SubtaskFlag::kVisible) == 0;
     if (may_come_back) PENSTOCK_COVERAGE_MARK("a subtask that had ended without success was cancelled");
     if (!ended || may_come_back) {
-      job->cancel_orders.edit().insert(subtask, true);
+      job->extras.cancel_orders.edit().insert(subtask, true);
       records_.record_change(*job, subtask.value());
     }
     ends_.cancel_subtasks(*job, {subtask.value()}, kill_after);
@@ -380,16 +387,18 @@ Result<Value> OperatorOrders::cancel_by_request(const AdminRequest& request) {
 Result<Value> OperatorOrders::priority_by_request(const AdminRequest& request) {
   Job* job = jobs_.find(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
-  if (job->state != JobState::Running)
-    return Error{
-        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  if (job->status.state != JobState::Running)
+    return Error{ErrorCode::WrongState,
+                 to_string(job->id),
+                 "has ended already: " + std::string{to_string(job->status.state)},
+                 {}};
   std::int32_t priority = 0;
   if (!parse(operand(request, 1), priority))
     return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number from " +
                                         std::to_string(std::numeric_limits<std::int32_t>::min()) + " to " +
                                         std::to_string(std::numeric_limits<std::int32_t>::max()));
   if (const std::string key = option(request, "subtask"); !key.empty()) {
-    const SubtaskIndex subtask = job->shape->find_key_or_number(key);
+    const SubtaskIndex subtask = job->graph.shape->find_key_or_number(key);
     if (!subtask.valid())
       return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     priorities_.change_subtask_priority(*job, subtask.value(), priority);
@@ -424,17 +433,17 @@ Result<Value> OperatorOrders::explain_by_request(ClientId client, const AdminReq
     if (!key.empty()) {
       std::uint32_t index = 0;  // The graph of a job that has ended may be gone; then only numbers say which.
       const bool plain = std::from_chars(key.data(), key.data() + key.size(), index).ptr == key.data() + key.size();
-      const SubtaskIndex wanted = job->shape != nullptr ? job->shape->find_key_or_number(key)
-                                  : plain               ? SubtaskIndex{index}
-                                                        : SubtaskIndex::none();
+      const SubtaskIndex wanted = job->graph.shape != nullptr ? job->graph.shape->find_key_or_number(key)
+                                  : plain                     ? SubtaskIndex{index}
+                                                              : SubtaskIndex::none();
       if (!wanted.valid()) return not_in_the_graph(*job, key);
       only = to_string(SubtaskId{job->id, wanted}) + "#";
     }
     deferred = questions_.ask_for_logs(job->id, only, {client, request.request});
     return Value{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}}};
   }
-  if (job->shape == nullptr || key.empty()) return cluster_answers_.explain_job(*job, true);
-  const SubtaskIndex subtask = job->shape->find_key_or_number(key);
+  if (job->graph.shape == nullptr || key.empty()) return cluster_answers_.explain_job(*job, true);
+  const SubtaskIndex subtask = job->graph.shape->find_key_or_number(key);
   if (!subtask.valid()) return not_in_the_graph(*job, key);
   Value answer = cluster_answers_.explain_subtask(*job, subtask.value());
   if (job->hot[subtask.value()].phase != SubtaskPhase::Assigned) return answer;
@@ -450,7 +459,7 @@ bool OperatorOrders::await_confirmations(ClientId client, const AdminRequest& re
   const Job* job = name == nullptr ? nullptr : jobs_.find(job_selector_of(*name));
   if (job == nullptr) return false;
   const WorkerQuestions::Asker asker{client, request.request};
-  if (!job->recovering) return questions_.ask_for_confirmations(job->id, job->known_workers, asker, answer);
+  if (!job->status.recovering) return questions_.ask_for_confirmations(job->id, job->audience.workers, asker, answer);
   questions_.ask_for_confirmations_later(job->id, asker, answer);
   return true;
 }

@@ -9,8 +9,8 @@ namespace penstock::supervisor {
 KeepBatch& DataDirectory::last_keeps(WorkerSlot slot, Job& job) {
   // The worker must hear when the job has ended.
   const WorkerId id = workers_[slot].id;
-  if (std::find(job.known_workers.begin(), job.known_workers.end(), id) == job.known_workers.end())
-    job.known_workers.push_back(id);
+  if (std::find(job.audience.workers.begin(), job.audience.workers.end(), id) == job.audience.workers.end())
+    job.audience.workers.push_back(id);
   return mail_.last_keeps(slot, job.id, config_.assign_batch_max);
 }
 
@@ -37,9 +37,10 @@ WorkerSlot DataDirectory::choose_keeper(const Job& job, std::uint32_t subtask, s
 // Copies are fetched after all that subtasks wait for. A worker that was asked before and has not said so yet may be
 // asked again, which changes nothing.
 void DataDirectory::replicate(Job& job, std::uint32_t subtask) {
-  const std::uint16_t wanted = job.shape->template_of(subtask).replicas;
-  if (wanted <= 1 || job.cancelling || !job.data.in_use() || job.data.gone(subtask) || !is_needed(job, subtask)) return;
-  const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
+  const std::uint16_t wanted = job.graph.shape->template_of(subtask).replicas;
+  if (wanted <= 1 || job.status.cancelling || !job.data.in_use() || job.data.gone(subtask) || !is_needed(job, subtask))
+    return;
+  const std::int64_t bytes = job.data.total_bytes(*job.graph.shape, subtask);
   if (bytes == 0) return;
   std::vector<WorkerId> others;
   if (const std::vector<WorkerId>* known = job.data.replicas(subtask)) others = *known;
@@ -59,7 +60,7 @@ void DataDirectory::replicate(Job& job, std::uint32_t subtask) {
 /// count as lost.
 bool DataDirectory::promote_replica(Job& job, std::uint32_t subtask) {
   const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
-  if (replicas == nullptr || replicas->empty() || job.shape->template_of(subtask).output_count > 1) return false;
+  if (replicas == nullptr || replicas->empty() || job.graph.shape->template_of(subtask).output_count > 1) return false;
   PENSTOCK_COVERAGE_MARK("a replica took the place of a lost output");
   const WorkerId heir = replicas->front();
   job.hot[subtask].band = workers_[workers_.find(heir)].bands.front();
@@ -71,8 +72,8 @@ bool DataDirectory::promote_replica(Job& job, std::uint32_t subtask) {
 
 bool DataDirectory::promote_checkpoint(Job& job, std::uint32_t subtask) {
   const Incarnation* writer = job.data.checkpoint(subtask);
-  if (writer == nullptr || job.cancelling) return false;
-  const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
+  if (writer == nullptr || job.status.cancelling) return false;
+  const std::int64_t bytes = job.data.total_bytes(*job.graph.shape, subtask);
   const WorkerSlot heir = choose_keeper(job, subtask, {}, Reads::SharedStorage);
   if (!heir.valid()) return false;
   PENSTOCK_COVERAGE_MARK("a checkpoint took the place of a lost output");

@@ -8,7 +8,7 @@
 namespace penstock::supervisor {
 
 std::uint16_t DataDirectory::outputs_of(const Job& job, std::uint32_t subtask) {
-  return std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  return std::max<std::uint16_t>(job.graph.shape->template_of(subtask).output_count, 1);
 }
 
 bool DataDirectory::is_needed(const Job& job, std::uint32_t subtask) {
@@ -17,13 +17,13 @@ bool DataDirectory::is_needed(const Job& job, std::uint32_t subtask) {
 
 bool DataDirectory::is_gone(const Job& job, std::uint32_t subtask) {
   return job.hot[subtask].phase == SubtaskPhase::Succeeded && job.data.in_use() && job.data.gone(subtask) &&
-         job.data.total_bytes(*job.shape, subtask) > 0;
+         job.data.total_bytes(*job.graph.shape, subtask) > 0;
 }
 
 bool DataDirectory::may_be_read(const Job& job, std::uint32_t subtask) {
   if (subtask >= job.total()) return false;
   if (job.data.in_use()) return is_needed(job, subtask);
-  return !job.shape->successors(subtask).empty();  // Readers are counted from the first datum on.
+  return !job.graph.shape->successors(subtask).empty();  // Readers are counted from the first datum on.
 }
 
 bool DataDirectory::makes_again(WorkerSlot slot, const Job& job, std::uint32_t subtask) const {
@@ -33,7 +33,7 @@ bool DataDirectory::makes_again(WorkerSlot slot, const Job& job, std::uint32_t s
 
 /// The job makes its first bytes: readers that are final by now are counted off.
 void DataDirectory::begin(Job& job, std::uint32_t subtask) {
-  job.data.open(*job.shape);
+  job.data.open(*job.graph.shape);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (is_final(job.hot[i].phase) && i != subtask) release_inputs(job, i);
 }
@@ -43,7 +43,7 @@ void DataDirectory::keep(Job& job, std::uint32_t subtask, std::span<const Output
   const std::uint16_t count = outputs_of(job, subtask);
   for (const OutputReport& output : outputs)
     if (output.output < count && output.bytes > 0) {
-      job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
+      job.data.set_bytes(*job.graph.shape, subtask, output.output, output.bytes);
       progress_.write_output(job, {SubtaskIndex{subtask}, output.output, output.bytes});
     }
   job.data.set_gone(subtask, false);
@@ -51,21 +51,21 @@ void DataDirectory::keep(Job& job, std::uint32_t subtask, std::span<const Output
   forget_checkpoint(job, subtask);  // Of what was made before.
   note_held(workers_[job.hot[subtask].band].worker, job, subtask);
   if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
-  std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
+  std::erase_if(job.outputs.locations, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
   for (const OutputReport& output : outputs) {
     if (output.output >= count || output.bytes <= 0) continue;
-    job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
-    progress_.add_output(job, job.outputs.back());
+    job.outputs.locations.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
+    progress_.add_output(job, job.outputs.locations.back());
   }
 }
 
 void DataDirectory::release_inputs(Job& job, std::uint32_t subtask) {
   if (!job.data.in_use()) return;
-  const auto predecessors = job.shape->predecessors(subtask);
+  const auto predecessors = job.graph.shape->predecessors(subtask);
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
     const std::uint32_t producer = predecessors[k];
-    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
+    if (job.graph.shape->edge_output(job.graph.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     if (job.data.readers(producer) > 0) --job.data.readers(producer);
     if (is_retained(job, producer)) retain(job, producer);
   }
@@ -80,7 +80,7 @@ void DataDirectory::drop_replicas(Job& job, std::uint32_t subtask, bool lost) {
     const WorkerSlot slot = workers_.find(replica);
     if (!slot.valid() || (band.valid() && slot == workers_[band].worker)) continue;
     for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
-      if (job.data.bytes(*job.shape, subtask, output) > 0)
+      if (job.data.bytes(*job.graph.shape, subtask, output) > 0)
         mail_.last_drops(slot, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
   }
   job.data.forget_replicas(subtask);
@@ -89,7 +89,7 @@ void DataDirectory::drop_replicas(Job& job, std::uint32_t subtask, bool lost) {
 void DataDirectory::drop(Job& job, std::uint32_t subtask, bool lost) {
   drop_replicas(job, subtask, lost);
   for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
-    if (job.data.bytes(*job.shape, subtask, output) > 0)
+    if (job.data.bytes(*job.graph.shape, subtask, output) > 0)
       mail_.last_drops(workers_[job.hot[subtask].band].worker, job.id, lost)
           .data.push_back({SubtaskIndex{subtask}, output});
   job.data.set_gone(subtask, true);
@@ -126,7 +126,7 @@ bool DataDirectory::receive_checkpoint(WorkerSlot slot, Job& job, const ReplicaR
   }
   note_checkpoint(job, subtask, workers_[slot].incarnation);
   if (!gate_.durable()) return false;
-  if (job.state != JobState::Running) return true;  // Its outputs are kept, and so is this.
+  if (job.status.state != JobState::Running) return true;  // Its outputs are kept, and so is this.
   progress_.write_checkpoint(job, {report.producer.index, workers_[slot].incarnation});
   return false;
 }
@@ -146,12 +146,13 @@ void DataDirectory::claim(WorkerSlot slot, Job& job, std::span<const ClaimedDatu
   SubtaskHot& hot = job.hot[subtask];
   const std::uint16_t count = outputs_of(job, subtask);
   std::uint32_t missing = 0;
-  for (std::uint16_t output = 0; output < count; ++output) missing += job.data.bytes(*job.shape, subtask, output) > 0;
+  for (std::uint16_t output = 0; output < count; ++output)
+    missing += job.data.bytes(*job.graph.shape, subtask, output) > 0;
   const bool needed = is_needed(job, subtask);
   for (const ClaimedDatum& datum : outputs) {
     if (datum.output >= count) continue;
     if (!needed) mail_.last_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
-    missing -= job.data.bytes(*job.shape, subtask, datum.output) > 0;
+    missing -= job.data.bytes(*job.graph.shape, subtask, datum.output) > 0;
   }
   if (!needed) return;
   if (!job.data.gone(subtask)) {
@@ -170,12 +171,12 @@ void DataDirectory::claim(WorkerSlot slot, Job& job, std::span<const ClaimedDatu
 
 std::vector<std::uint32_t> DataDirectory::lose(Job& job, std::span<const HeldOutput> held, WorkerSlot slot) {
   std::vector<std::uint32_t> needed;
-  if (!job.data.in_use() || job.shape == nullptr) return needed;
+  if (!job.data.in_use() || job.graph.shape == nullptr) return needed;
   for (const auto& [id, i] : held) {
     const SubtaskHot& hot = job.hot[i];
     job.data.remove_replica(i, workers_[slot].id);
     const bool here = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
-                      workers_[hot.band].worker == slot && job.data.total_bytes(*job.shape, i) > 0;
+                      workers_[hot.band].worker == slot && job.data.total_bytes(*job.graph.shape, i) > 0;
     if (!here) {
       if (hot.phase == SubtaskPhase::Succeeded) replicate(job, i);
       continue;
@@ -186,7 +187,7 @@ std::vector<std::uint32_t> DataDirectory::lose(Job& job, std::span<const HeldOut
     if (!is_needed(job, i)) {
       PENSTOCK_COVERAGE_MARK("retained outputs were lost");
       forget_checkpoint(job, i);
-    } else if (!job.cancelling) {
+    } else if (!job.status.cancelling) {
       needed.push_back(i);
     }
   }
@@ -206,7 +207,7 @@ void DataDirectory::note_held(WorkerSlot slot, const Job& job, std::uint32_t sub
 bool DataDirectory::holds(WorkerSlot slot, const HeldOutput& held) const {
   if (!jobs_.knows(held.job)) return false;
   const Job& job = jobs_[held.job];
-  if (!job.data.in_use() || job.shape == nullptr || held.subtask >= job.total() || job.data.gone(held.subtask))
+  if (!job.data.in_use() || job.graph.shape == nullptr || held.subtask >= job.total() || job.data.gone(held.subtask))
     return false;
   const SubtaskHot& hot = job.hot[held.subtask];
   if (hot.phase == SubtaskPhase::Succeeded && hot.band.valid() && workers_[hot.band].worker == slot) return true;
@@ -217,7 +218,7 @@ bool DataDirectory::holds(WorkerSlot slot, const HeldOutput& held) const {
 void DataDirectory::tell_place(Job& job, std::uint32_t subtask) {
   if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
-  for (OutputLocation& output : job.outputs) {
+  for (OutputLocation& output : job.outputs.locations) {
     if (output.producer.value() != subtask) continue;
     output.data_address = address;
     progress_.add_output(job, output);
@@ -230,7 +231,8 @@ void DataDirectory::validate() const {
   for (const auto& job : jobs_.all()) {
     if (job == nullptr) continue;
     for (const auto& [writer, count] : job->data.writers()) checkpoints[writer] += count;
-    if (job->shape != nullptr && job->state == JobState::Running && job->data.in_use()) validate_held(*job);
+    if (job->graph.shape != nullptr && job->status.state == JobState::Running && job->data.in_use())
+      validate_held(*job);
   }
   PENSTOCK_CHECK(checkpoints == checkpoints_);
 }
@@ -244,7 +246,7 @@ void DataDirectory::validate_held(const Job& job) const {
     const SubtaskHot& hot = job.hot[i];
     const SubtaskId id{job.id, SubtaskIndex{i}};
     const bool held = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
-                      job.data.total_bytes(*job.shape, i) > 0 && workers_[hot.band].alive;
+                      job.data.total_bytes(*job.graph.shape, i) > 0 && workers_[hot.band].alive;
     PENSTOCK_CHECK_MSG(!held || is_noted(workers_[hot.band].worker, i), to_string(id));
     if (const std::vector<WorkerId>* replicas = job.data.replicas(i))
       for (const WorkerId replica : *replicas)

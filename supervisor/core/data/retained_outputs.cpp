@@ -14,7 +14,7 @@ bool DataDirectory::is_retained(const Job& job, std::uint32_t subtask) {
 
 /// Only lineage could need its data again. One copy is enough for that, and only its worker is looked after.
 void DataDirectory::retain(Job& job, std::uint32_t subtask) {
-  if (job.data.total_bytes(*job.shape, subtask) == 0) return drop(job, subtask);  // The output may be nowhere.
+  if (job.data.total_bytes(*job.graph.shape, subtask) == 0) return drop(job, subtask);  // The output may be nowhere.
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   WorkerEntry& holder = workers_[slot];
   if (!has_room_to_retain(holder)) return drop(job, subtask);
@@ -47,14 +47,14 @@ void DataDirectory::drop_retained(WorkerSlot slot, std::size_t count) {
   for (auto each = retained.begin(); each != end; ++each) {
     if (!jobs_.knows(each->job)) continue;
     Job& job = jobs_[each->job];
-    if (job.state == JobState::Running && is_retained(job, each->subtask)) drop(job, each->subtask);
+    if (job.status.state == JobState::Running && is_retained(job, each->subtask)) drop(job, each->subtask);
   }
   retained.erase(retained.begin(), end);
 }
 
 void DataDirectory::drop_retained(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
-    if (is_retained(job, i) && job.data.total_bytes(*job.shape, i) > 0) drop(job, i);
+    if (is_retained(job, i) && job.data.total_bytes(*job.graph.shape, i) > 0) drop(job, i);
 }
 
 }  // namespace penstock::supervisor

@@ -44,29 +44,29 @@ AdmissionState AdmissionAudit::admission_state_of(const Job& job, BandKind kind)
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (const std::uint64_t milli = view_.milli_held(job, kind); milli > 0)
     return view_.is_limited(job, kind) && milli < share.demand ? AdmissionState::Limited : AdmissionState::Free;
-  if (!share.promised.empty() || share.starts_by != kNever) return AdmissionState::Reserved;
-  return share.hold.empty() ? AdmissionState::Nothing : AdmissionState::Blocked;
+  if (!share.promised.empty() || share.why.starts_by != kNever) return AdmissionState::Reserved;
+  return share.why.hold.empty() ? AdmissionState::Nothing : AdmissionState::Blocked;
 }
 
 std::string AdmissionAudit::admission_state_text(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  const std::string in_pool = " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
+  const std::string in_pool = " in pool '" + policy_.config.pools[job.shares->pool.position].name + "'";
   switch (admission_state_of(job, kind)) {
     case AdmissionState::Nothing: return {};
-    case AdmissionState::Blocked: return share.hold;
+    case AdmissionState::Blocked: return share.why.hold;
     case AdmissionState::Reserved:
       if (!share.promised.empty()) return "its place is promised, and others are leaving it";
       return "its start is reserved, within " +
-             decimal_text(static_cast<std::uint64_t>(std::max(share.starts_by - event_.now, Duration{0}).count()) /
+             decimal_text(static_cast<std::uint64_t>(std::max(share.why.starts_by - event_.now, Duration{0}).count()) /
                           1'000'000) +
-             " s" + (share.hold.empty() ? "" : "; " + share.hold);
+             " s" + (share.why.hold.empty() ? "" : "; " + share.why.hold);
     case AdmissionState::Limited:
     case AdmissionState::Free: break;
   }
   std::string text = "it gets " + decimal_text(view_.milli_held(job, kind)) + " of the " +
                      slots_text(share.demand, kind) + " that it wants" + in_pool;
   if (!view_.is_limited(job, kind)) return text + ", where no other job waits";
-  if (!share.hold.empty()) return text + "; " + share.hold;
+  if (!share.why.hold.empty()) return text + "; " + share.why.hold;
   return share.target > 0 ? text + "; its share is " + decimal_text(share.target) : text;
 }
 
@@ -82,12 +82,12 @@ bool AdmissionAudit::may_report_again(const ReportedShare& reported) {
 }
 
 void AdmissionAudit::note_admission_state(Job& job) {
-  if (job.shares == nullptr || job.cancelling) return;
+  if (job.shares == nullptr || job.status.cancelling) return;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
     const AdmissionState admission = admission_state_of(job, kind);
     if (admission == AdmissionState::Nothing) continue;  // A job that wants nothing now stays as it was.
-    ReportedShare& reported = job.shares->kinds.edit(kind).reported.edit();
+    ReportedShare& reported = job.shares->kinds.edit(kind).why.reported.edit();
     const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(admission));
     if (admission == AdmissionState::Free && reported.once == 0) {
       // The job has all that it wants, and never had to wait: no decision was made about it.
@@ -121,7 +121,7 @@ std::uint64_t AdmissionAudit::milli_of_project(std::uint32_t project, BandKind k
 
 std::string AdmissionAudit::priority_text(const Job& job) const {
   const std::string own = std::to_string(job.scale.written(job.spec.priority));
-  const bool by_kind = job.shares != nullptr && view_.counts_quotas(job.shares->pool);
+  const bool by_kind = job.shares != nullptr && view_.counts_quotas(job.shares->pool.position);
   return by_kind ? std::string{to_string(job.spec.policy.kind)} + " " + own : own;
 }
 
@@ -144,8 +144,8 @@ std::string AdmissionAudit::preemption_text(const PassUnderWay& pass, const poli
     case policy::PreemptionReason::Priority:
       if (other != nullptr && other->shares != nullptr) {
         const auto kind = static_cast<std::size_t>(subject.kind);
-        const auto sum = job.shares->kinds[kind].priority;
-        const auto larger = other->shares->kinds[kind].priority;
+        const auto sum = job.shares->kinds[kind].why.priority;
+        const auto larger = other->shares->kinds[kind].why.priority;
         if (larger != sum)
           return "a job of a larger sum of factors needs the place" + for_whom + ", which has " +
                  std::to_string(larger) + " before " + std::to_string(sum);
@@ -163,7 +163,7 @@ std::string AdmissionAudit::preemption_text(const PassUnderWay& pass, const poli
       text += " of '" + policy_.config.projects[other->shares->project].name + "', which holds " +
               decimal_text(held->second);
       const std::size_t owner =
-          pass.first_projects[job.shares->pool * kBandKinds + static_cast<std::size_t>(subject.kind)] +
+          pass.first_projects[job.shares->pool.position * kBandKinds + static_cast<std::size_t>(subject.kind)] +
           other->shares->project;
       const auto target =
           std::find_if(plan.project_targets.begin(), plan.project_targets.end(),
@@ -203,9 +203,9 @@ void AdmissionAudit::note_preempted(const Job& job, const AssignedRef& ref) {
   if (++policy_.preempted_now > kLinesEachMax) return;
   const std::string& reason = *job.shares->preemption_reason;
   audit_.note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
-                       job.on_hold      ? "it is on hold by an operator"
-                       : reason.empty() ? "its slots belong to another job"
-                                        : reason);
+                       job.status.on_hold ? "it is on hold by an operator"
+                       : reason.empty()   ? "its slots belong to another job"
+                                          : reason);
 }
 
 void AdmissionAudit::note_more_preempted() {
@@ -219,7 +219,8 @@ std::vector<std::pair<std::string, std::string>> AdmissionAudit::pools_by_name()
   std::vector<std::pair<std::string, std::string>> all;
   for (const JobId id : indices_.active) {
     const Job& job = jobs_[id];
-    all.emplace_back("move " + to_string(id), job.shares == nullptr ? "" : policy_.config.pools[job.shares->pool].name);
+    all.emplace_back("move " + to_string(id),
+                     job.shares == nullptr ? "" : policy_.config.pools[job.shares->pool.position].name);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     if (!workers_[WorkerSlot{i}].alive) continue;

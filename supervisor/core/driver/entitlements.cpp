@@ -34,7 +34,7 @@ std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
 }  // namespace
 
 void Entitlements::entitle(Job& job) {
-  if (job.shares == nullptr || job.cancelling) return;
+  if (job.shares == nullptr || job.status.cancelling) return;
   const bool limited[kBandKinds] = {view_.is_limited(job, BandKind::Cpu), view_.is_limited(job, BandKind::Gpu)};
   const std::uint64_t preempted = job.shares->preemptions;
   const bool anew[kBandKinds] = {barriers_.watch_barrier(job, BandKind::Cpu),
@@ -63,10 +63,10 @@ void Entitlements::entitle(Job& job) {
       }
       const bool sent_anew = anew[static_cast<std::size_t>(workers_[band].kind)] && worker.description.barriers;
       changed = changed || (sent_anew && !entitled.is_zero());
-      waits = waits || (of_kind.barrier->waits() && !entitled.is_zero() && worker.description.barriers);
+      waits = waits || (of_kind.gang.barrier->waits() && !entitled.is_zero() && worker.description.barriers);
       take_back_running(job, band);
     }
-    const bool heard = i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
+    const bool heard = i < job.audience.known_of.size() && (job.audience.known_of[i] & JobAudience::kHeardOf) != 0;
     if (!changed || worker.claiming || (!heard && !waits)) continue;
     if (!heard) {
       assignments_.open_batch(
@@ -101,8 +101,8 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
   const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
   if (!share.limited() || most <= share.entitled || share.claimed) return;
-  if (!job.spec.policy.may_be_preempted() || !view_.parts_in(job.shares->pool).preemption) return;
-  if (!policy_.contended[job.shares->pool * kBandKinds + kind]) return;
+  if (!job.spec.policy.may_be_preempted() || !view_.parts_in(job.shares->pool.position).preemption) return;
+  if (!policy_.contended[job.shares->pool.position * kBandKinds + kind]) return;
   std::vector<AssignedRef> running;
   MilliSlots held;
   for (const AssignedRef& ref : workers_[slot].assigned) {
@@ -112,10 +112,10 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
                       (hot.flags & SubtaskFlag::kStarted) != 0;
     if (!runs || is_leaving(job, ref.subtask, ref.attempt)) continue;
     running.push_back(ref);
-    held += job.shape->template_of(ref.subtask).request.slots;
+    held += job.graph.shape->template_of(ref.subtask).request.slots;
   }
   for (; held > share.entitled && !running.empty(); running.pop_back()) {
-    const Template& of = job.shape->template_of(running.back().subtask);
+    const Template& of = job.graph.shape->template_of(running.back().subtask);
     if (!of.retryable) continue;
     held -= of.request.slots;
     preempt(job, running.back());
@@ -152,9 +152,9 @@ void Entitlements::give_up_barrier(Job& job, BandKind kind, const std::string& w
     BandShare& there = job.shares->at(BandSlot{i});
     there.planned = stays ? demand_.milli_run(share, there, band) : 0;
   }
-  share.barrier.edit().end(stays);
-  share.barrier.edit().backs_off_through = stays ? 0 : policy_.passes + 1;
-  share.gave_back = "its gang gave all its reserved slots back and waits anew: " + why;
+  share.gang.barrier.edit().end(stays);
+  share.gang.barrier.edit().backs_off_through = stays ? 0 : policy_.passes + 1;
+  share.gang.gave_back = "its gang gave all its reserved slots back and waits anew: " + why;
   ++policy_.barriers_given_up;
   entitle(job);
   turns_.policy_changed();
@@ -165,8 +165,8 @@ void Entitlements::give_up_late_barriers() {
   for (const JobId id : policy_.agenda.in_sight().all())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       Job& job = jobs_[id];
-      if (job.shares == nullptr || job.cancelling) continue;
-      const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+      if (job.shares == nullptr || job.status.cancelling) continue;
+      const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier;
       if (!barrier.waits()) continue;
       if (event_.now >= barrier.until)
         give_up_barrier(job, kind,

@@ -20,7 +20,7 @@ bool GangBarriers::watch_barrier(Job& job, BandKind kind) {
   std::uint64_t given = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) given += job.shares->of(BandSlot{i}).planned;
-  GangBarrier& barrier = share.barrier.edit();
+  GangBarrier& barrier = share.gang.barrier.edit();
   if (given == 0 || share.bound) {
     barrier.end(given > 0);
     return std::exchange(barrier.reported, false);
@@ -77,15 +77,15 @@ bool GangBarriers::runs_whole_where_planned(const Job& job, BandKind kind) const
 std::uint64_t GangBarriers::milli_of_gang(const Job& job, BandKind kind) const {
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
   const std::uint64_t allocation_unit = job.shares->kinds[static_cast<std::size_t>(kind)].allocation_unit.milli;
-  return view_.counts_quotas(job.shares->pool) ? all / allocation_unit * allocation_unit : all;
+  return view_.counts_quotas(job.shares->pool.position) ? all / allocation_unit * allocation_unit : all;
 }
 
 void GangBarriers::open_if_all_held(Job& job, BandKind kind) {
   // A worker may have given up a late barrier: see `worker.barrier_margin`.
-  if (const Seldom<GangBarrier>& at = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  if (const Seldom<GangBarrier>& at = job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier;
       !at->waits() || event_.now >= at->until)
     return;
-  GangBarrier& barrier = job.shares->kinds.edit(kind).barrier.edit();
+  GangBarrier& barrier = job.shares->kinds.edit(kind).gang.barrier.edit();
   std::uint64_t given = 0;
   std::uint32_t missing = 0;
   std::vector<WorkerSlot> workers;
@@ -114,7 +114,7 @@ std::vector<std::pair<JobId, BandKind>> GangBarriers::barriers_with(WorkerSlot s
   for (const JobId id : policy_.agenda.in_sight())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       const Job& job = jobs_[id];
-      if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].barrier->waits()) continue;
+      if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier->waits()) continue;
       const std::vector<BandSlot>& bands = workers_[slot].bands;
       const bool there = std::any_of(bands.begin(), bands.end(), [&](BandSlot band) {
         return workers_[band].kind == kind && job.shares->of(band).planned > 0;
@@ -127,12 +127,13 @@ std::vector<std::pair<JobId, BandKind>> GangBarriers::barriers_with(WorkerSlot s
 void GangBarriers::leave_barriers(Job& job) {
   if (job.shares == nullptr || job.spec.policy.gang == 0) return;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
-    if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier->waits()) {
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier->waits()) {
       PENSTOCK_COVERAGE_MARK("a gang ends while it waits at a barrier");
-      job.shares->kinds.edit(kind).barrier.edit().end(false);
+      job.shares->kinds.edit(kind).gang.barrier.edit().end(false);
       for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
         const WorkerEntry& worker = workers_[WorkerSlot{i}];
-        const bool heard = worker.alive && i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
+        const bool heard =
+            worker.alive && i < job.audience.known_of.size() && (job.audience.known_of[i] & JobAudience::kHeardOf) != 0;
         bool any = false;
         for (const BandSlot band : heard ? worker.bands : std::vector<BandSlot>{})
           if (workers_[band].kind == kind && !job.shares->of(band).entitled.is_zero()) {
@@ -145,7 +146,7 @@ void GangBarriers::leave_barriers(Job& job) {
 }
 
 std::string GangBarriers::barrier_text(const Job& job, BandKind kind) const {
-  const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier;
   std::uint64_t held = 0;
   std::string waits_for;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -161,7 +162,7 @@ std::string GangBarriers::barrier_text(const Job& job, BandKind kind) const {
 }
 
 std::string GangBarriers::barrier_hold(const Job& job, BandKind kind) const {
-  const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier;
   return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(event_.now - barrier.since) +
          ", and in " + seconds_text(barrier.until - event_.now) + " all are given back";
 }

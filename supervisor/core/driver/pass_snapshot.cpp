@@ -108,7 +108,7 @@ void PassSnapshot::begin_pass() {
   pass.begun = event_.now;
   policy_.agenda.admit(policy_.config.queue_depth, [this](JobId id) {
     const Job& job = jobs_[id];
-    return view_.is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
+    return view_.is_shown(job) && !job.status.on_hold && job.tally.in_flight == 0 && !holds_slots(*job.shares);
   });
   usage_.charge_accounts();
   for (const JobId id : policy_.agenda.in_sight())
@@ -143,9 +143,9 @@ void PassSnapshot::measure_job(Job& job) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
     KindShare& share = job.shares->kinds.edit(kind);
     share.bound = demand_.is_bound(job, kind);
-    const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity;
+    const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool.position, kind)].capacity;
     share.demand = demand_.measure_demand(job, kind, view_.capacity_for(job, kind, all));
-    if (share.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
+    if (share.gang.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
   }
   rules_.leave_admission(job);
 }
@@ -189,8 +189,8 @@ void PassSnapshot::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace
   KindShare& share = job.shares->kinds.edit(kind);
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
   const bool gives_up = aborts_reservation(share, all, held, event_.now, policy_.config.gang_wait);
-  if (view_.counts_quotas(job.shares->pool) && !held.empty()) {
-    share.promised_since = kNever;  // The time of the next promise begins anew.
+  if (view_.counts_quotas(job.shares->pool.position) && !held.empty()) {
+    share.gang.promised_since = kNever;  // The time of the next promise begins anew.
     return;
   }
   if (gives_up) {
@@ -200,7 +200,7 @@ void PassSnapshot::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace
     if (share.demand < all) share.demand = 0;  // A limit leaves it a part only.
   }
   // The grace is looked up among all jobs, so only where places are promised.
-  const Duration grace = share.promised.empty() ? Duration{0} : view_.longest_grace_in(job.shares->pool);
+  const Duration grace = share.promised.empty() ? Duration{0} : view_.longest_grace_in(job.shares->pool.position);
   if (gives_promise_back(share, event_.now, policy_.config.gang_wait, grace))
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
@@ -208,7 +208,7 @@ void PassSnapshot::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace
 void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
   if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) return;
   KindShare& share = job.shares->kinds.edit(kind);
-  const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool, kind)];
+  const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool.position, kind)];
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = demand_.settle_holdings(job, kind, leaving);
   if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : event_.now;
@@ -221,8 +221,9 @@ void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, polic
   PassUnderWay& pass = *policy_.pass;
   policy::Workload seen;
   seen.name = to_string(job.id);
-  seen.pool = domain_of(job.shares->pool, kind);
-  if (view_.counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
+  seen.pool = domain_of(job.shares->pool.position, kind);
+  if (view_.counts_quotas(job.shares->pool.position))
+    seen.project = pass.first_projects[seen.pool] + job.shares->project;
   if (const auto at = pass.charged.find(charged_for(job, policy_.config.accounts)); at != pass.charged.end())
     seen.account = at->second;
   seen.kind = kind_of(wishes.kind);
@@ -233,7 +234,7 @@ void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, polic
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
-  seen.submitted_at = job.submitted;
+  seen.submitted_at = job.status.submitted;
   seen.quality_factor = job.shares->rules.qos_factor;
   seen.level_factor = job.shares->rules.queue_factor;
   seen.user_factor = job.shares->rules.user_factor;
@@ -243,8 +244,8 @@ void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, polic
   seen.time_limit = view_.time_limit_of(job);
   if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
   if (!held.empty()) seen.last_start = share.holds_since;
-  if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
-  const bool together = gang && view_.counts_quotas(job.shares->pool);
+  if (share.gang.incomplete_since != kNever) seen.stale_since = share.gang.incomplete_since;
+  const bool together = gang && view_.counts_quotas(job.shares->pool.position);
   if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.allocation_unit.milli)}};
   pass.subjects.push_back({job.id, kind, gang, seen.pool});
   snapshot.workloads.push_back(std::move(seen));
@@ -255,7 +256,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
                                 const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
-  const bool whole = subject.gang && !view_.counts_quotas(jobs_[subject.job].shares->pool);
+  const bool whole = subject.gang && !view_.counts_quotas(jobs_[subject.job].shares->pool.position);
   std::uint64_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.milli;
   const Job& job = jobs_[subject.job];
@@ -266,7 +267,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   }
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
   // none.
-  const bool moves = view_.counts_quotas(job.shares->pool) && !held.empty();
+  const bool moves = view_.counts_quotas(job.shares->pool.position) && !held.empty();
   const std::uint32_t movable_to =
       moves && !share.bound ? pass.band_lists.name(view_.bands_allowed(job, subject.kind), snapshot) : policy::kNone;
   for (const PromisedPlace& place : held) {
@@ -300,7 +301,7 @@ void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> p
   const std::uint64_t granularity = pass.domains[subject.domain].granularity;
   member.slots = static_cast<std::int64_t>((milli + granularity - 1) / granularity);
   member.preemptible = demand_.may_leave(job, subject.kind);
-  member.single_band = !subject.gang || view_.counts_quotas(job.shares->pool);
+  member.single_band = !subject.gang || view_.counts_quotas(job.shares->pool.position);
   request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].allocation_unit, milli);
   member.submitted = job.id.value();
   member.requested = static_cast<std::int64_t>(snapshot.members.size());
@@ -318,7 +319,7 @@ void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> p
 void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
-  const bool quotas = view_.counts_quotas(jobs_[subject.job].shares->pool);
+  const bool quotas = view_.counts_quotas(jobs_[subject.job].shares->pool.position);
   const std::uint64_t granularity = pass.domains[subject.domain].granularity;
   const std::uint64_t each = subject.gang && !quotas ? missing : share.allocation_unit.milli;
   const std::vector<std::uint32_t> allowed = view_.bands_allowed(jobs_[subject.job], subject.kind);
@@ -327,7 +328,7 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
   double most = 0;
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
-    const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job].shares->pool;
+    const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job].shares->pool.position;
     if (band.kind != subject.kind || !in_pool || !may_use_band(allowed, i)) continue;
     if (const double part = part_held_by(band, share.allocation_unit); part > most) most = part, roomiest = &band;
   }
@@ -375,23 +376,25 @@ void PassSnapshot::show_bound_members(const KindShare& share, std::uint64_t miss
 
 void PassSnapshot::keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot) {
   JobShares& shares = *job.shares;
-  const std::size_t here = shares.fallback.index();
-  if (here == 0 || shares.fallback.pool() != shares.pool || job.in_flight > 0 || holds_slots(shares)) return;
+  const std::size_t here = shares.pool.fallback.index();
+  if (here == 0 || shares.pool.fallback.pool() != shares.pool.position || job.tally.in_flight > 0 ||
+      holds_slots(shares))
+    return;
   if (!shares.rules.hold.empty()) return;
   const KindShares kinds = shares.kinds;
-  const std::uint32_t placed_in_pool = std::exchange(shares.placed_in_pool, kAnyPool);
+  const std::uint32_t placed_in_pool = std::exchange(shares.pool.placed, kAnyPool);
   for (std::size_t i = 0; i < here; ++i) {
-    if (feasibility_.could_hold(job, shares.fallback.pools()[i]))
-      show_kept_place(job, shares.fallback.pools()[i], weights, snapshot);
+    if (feasibility_.could_hold(job, shares.pool.fallback.pools()[i]))
+      show_kept_place(job, shares.pool.fallback.pools()[i], weights, snapshot);
     shares.kinds = kinds;
   }
-  shares.placed_in_pool = placed_in_pool;
-  shares.pool = shares.fallback.pool();
+  shares.pool.placed = placed_in_pool;
+  shares.pool.position = shares.pool.fallback.pool();
 }
 
 void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
-  job.shares->pool = pool;
+  job.shares->pool.position = pool;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     const KindShare& before = job.shares->kinds[static_cast<std::size_t>(kind)];
     if (before.unit_milli == 0 || before.demand == 0) continue;

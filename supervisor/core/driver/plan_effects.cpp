@@ -75,10 +75,10 @@ void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan)
     for (BandShare& share : job.shares->bands) share.planned = 0;
     job.shares->kinds.visit_own([](KindShare& share) {
       share.promised.clear();
-      share.hold.clear();
-      share.waits.reset();
+      share.why.hold.clear();
+      share.why.waits.reset();
       share.target = 0;
-      share.starts_by = kNever;
+      share.why.starts_by = kNever;
     });
   }
   std::vector<bool> stays(pass.members.size(), true);
@@ -86,8 +86,8 @@ void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan)
   const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
     if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
     JobShares& shares = *jobs_[subject.job].shares;
-    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier->backs_off_through >= pass.number) return;
-    if (policy_.pool_of_band[place.band.value()] != shares.pool) {
+    if (shares.kinds[static_cast<std::size_t>(subject.kind)].gang.barrier->backs_off_through >= pass.number) return;
+    if (policy_.pool_of_band[place.band.value()] != shares.pool.position) {
       PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
       return;
     }
@@ -111,7 +111,7 @@ void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan)
     const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
     if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
     KindShare& share = jobs_[subject.job].shares->kinds.edit(subject.kind);
-    share.starts_by = std::min(share.starts_by, each.starts_by);
+    share.why.starts_by = std::min(share.why.starts_by, each.starts_by);
     if (!places.empty()) share.promised.push_back(std::move(places));
   }
   note_explanations(pass, plan);
@@ -131,7 +131,7 @@ bool PlanEffects::is_still(const PassUnderWay& pass, BandSlot band) const {
 }
 
 std::vector<std::uint32_t> PlanEffects::pools_wanted_by(const JobShares& shares) {
-  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool} : shares.fallback.pools();
+  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool.position} : shares.pool.fallback.pools();
 }
 
 void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
@@ -150,24 +150,24 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     const bool named = project < policy_.config.projects.size();
     KindShare* share = kind_share(why.workload);
     if (share == nullptr) continue;
-    share->hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
-                            named                     ? owner_text(policy_.config.projects[project])
-                            : project + 1 == projects ? "jobs without a project"
-                                                      : "its project",
-                            why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
+    share->why.hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
+                                named                     ? owner_text(policy_.config.projects[project])
+                                : project + 1 == projects ? "jobs without a project"
+                                                          : "its project",
+                                why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
     const JobPolicy& wish = jobs_[pass.subjects[why.workload].job].spec.policy;
     if (why.hold == policy::Hold::NoRoom && wish.gang > 0 && !share->bound &&
         view_.counts_quotas(pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds)))
-      share->hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
-    if (!share->gave_back.empty()) share->hold += "; " + share->gave_back;
+      share->why.hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
+    if (!share->gang.gave_back.empty()) share->why.hold += "; " + share->gang.gave_back;
     const auto granularity =
         why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.granularity_of(why.workload)) : 1;
-    share->waits = WaitsFor{why.hold,
-                            why.need * granularity,
-                            why.have * granularity,
-                            named ? static_cast<std::uint32_t>(project) : policy::kNone,
-                            why.other == policy::kNone ? JobId::none() : pass.subjects[why.other].job,
-                            why.resource};
+    share->why.waits = WaitsFor{why.hold,
+                                why.need * granularity,
+                                why.have * granularity,
+                                named ? static_cast<std::uint32_t>(project) : policy::kNone,
+                                why.other == policy::kNone ? JobId::none() : pass.subjects[why.other].job,
+                                why.resource};
   }
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
@@ -199,7 +199,8 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     if (KindShare* share = kind_share(target.owner)) share->target = admission_audit_.milli_of_target(pass, target);
   policy_.divisions = divisions_of(pass, plan);
   for (const policy::WorkloadPriority& each : plan.priorities)
-    if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms.edit() = each.terms;
+    if (KindShare* share = kind_share(each.workload))
+      share->why.priority = each.priority, share->why.terms.edit() = each.terms;
   policy_.contended = contended;
 }
 

@@ -64,8 +64,8 @@ Value PolicyAnswers::workers_wanted(std::uint32_t pool, BandKind kind) const {
   for (const JobId id : indices_.active) {
     const Job& job = jobs_[id];
     const auto& share = job.shares == nullptr ? KindShare{} : job.shares->kinds[static_cast<std::size_t>(kind)];
-    if (share.unit_milli == 0 || job.shares->pool != pool || job.on_hold) continue;
-    std::uint64_t runnable = job.unschedulable.size();
+    if (share.unit_milli == 0 || job.shares->pool.position != pool || job.status.on_hold) continue;
+    std::uint64_t runnable = job.place.unschedulable.size();
     for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind)
         runnable += demand_.runnable_for(job, BandSlot{i});
@@ -105,10 +105,10 @@ Result<Value> PolicyAnswers::describe_pools() const {
       for (const JobId id : indices_.active) {
         const Job& job = jobs_[id];
         if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
-        const std::vector<std::uint32_t>& listed = job.shares->fallback.pools();
-        if (job.shares->pool != pool)
+        const std::vector<std::uint32_t>& listed = job.shares->pool.fallback.pools();
+        if (job.shares->pool.position != pool)
           elsewhere += std::find(listed.begin(), listed.end(), pool) != listed.end() ? 1 : 0;
-        if (job.shares->pool != pool) continue;
+        if (job.shares->pool.position != pool) continue;
         ++jobs, entitled += view_.milli_held(job, static_cast<BandKind>(kind));
       }
       if (kind > 0 && bands == 0 && jobs == 0) continue;
@@ -237,7 +237,8 @@ Result<Value> PolicyAnswers::describe_queue() const {
   for (const JobId id : indices_.active)
     if (jobs_[id].shares != nullptr) jobs.push_back(jobs_.find(id));
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) {
-    if (a->shares->pool != b->shares->pool) return a->shares->pool < b->shares->pool;
+    if (a->shares->pool.position != b->shares->pool.position)
+      return a->shares->pool.position < b->shares->pool.position;
     return view_.goes_before(*a, *b);
   });
   Value::List rows;
@@ -246,12 +247,12 @@ Result<Value> PolicyAnswers::describe_queue() const {
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       const KindShare& share = job->shares->kinds[kind];
       if (share.unit_milli == 0) continue;
-      const std::uint64_t position = ++positions[job->shares->pool];
+      const std::uint64_t position = ++positions[job->shares->pool.position];
       const bool in_project = job->shares->project < policy_.config.projects.size();
-      const std::array<double, 6>& terms_now = *share.terms;
+      const std::array<double, 6>& terms_now = *share.why.terms;
       Value::Record terms{{"wait", terms_now[0]},  {"fair_share", terms_now[1]}, {"qos", terms_now[2]},
                           {"queue", terms_now[3]}, {"size", terms_now[4]},       {"user", terms_now[5]}};
-      rows.push_back(Value::Record{{"pool", policy_.config.pools[job->shares->pool].name},
+      rows.push_back(Value::Record{{"pool", policy_.config.pools[job->shares->pool.position].name},
                                    {"position", position},
                                    {"job", to_string(job->id)},
                                    {"name", job->spec.name},
@@ -261,14 +262,14 @@ Result<Value> PolicyAnswers::describe_queue() const {
                                    {"priority", job->scale.written(job->spec.priority)},
                                    {"qos", qos_of(policy_.config, job->spec.owner, job->spec.policy).name},
                                    {"queue", job->spec.policy.queue},
-                                   {"sum", share.priority},
-                                   {"terms", share.priority > 0 ? Value{std::move(terms)} : Value{}},
+                                   {"sum", share.why.priority},
+                                   {"terms", share.why.priority > 0 ? Value{std::move(terms)} : Value{}},
                                    {"weight", static_cast<double>(view_.own_weight(*job)) / 1000},
                                    {"wanted", decimal_value(share.demand)},
                                    {"share", decimal_value(share.target)},
                                    {"slots", decimal_value(view_.milli_held(*job, static_cast<BandKind>(kind)))},
                                    {"preempted", job->shares->preemptions},
-                                   {"pools", names_of(job->shares->fallback.pools())},
+                                   {"pools", names_of(job->shares->pool.fallback.pools())},
                                    {"held_by", hold_of(*job, static_cast<BandKind>(kind))}});
     }
   return Value{std::move(rows)};
@@ -279,7 +280,7 @@ std::string PolicyAnswers::place_text(const Job& job) const {
   std::uint64_t all = 0;
   for (const JobId id : indices_.active) {
     const Job& each = jobs_[id];
-    if (each.shares == nullptr || each.shares->pool != job.shares->pool ||
+    if (each.shares == nullptr || each.shares->pool.position != job.shares->pool.position ||
         view_.precedence_of(each) != view_.precedence_of(job))
       continue;
     ++all;
@@ -287,17 +288,17 @@ std::string PolicyAnswers::place_text(const Job& job) const {
   }
   return "number " + std::to_string(place) + " of " + std::to_string(all) + " of priority " +
          std::to_string(job.scale.written(job.spec.priority)) + " in pool '" +
-         policy_.config.pools[job.shares->pool].name + "'";
+         policy_.config.pools[job.shares->pool.position].name + "'";
 }
 
 Result<void> PolicyAnswers::check_positions_count(const Job& job) const {
-  const policy::Parts& parts = view_.parts_in(job.shares->pool);
+  const policy::Parts& parts = view_.parts_in(job.shares->pool.position);
   if (policy::goes_by_position(parts)) return {};
   const bool quotas = parts.sharing == policy::Sharing::QuotaTree;
   const bool shares = parts.sharing != policy::Sharing::None && !quotas;
   const bool by_sum = parts.ordering == policy::Ordering::Multifactor;
   return Error{ErrorCode::WrongState, to_string(job.id),
-               "is in pool '" + policy_.config.pools[job.shares->pool].name + "', where " +
+               "is in pool '" + policy_.config.pools[job.shares->pool.position].name + "', where " +
                    (shares   ? "all have their shares at once"
                     : quotas ? "jobs go by the need of their projects, then by priority and age"
                     : by_sum ? "jobs go by the sum of their factors"
@@ -311,9 +312,9 @@ Result<void> PolicyAnswers::check_positions_count(const Job& job) const {
 
 void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Record& fields) const {
   if (job.shares == nullptr) return;
-  fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);
-  if (job.shares->fallback.pools().size() > 1) fields.emplace_back("pools", fallbacks_.describe_fallback(job));
-  fields.emplace_back("preset", policy_.config.pools[job.shares->pool].preset);
+  fields.emplace_back("pool", policy_.config.pools[job.shares->pool.position].name);
+  if (job.shares->pool.fallback.pools().size() > 1) fields.emplace_back("pools", fallbacks_.describe_fallback(job));
+  fields.emplace_back("preset", policy_.config.pools[job.shares->pool.position].preset);
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
   if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
@@ -324,9 +325,9 @@ void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Re
     fields.emplace_back(which + "slots_held", decimal_value(view_.milli_held(job, static_cast<BandKind>(kind))));
     if (std::string hold = hold_of(job, static_cast<BandKind>(kind)); !hold.empty())
       fields.emplace_back(which + "held_by", std::move(hold));
-    if (share.starts_by != kNever && share.starts_by > event_.now)
+    if (share.why.starts_by != kNever && share.why.starts_by > event_.now)
       fields.emplace_back(which + "starts_within_s",
-                          std::chrono::duration<double>(share.starts_by - event_.now).count());
+                          std::chrono::duration<double>(share.why.starts_by - event_.now).count());
     if (!with_remedies) continue;
     const Explainer explainer{*this, job, static_cast<BandKind>(kind)};
     if (std::optional<Value::Record> start = explainer.start())

@@ -14,7 +14,7 @@
 namespace penstock::supervisor {
 
 void PolicyMembership::open_shares(Job& job) {
-  if (!view_.policed() || job.shape == nullptr) return;
+  if (!view_.policed() || job.graph.shape == nullptr) return;
   const bool is_new = job.shares == nullptr;
   if (is_new) job.shares = std::make_unique<JobShares>();
   JobShares& shares = *job.shares;
@@ -34,21 +34,23 @@ void PolicyMembership::open_shares(Job& job) {
   shares.kinds.visit_own([](KindShare& share) {
     KindShare fresh;
     fresh.holds_since = share.holds_since;
-    fresh.incomplete_since = share.incomplete_since;
-    fresh.barrier = std::move(share.barrier);
+    fresh.gang.incomplete_since = share.gang.incomplete_since;
+    fresh.gang.barrier = std::move(share.gang.barrier);
     share = std::move(fresh);
   });
   // Of a hundred thousand equal jobs nearly all wait where no pass reads them: their demand is stored once.
-  KindShares* alike = is_new && job.larger_templates->empty() ? policy_.agenda.wanted_alike(job.id) : nullptr;
+  KindShares* alike = is_new && job.graph.larger_templates->empty() ? policy_.agenda.wanted_alike(job.id) : nullptr;
   if (alike != nullptr) shares.kinds = *alike;
   units_.measure_requests(job);
   if (alike != nullptr) *alike = shares.kinds;
   // The entitlements that workers have stay in force until they get others.
   const std::vector<BandShare> before = std::exchange(shares.bands, {});
-  if (!before.empty() || job.in_flight > 0) shares.bands.resize(workers_.band_slots());
+  if (!before.empty() || job.tally.in_flight > 0) shares.bands.resize(workers_.band_slots());
   shares.short_bands = {};
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
-    if (!workers_[WorkerSlot{i}].alive || i >= job.known_of.size() || (job.known_of[i] & Job::kHeardOf) == 0) continue;
+    if (!workers_[WorkerSlot{i}].alive || i >= job.audience.known_of.size() ||
+        (job.audience.known_of[i] & JobAudience::kHeardOf) == 0)
+      continue;
     for (const BandSlot band : workers_[WorkerSlot{i}].bands)
       shares.at(band).entitled = is_new                         ? MilliSlots::max()
                                  : band.value() < before.size() ? before[band.value()].entitled
@@ -60,7 +62,7 @@ void PolicyMembership::open_shares(Job& job) {
     shares.bands[i].planned = before[i].planned;
     shares.bands[i].claimed = before[i].claimed;
   }
-  for (std::uint32_t i = 0; job.in_flight > 0 && i < workers_.band_slots(); ++i)
+  for (std::uint32_t i = 0; job.tally.in_flight > 0 && i < workers_.band_slots(); ++i)
     for (const AssignedRef& ref : workers_[BandSlot{i}].assigned) {
       if (ref.job != job.id || ref.subtask >= job.total()) continue;
       const SubtaskHot& hot = job.hot[ref.subtask];
@@ -80,7 +82,7 @@ void PolicyMembership::open_shares(Job& job) {
 void PolicyMembership::close_shares(Job& job) {
   if (job.shares == nullptr) return;
   job.shares->kinds.visit_own([](KindShare& share) {
-    if (GangBarrier* barrier = share.barrier.if_any()) barrier->end(true);
+    if (GangBarrier* barrier = share.gang.barrier.if_any()) barrier->end(true);
   });
   for (BandShare& share : job.shares->bands) share.entitled = MilliSlots::max();
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
@@ -89,7 +91,7 @@ void PolicyMembership::close_shares(Job& job) {
       job.shares->at(band).entitled = MilliSlots::max();
       bands_.mark_dirty(band);
     }
-    if (i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0)
+    if (i < job.audience.known_of.size() && (job.audience.known_of[i] & JobAudience::kHeardOf) != 0)
       entitlement_mail_.send_entitlements(job, WorkerSlot{i});
   }
   leave_policy(job);

@@ -19,11 +19,11 @@ namespace penstock::supervisor {
 namespace {
 
 void note_tried(JobShares& shares, std::size_t position) {
-  TriedPool& tried = shares.tried[position];
-  tried.blocked_by = shares.kinds[0].hold.empty() ? shares.kinds[1].hold : shares.kinds[0].hold;
+  TriedPool& tried = shares.pool.tried[position];
+  tried.blocked_by = shares.kinds[0].why.hold.empty() ? shares.kinds[1].why.hold : shares.kinds[0].why.hold;
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
     const KindShare& share = shares.kinds[kind];
-    tried.kinds[kind] = {share.hold, share.waits, share.starts_by};
+    tried.kinds[kind] = {share.why.hold, share.why.waits, share.why.starts_by};
   }
 }
 
@@ -41,14 +41,14 @@ std::vector<bool> domains_being_left(const PassUnderWay& pass, const policy::Pla
 /// of the pool before, with that pool's name and without numbers.
 void show_hold_in_pool(JobShares& shares, const TriedPool& tried, const std::string& before) {
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-    if (shares.kinds[kind].hold.empty()) continue;
+    if (shares.kinds[kind].why.hold.empty()) continue;
     KindShare& share = shares.kinds.edit(kind);
     TriedPool::OfKind now = tried.kinds[kind];
     if (now.hold.empty())
-      now.hold = tried.blocked_by.empty() ? "in pool '" + before + "': " + share.hold : tried.blocked_by;
-    share.hold = std::move(now.hold);
-    share.waits = std::move(now.waits);
-    share.starts_by = now.starts_by;
+      now.hold = tried.blocked_by.empty() ? "in pool '" + before + "': " + share.why.hold : tried.blocked_by;
+    share.why.hold = std::move(now.hold);
+    share.why.waits = std::move(now.waits);
+    share.why.starts_by = now.starts_by;
   }
 }
 
@@ -56,24 +56,25 @@ void show_hold_in_pool(JobShares& shares, const TriedPool& tried, const std::str
 
 void PoolFallbacks::open_pools(Job& job) const {
   JobShares& shares = *job.shares;
-  const bool is_new = shares.pool_name.empty();
-  const std::int64_t before = is_new ? -1 : find_pool(policy_.config, shares.pool_name);
+  const bool is_new = shares.pool.name.empty();
+  const std::int64_t before = is_new ? -1 : find_pool(policy_.config, shares.pool.name);
   std::vector<std::uint32_t> pools = view_.pools_of(job.spec.policy);
-  if (!job.shape->external_inputs().empty()) pools.resize(1);
-  shares.fallback = policy::PoolFallback{std::move(pools), before < 0 ? kAnyPool : static_cast<std::uint32_t>(before)};
-  shares.tried.clear();
-  if (shares.fallback.pools().size() > 1) shares.tried.resize(shares.fallback.pools().size());
-  shares.pool = shares.fallback.pool();
-  const std::string& name = policy_.config.pools[shares.pool].name;
-  const bool placed = is_new || (name == shares.pool_name && shares.placed_in_pool != kAnyPool);
-  shares.placed_in_pool = placed ? shares.pool : kAnyPool;
-  shares.pool_name = name;
+  if (!job.graph.shape->external_inputs().empty()) pools.resize(1);
+  shares.pool.fallback =
+      policy::PoolFallback{std::move(pools), before < 0 ? kAnyPool : static_cast<std::uint32_t>(before)};
+  shares.pool.tried.clear();
+  if (shares.pool.fallback.pools().size() > 1) shares.pool.tried.resize(shares.pool.fallback.pools().size());
+  shares.pool.position = shares.pool.fallback.pool();
+  const std::string& name = policy_.config.pools[shares.pool.position].name;
+  const bool placed = is_new || (name == shares.pool.name && shares.pool.placed != kAnyPool);
+  shares.pool.placed = placed ? shares.pool.position : kAnyPool;
+  shares.pool.name = name;
 }
 
 void PoolFallbacks::follow_fallback(Job& job) {
   JobShares& shares = *job.shares;
-  const std::size_t pools = shares.fallback.pools().size();
-  if (pools == 1 || job.recovering || job.in_flight > 0 || holds_slots(shares)) return;
+  const std::size_t pools = shares.pool.fallback.pools().size();
+  if (pools == 1 || job.status.recovering || job.tally.in_flight > 0 || holds_slots(shares)) return;
   for (std::size_t passed_over = 0; passed_over < pools && pass_over(job); ++passed_over) {
   }
   enter_fallback_pool(job);
@@ -81,12 +82,12 @@ void PoolFallbacks::follow_fallback(Job& job) {
 
 void PoolFallbacks::enter_fallback_pool(Job& job) const {
   JobShares& shares = *job.shares;
-  if (shares.fallback.pool() == shares.pool) return;
+  if (shares.pool.fallback.pool() == shares.pool.position) return;
   PENSTOCK_COVERAGE_MARK("a job is tried in the next of its pools");
-  shares.pool = shares.fallback.pool();
-  shares.pool_name = policy_.config.pools[shares.pool].name;
+  shares.pool.position = shares.pool.fallback.pool();
+  shares.pool.name = policy_.config.pools[shares.pool.position].name;
   // Subtasks that have become ready meanwhile have their tentative bands in one pool, earlier ones in the other.
-  shares.placed_in_pool = kAnyPool;
+  shares.pool.placed = kAnyPool;
   shares.kinds.visit_own([](KindShare& share) {
     share.promised.clear();
     share.bound = false;
@@ -96,9 +97,9 @@ void PoolFallbacks::enter_fallback_pool(Job& job) const {
 
 bool PoolFallbacks::pass_over(Job& job) const {
   JobShares& shares = *job.shares;
-  if (feasibility_.could_hold(job, shares.fallback.pool())) return false;
-  shares.tried[shares.fallback.index()] = {"no band there could hold all of it", {}};
-  shares.fallback.after_pass(policy::PoolFallback::Outcome::Waits);
+  if (feasibility_.could_hold(job, shares.pool.fallback.pool())) return false;
+  shares.pool.tried[shares.pool.fallback.index()] = {"no band there could hold all of it", {}};
+  shares.pool.fallback.after_pass(policy::PoolFallback::Outcome::Waits);
   return true;
 }
 
@@ -140,15 +141,17 @@ void PoolFallbacks::note_fallbacks(const PassUnderWay& pass, const policy::Plan&
     bool is_due = false;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       is_due = is_due || (job.shares->kinds[static_cast<std::size_t>(kind)].target > 0 &&
-                          being_left[domain_of(job.shares->pool, kind)]);
+                          being_left[domain_of(job.shares->pool.position, kind)]);
     if (outcomes[i] == policy::PoolFallback::Outcome::Waits && is_due && room_in[i] == kAnyPool) continue;
     note_fallback(job, outcomes[i], room_in[i]);
   }
   // A job that may run nowhere in its pool wants nothing there, and so no pass has seen it.
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
-    if (job.unschedulable.empty() || job.shares == nullptr || job.shares->fallback.pools().size() == 1) continue;
-    if (job.recovering || job.in_flight > 0 || holds_slots(*job.shares) || !job.shares->rules.hold.empty()) continue;
+    if (job.place.unschedulable.empty() || job.shares == nullptr || job.shares->pool.fallback.pools().size() == 1)
+      continue;
+    if (job.status.recovering || job.tally.in_flight > 0 || holds_slots(*job.shares) || !job.shares->rules.hold.empty())
+      continue;
     if (std::binary_search(owners.begin(), owners.end(), id)) continue;
     PENSTOCK_COVERAGE_MARK("a job that may run nowhere in its pool is tried in the next");
     note_fallback(job, policy::PoolFallback::Outcome::Waits, kAnyPool);
@@ -158,28 +161,29 @@ void PoolFallbacks::note_fallbacks(const PassUnderWay& pass, const policy::Plan&
 void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcome, std::uint32_t room_in) {
   using Outcome = policy::PoolFallback::Outcome;
   JobShares& shares = *job.shares;
-  const bool listed = shares.fallback.pools().size() > 1;
+  const bool listed = shares.pool.fallback.pools().size() > 1;
   if (outcome == Outcome::Placed) {
-    if (shares.placed_in_pool != shares.pool) placer_.place_in_pool(job);
+    if (shares.pool.placed != shares.pool.position) placer_.place_in_pool(job);
     if (!listed) return;
-    shares.fallback = policy::PoolFallback{shares.fallback.pools(), shares.pool};
-    shares.tried[shares.fallback.index()] = {};
-    if (*shares.pool_kept == shares.pool_name) return;
-    shares.pool_kept.edit() = shares.pool_name;
+    shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), shares.pool.position};
+    shares.pool.tried[shares.pool.fallback.index()] = {};
+    if (*shares.pool.kept_name == shares.pool.name) return;
+    shares.pool.kept_name.edit() = shares.pool.name;
     records_.record_change(job);
   } else if (outcome == Outcome::Sent) {
-    shares.fallback.after_pass(outcome);
-  } else if (outcome == Outcome::Waits && listed && shares.fallback.pool() == shares.pool) {
-    const std::size_t before = shares.fallback.index();
+    shares.pool.fallback.after_pass(outcome);
+  } else if (outcome == Outcome::Waits && listed && shares.pool.fallback.pool() == shares.pool.position) {
+    const std::size_t before = shares.pool.fallback.index();
     note_tried(shares, before);
-    shares.fallback.after_pass(outcome);
-    if (room_in != kAnyPool) shares.fallback = policy::PoolFallback{shares.fallback.pools(), room_in};
-    for (std::size_t i = 0; i < shares.tried.size() && pass_over(job); ++i) {
+    shares.pool.fallback.after_pass(outcome);
+    if (room_in != kAnyPool) shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), room_in};
+    for (std::size_t i = 0; i < shares.pool.tried.size() && pass_over(job); ++i) {
     }
-    const std::size_t next = shares.fallback.index();
-    if (job.in_flight == 0) enter_fallback_pool(job);
+    const std::size_t next = shares.pool.fallback.index();
+    if (job.tally.in_flight == 0) enter_fallback_pool(job);
     if (next != before)
-      show_hold_in_pool(shares, shares.tried[next], policy_.config.pools[shares.fallback.pools()[before]].name);
+      show_hold_in_pool(shares, shares.pool.tried[next],
+                        policy_.config.pools[shares.pool.fallback.pools()[before]].name);
     // Known room is not left idle for a period: a pass there uses it.
     if (next > before || room_in != kAnyPool)
       policy_.due = std::min(policy_.due, later(event_.now, policy_.config.settle));
@@ -187,62 +191,62 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
 }
 
 void PoolFallbacks::stay_where_claimed(Job& job) const {
-  if (job.shares == nullptr || job.shares->fallback.pools().size() == 1) return;
+  if (job.shares == nullptr || job.shares->pool.fallback.pools().size() == 1) return;
   JobShares& shares = *job.shares;
-  const std::vector<std::uint32_t>& pools = shares.fallback.pools();
+  const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
   std::uint32_t claimed = kAnyPool;
   for (std::uint32_t i = 0; i < shares.bands.size() && i < workers_.band_slots(); ++i) {
     if (!workers_[BandSlot{i}].alive || shares.bands[i].in_flight == 0) continue;
-    if (policy_.pool_of_band[i] == shares.pool) return;
+    if (policy_.pool_of_band[i] == shares.pool.position) return;
     if (std::find(pools.begin(), pools.end(), policy_.pool_of_band[i]) != pools.end())
       claimed = policy_.pool_of_band[i];
   }
   if (claimed == kAnyPool) return;
   PENSTOCK_COVERAGE_MARK("a job stays in the pool where its work was claimed");
-  shares.pool_name = policy_.config.pools[claimed].name;
+  shares.pool.name = policy_.config.pools[claimed].name;
   open_pools(job);
-  shares.placed_in_pool = shares.pool;  // Nothing is placed yet.
+  shares.pool.placed = shares.pool.position;  // Nothing is placed yet.
 }
 
 bool PoolFallbacks::goes_on_elsewhere(Job& job, WorkerSlot slot) {
-  if (job.recovering || job.shares == nullptr || job.shares->fallback.pools().size() == 1) return false;
+  if (job.status.recovering || job.shares == nullptr || job.shares->pool.fallback.pools().size() == 1) return false;
   JobShares& shares = *job.shares;
   const std::uint32_t pool = policy_.pool_of_band[workers_[slot].bands.front().value()];
-  if (pool == shares.pool) return false;
-  const std::vector<std::uint32_t>& pools = shares.fallback.pools();
-  const bool holds = job.in_flight > 0 || holds_slots(shares);
+  if (pool == shares.pool.position) return false;
+  const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
+  const bool holds = job.tally.in_flight > 0 || holds_slots(shares);
   if (!holds && std::find(pools.begin(), pools.end(), pool) != pools.end()) {
     PENSTOCK_COVERAGE_MARK("a job goes where its work is claimed late");
-    shares.fallback = policy::PoolFallback{pools, pool};
+    shares.pool.fallback = policy::PoolFallback{pools, pool};
     enter_fallback_pool(job);
     return false;
   }
   PENSTOCK_COVERAGE_MARK("work is claimed late in a pool that its job has left");
   audit_.note_decision(
       "fence " + to_string(job.id),
-      workers_[slot].description.name + " came back too late: the job goes on in pool '" + shares.pool_name + "'");
+      workers_[slot].description.name + " came back too late: the job goes on in pool '" + shares.pool.name + "'");
   return true;
 }
 
 bool PoolFallbacks::must_end_there(const Job& job, const ClaimedAttempt& claim) {
   const bool runs = claim.stage == ClaimedStage::Running && claim.subtask.value() < job.total();
-  return runs && !job.shape->template_of(claim.subtask.value()).retryable;
+  return runs && !job.graph.shape->template_of(claim.subtask.value()).retryable;
 }
 
 void PoolFallbacks::open_labels(Job& job) {
   std::vector<LabelLimit> limits = label_limits_of(view_.policed() ? policy_.config : PolicyConfig{}, job.spec.policy);
-  if (limits == job.label_limits) return;
-  job.label_limits = std::move(limits);
-  if (job.shape != nullptr) placer_.place_in_pool(job);
+  if (limits == job.place.label_limits) return;
+  job.place.label_limits = std::move(limits);
+  if (job.graph.shape != nullptr) placer_.place_in_pool(job);
 }
 
 Value::List PoolFallbacks::describe_fallback(const Job& job) const {
   Value::List rows;
   const JobShares& shares = *job.shares;
-  for (std::size_t i = 0; i < shares.fallback.pools().size(); ++i)
-    rows.push_back(Value::Record{{"pool", policy_.config.pools[shares.fallback.pools()[i]].name},
-                                 {"here", shares.fallback.pools()[i] == shares.pool},
-                                 {"held_by", i < shares.tried.size() ? shares.tried[i].blocked_by : ""}});
+  for (std::size_t i = 0; i < shares.pool.fallback.pools().size(); ++i)
+    rows.push_back(Value::Record{{"pool", policy_.config.pools[shares.pool.fallback.pools()[i]].name},
+                                 {"here", shares.pool.fallback.pools()[i] == shares.pool.position},
+                                 {"held_by", i < shares.pool.tried.size() ? shares.pool.tried[i].blocked_by : ""}});
   return rows;
 }
 

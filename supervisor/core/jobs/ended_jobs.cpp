@@ -14,48 +14,48 @@ std::uint64_t bytes_of(const SubtaskFailure& failure) {
 
 /// The memory that an ended job takes; on the disk it is less.
 std::uint64_t bytes_of(const Job& job) {
-  std::uint64_t sum =
-      sizeof job + sizeof(JobProgress) + job.spec.name.size() + job.spec.owner.size() + job.error->message.size();
+  std::uint64_t sum = sizeof job + sizeof(JobProgress) + job.spec.name.size() + job.spec.owner.size() +
+                      job.status.error->message.size();
   sum += (job.outbox.last().succeeded.size() + job.outbox.last().cancelled.size()) * sizeof(SubtaskRange);
-  sum += job.outputs.size() * sizeof(OutputLocation);
+  sum += job.outputs.locations.size() * sizeof(OutputLocation);
   for (const SubtaskFailure& failure : job.outbox.failures()) sum += bytes_of(failure);
-  return sum + job.keys->bytes();
+  return sum + job.outputs.keys->bytes();
 }
 
 }  // namespace
 
 void EndedJobs::add(Job& job) {
-  job.ended_bytes = bytes_of(job);
-  bytes_ += job.ended_bytes;
+  job.status.ended_bytes = bytes_of(job);
+  bytes_ += job.status.ended_bytes;
   ended_.push_back(job.id);
 }
 
 void EndedJobs::weigh(Job& job) {
-  bytes_ -= job.ended_bytes;
-  job.ended_bytes = bytes_of(job);
-  bytes_ += job.ended_bytes;
+  bytes_ -= job.status.ended_bytes;
+  job.status.ended_bytes = bytes_of(job);
+  bytes_ += job.status.ended_bytes;
 }
 
 void EndedJobs::remove(const Job& job) {
-  bytes_ -= job.ended_bytes;
+  bytes_ -= job.status.ended_bytes;
   ended_.erase(std::find(ended_.begin(), ended_.end(), job.id));
 }
 
 void EndedJobs::sort() {
   std::stable_sort(ended_.begin(), ended_.end(),
-                   [this](JobId left, JobId right) { return jobs_[left].ended < jobs_[right].ended; });
+                   [this](JobId left, JobId right) { return jobs_[left].status.ended < jobs_[right].status.ended; });
 }
 
 const Job* EndedJobs::first() const {
   for (const JobId id : ended_)
-    if (const Job* job = jobs_.find(id); job->references == 0) return job;
+    if (const Job* job = jobs_.find(id); job->outputs.references == 0) return job;
   return nullptr;
 }
 
 const Job* EndedJobs::due(Instant now) const {
   const Job* oldest = first();
   if (oldest == nullptr) return nullptr;
-  const bool too_old = later(oldest->ended, config_.finished_jobs_age_max) <= now;
+  const bool too_old = later(oldest->status.ended, config_.finished_jobs_age_max) <= now;
   const bool too_many = ended_.size() > config_.finished_jobs_max;
   const bool too_large = bytes_ > static_cast<std::uint64_t>(config_.finished_jobs_bytes_max) && ended_.size() > 1;
   return too_old || too_many || too_large ? oldest : nullptr;
@@ -63,7 +63,7 @@ const Job* EndedJobs::due(Instant now) const {
 
 Instant EndedJobs::next_due() const {
   const Job* oldest = first();
-  return oldest == nullptr ? kNever : later(oldest->ended, config_.finished_jobs_age_max);
+  return oldest == nullptr ? kNever : later(oldest->status.ended, config_.finished_jobs_age_max);
 }
 
 }  // namespace penstock::supervisor

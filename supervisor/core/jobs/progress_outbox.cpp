@@ -56,14 +56,14 @@ void ProgressOutbox::forget(const Job& job) {
 // Spec: design 5, completion is visible exactly once: a subtask that had to run again is not told again.
 void ProgressOutbox::succeeded(Job& job, std::uint32_t subtask) {
   job.hot[subtask].flags |= SubtaskFlag::kVisible;
-  ++job.counts.succeeded;
+  ++job.tally.counts.succeeded;
   append(job.outbox.unsent_.edit().succeeded, subtask);
   count(job);
 }
 
 void ProgressOutbox::cancelled(Job& job, std::uint32_t subtask) {
   if (is_visible(job, subtask)) return;
-  ++job.counts.cancelled;
+  ++job.tally.counts.cancelled;
   append(job.outbox.unsent_.edit().cancelled, subtask);
   count(job);
 }
@@ -71,7 +71,7 @@ void ProgressOutbox::cancelled(Job& job, std::uint32_t subtask) {
 void ProgressOutbox::failed(Job& job, SubtaskFailure failure) {
   remember_failure(job, failure);
   if (is_visible(job, failure.subtask.value())) return;
-  ++job.counts.failed;
+  ++job.tally.counts.failed;
   job.outbox.unsent_.edit().failures.push_back(std::move(failure));
   count(job);
 }
@@ -85,7 +85,8 @@ void ProgressOutbox::count(Job& job) {
     with_unsent_.push_back(job.id);
     due_ = std::min(due_, due_of(job));
   }
-  if (job.state != JobState::Running || job.outbox.unsent_count_ >= batch_max()) due_ = std::min(due_, event_.now);
+  if (job.status.state != JobState::Running || job.outbox.unsent_count_ >= batch_max())
+    due_ = std::min(due_, event_.now);
 }
 
 void ProgressOutbox::write_output(Job& job, const MadeOutput& output) {
@@ -103,13 +104,13 @@ void ProgressOutbox::end(Job& job) {
   outbox.unsent_ = {};
   JobProgress last = everything_so_far(job);
   outbox.failures_ = std::exchange(last.failures, {});  // Once is enough, for as long as the job is remembered.
-  job.outputs = std::exchange(last.outputs, {});
+  job.outputs.locations = std::exchange(last.outputs, {});
   outbox.last_ = Seldom{std::move(last)};
 }
 
 void ProgressOutbox::recover_ended(Job& job, JobProgress everything) {
   job.outbox.failures_ = std::exchange(everything.failures, {});
-  job.outputs = std::exchange(everything.outputs, {});
+  job.outputs.locations = std::exchange(everything.outputs, {});
   job.outbox.last_ = Seldom{std::move(everything)};
 }
 
@@ -143,7 +144,7 @@ bool ProgressOutbox::must_wait() {
 }
 
 bool ProgressOutbox::is_due(const Job& job) const {
-  return job.state != JobState::Running || job.outbox.unsent_count_ >= batch_max() || event_.now >= due_of(job);
+  return job.status.state != JobState::Running || job.outbox.unsent_count_ >= batch_max() || event_.now >= due_of(job);
 }
 
 Instant ProgressOutbox::due_of(const Job& job) const {
@@ -155,10 +156,10 @@ void ProgressOutbox::send(Job& job) {
   JobOutbox& outbox = job.outbox;
   JobProgress& progress = outbox.unsent_.edit();
   progress.job = job.id;
-  progress.state = job.state;
-  progress.counts = job.counts;
-  progress.counts.assigned = job.in_flight;
-  if (job.state != JobState::Running) progress.error = *job.error;
+  progress.state = job.status.state;
+  progress.counts = job.tally.counts;
+  progress.counts.assigned = job.tally.in_flight;
+  if (job.status.state != JobState::Running) progress.error = *job.status.error;
   for (std::size_t i = 0; i < outbox.followers_.size(); ++i) {
     const bool last = i + 1 == outbox.followers_.size();
     tell(outbox.followers_[i], last ? std::move(progress) : progress);
@@ -175,7 +176,7 @@ void ProgressOutbox::tell(ClientId client, JobProgress progress) {
 void ProgressOutbox::record(Job& job) {
   JobOutbox& outbox = job.outbox;
   record::SubtasksEnded ended{job.id,
-                              job.counts,
+                              job.tally.counts,
                               outbox.unsent_->succeeded,
                               outbox.unsent_->cancelled,
                               outbox.unsent_->failures,
@@ -186,7 +187,7 @@ void ProgressOutbox::record(Job& job) {
     const Incarnation* writer = job.data.checkpoint(place.producer.value());
     return writer == nullptr || *writer != place.writer;  // The checkpoint was dropped, or made again meanwhile.
   });
-  if (job.state != JobState::Running) return;  // The record of the job's end has everything.
+  if (job.status.state != JobState::Running) return;  // The record of the job's end has everything.
   const bool nothing = ended.succeeded.empty() && ended.cancelled.empty() && ended.failures.empty() &&
                        ended.outputs.empty() && ended.made.empty() && ended.checkpoints.empty();
   if (nothing) return;
@@ -210,15 +211,16 @@ JobProgress everything_so_far(const Job& job) {
   JobProgress all = job.outbox.last();
   if (all.job.valid()) {  // The job has ended.
     all.failures = job.outbox.failures();
-    all.outputs = job.outputs;
+    all.outputs = job.outputs.locations;
     return all;
   }
   all.job = job.id;
-  all.state = job.state;
-  all.counts = job.counts;
-  all.counts.assigned = job.in_flight;
-  if (job.state != JobState::Running) all.error = *job.error;
-  const bool whole = job.counts.succeeded == job.total();  // Nearly every job ends so; there is nothing to search then.
+  all.state = job.status.state;
+  all.counts = job.tally.counts;
+  all.counts.assigned = job.tally.in_flight;
+  if (job.status.state != JobState::Running) all.error = *job.status.error;
+  const bool whole =
+      job.tally.counts.succeeded == job.total();  // Nearly every job ends so; there is nothing to search then.
   if (whole && job.total() > 0) all.succeeded.push_back({SubtaskIndex{0}, SubtaskIndex{job.total() - 1}});
   for (std::uint32_t i = 0; !whole && i < job.total(); ++i) {
     if (is_visible(job, i))
@@ -230,7 +232,7 @@ JobProgress everything_so_far(const Job& job) {
     // A subtask that had succeeded and failed when it ran again for its lost outputs was told as succeeded; that
     // stands.
     if (!is_visible(job, failure.subtask.value())) all.failures.push_back(failure);
-  all.outputs = job.outputs;
+  all.outputs = job.outputs.locations;
   return all;
 }
 

@@ -25,9 +25,9 @@ void SubtaskMachine::refuse_move(const Job& job, std::uint32_t subtask, SubtaskP
 }
 
 void SubtaskMachine::open(Job& job) {
-  job.open = job.counts.total = job.total();
+  job.tally.open = job.tally.counts.total = job.total();
   for (std::uint32_t i = 0; i < job.total(); ++i)
-    job.hot[i].missing = job.hot[i].unplaced = static_cast<std::uint32_t>(job.shape->predecessors(i).size());
+    job.hot[i].missing = job.hot[i].unplaced = static_cast<std::uint32_t>(job.graph.shape->predecessors(i).size());
 }
 
 void SubtaskMachine::change_share(Job& job, const SubtaskHot& hot, std::int32_t in_flight, std::int32_t runnable) {
@@ -38,7 +38,7 @@ void SubtaskMachine::change_share(Job& job, const SubtaskHot& hot, std::int32_t 
 }
 
 void SubtaskMachine::unplace_successors(Job& job, std::uint32_t subtask) {
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+  for (const std::uint32_t successor : job.graph.shape->successors(subtask)) {
     SubtaskHot& next = job.hot[successor];
     if (is_final(next.phase)) continue;
     ++next.unplaced;
@@ -48,8 +48,8 @@ void SubtaskMachine::unplace_successors(Job& job, std::uint32_t subtask) {
 
 // A subtask that had succeeded is to run again.
 void SubtaskMachine::reopen(Job& job, std::uint32_t subtask) {
-  ++job.open;
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+  ++job.tally.open;
+  for (const std::uint32_t successor : job.graph.shape->successors(subtask)) {
     SubtaskHot& next = job.hot[successor];
     if (is_final(next.phase)) continue;
     if (next.missing++ == 0 && next.phase == SubtaskPhase::Assigned) change_runnable(job, next, -1);
@@ -62,7 +62,7 @@ void SubtaskMachine::reopen(Job& job, std::uint32_t subtask) {
 void SubtaskMachine::recount(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
   hot.missing = hot.unplaced = 0;
-  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+  for (const std::uint32_t predecessor : job.graph.shape->predecessors(subtask)) {
     const SubtaskPhase phase = job.hot[predecessor].phase;
     hot.missing += phase != SubtaskPhase::Succeeded;
     hot.unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;

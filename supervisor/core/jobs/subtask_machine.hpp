@@ -59,7 +59,7 @@ class SubtaskMachine {
       if (to != SubtaskPhase::Succeeded) unplace_successors(job, subtask);
     }
     if (is_final(to))
-      --job.open;
+      --job.tally.open;
     else if (from == SubtaskPhase::Succeeded)
       reopen(job, subtask);
   }
@@ -79,7 +79,7 @@ class SubtaskMachine {
   /// `placeable(successor)`. Apart from `assign`, so that the assignment is written while successors come near.
   template <class Placeable>
   void count_assigned(Job& job, std::uint32_t subtask, Placeable placeable) {
-    for (const std::uint32_t successor : job.shape->successors(subtask)) {
+    for (const std::uint32_t successor : job.graph.shape->successors(subtask)) {
       SubtaskHot& next = job.hot[successor];
       if (is_final(next.phase)) continue;
       if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) placeable(successor);
@@ -89,7 +89,7 @@ class SubtaskMachine {
   /// is passed to `counted(successor)`.
   template <class Counted>
   void count_succeeded(Job& job, std::uint32_t subtask, Counted counted) {
-    for (const std::uint32_t successor : job.shape->successors(subtask)) {
+    for (const std::uint32_t successor : job.graph.shape->successors(subtask)) {
       SubtaskHot& next = job.hot[successor];
       if (is_final(next.phase)) continue;
       if (--next.missing == 0 && next.phase == SubtaskPhase::Assigned) change_runnable(job, next, 1);
@@ -108,7 +108,7 @@ class SubtaskMachine {
   void enter_band(Job& job, const SubtaskHot& hot) {
     BandEntry& band = workers_[hot.band];
     if (band.in_flight++ == 0) band.progress_at = event_.now;
-    ++job.in_flight;
+    ++job.tally.in_flight;
     if (hot.missing == 0) bands_.change_runnable(hot.band, 1);
     if (job.shares != nullptr) [[unlikely]]
       change_share(job, hot, 1, hot.missing == 0 ? 1 : 0);
@@ -118,7 +118,7 @@ class SubtaskMachine {
     BandEntry& band = workers_[hot.band];
     --band.in_flight;
     band.progress_at = event_.now;
-    --job.in_flight;
+    --job.tally.in_flight;
     if (hot.missing == 0) bands_.change_runnable(hot.band, -1);
     bands_.mark_dirty(hot.band);
     if (job.shares != nullptr) [[unlikely]]

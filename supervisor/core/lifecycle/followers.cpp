@@ -55,7 +55,7 @@ void JobAcceptance::attach(ClientId client, const AttachJob& message) {
   }
   reply.job = job->id;
   reply.identity = job->identity;
-  reply.subtask_count = job->counts.total;
+  reply.subtask_count = job->tally.counts.total;
   ledger_.gate.send_to_client(client, std::move(reply));
   follow(*job, client);
 }
@@ -63,7 +63,7 @@ void JobAcceptance::attach(ClientId client, const AttachJob& message) {
 void JobAcceptance::follow(Job& job, ClientId client) {
   outputs_.progress.follow(job, client);
   // Somebody wants the job after all, also when the client is cut off for a while at the job's end.
-  if (job.state == JobState::Running && std::exchange(job.release_when_unreferenced, false))
+  if (job.status.state == JobState::Running && std::exchange(job.outputs.release_when_unreferenced, false))
     policy_base_.records.record_change(job);
 }
 

@@ -92,7 +92,7 @@ void JobAcceptance::submit_again(ClientId client, const SubmitAgain& message, co
 GraphHash JobAcceptance::graph_of(const SubmitAgain& message) {
   if (message.graph.valid()) return message.graph;
   const Job* like = tables_.jobs.find(message.like);
-  return like == nullptr ? GraphHash{} : like->graph_hash;
+  return like == nullptr ? GraphHash{} : like->graph.hash;
 }
 
 void JobAcceptance::refuse(ClientId client, SubmitReply& reply, Error error) {
@@ -141,13 +141,14 @@ void JobAcceptance::accept(ClientId client, SubmitReply& reply, JobSpec spec, Sh
   outputs_.progress.submitted(job, client);
   placement_.external_inputs.add_references(job);
   if (!ledger_.gate.durable()) return place_sources(job);
-  job.waiting_for_disk = true;
+  job.status.waiting_for_disk = true;
   ledger_.accepting.add(id);
   if (!graph.written_as.valid()) graph.written_as = id;
   tables_.graphs.join(graph);  // Kept until it is written, whatever becomes of the job.
   ledger_.being_written.add(&graph);
-  ledger_.gate.write(record::JobAccepted{id, job.spec, &job.shape->graph(), ledger_.clock.unix_ms(job.submitted),
-                                         graph.written_as, job.scale.code(), identity});
+  ledger_.gate.write(record::JobAccepted{id, job.spec, &job.graph.shape->graph(),
+                                         ledger_.clock.unix_ms(job.status.submitted), graph.written_as,
+                                         job.scale.code(), identity});
 }
 
 Job& JobAcceptance::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
@@ -155,23 +156,23 @@ Job& JobAcceptance::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   job.spec = std::move(spec);
   job.scale = policy_base_.view.scale_of(job.spec);
   if (job.spec.name.empty()) job.spec.name = to_string(id);
-  job.graph = &graph;
-  job.shape = graph.shape.get();
-  job.graph_hash = job.shape->hash();
-  job.submitted = event_.now;
-  job.hot.resize(job.shape->size());
+  job.graph.shared = &graph;
+  job.graph.shape = graph.shape.get();
+  job.graph.hash = job.graph.shape->hash();
+  job.status.submitted = event_.now;
+  job.hot.resize(job.graph.shape->size());
   for (const LearnedDuration& learned : graph.learned)
-    job.templates.push_back({std::min(learned.runs, kRunsRemembered), learned.mean_ns});
+    job.graph.templates.push_back({std::min(learned.runs, kRunsRemembered), learned.mean_ns});
   SubtaskMachine::open(job);
   tables_.jobs.add_name(job);
-  const std::vector<bool> read = job.spec.keep == Keep::Sinks ? job.shape->read_subtasks() : std::vector<bool>{};
+  const std::vector<bool> read = job.spec.keep == Keep::Sinks ? job.graph.shape->read_subtasks() : std::vector<bool>{};
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
-    const bool is_read = read.empty() ? !job.shape->successors(i).empty() : read[i];
+    const bool is_read = read.empty() ? !job.graph.shape->successors(i).empty() : read[i];
     if (job.spec.keep == Keep::Sinks && !is_read) hot.flags |= SubtaskFlag::kWanted;
   }
   if (job.spec.keep == Keep::Wanted)
-    for (const std::uint32_t wanted : job.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
+    for (const std::uint32_t wanted : job.graph.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
   tables_.indices.active.insert(id, job.spec.priority);
   driver_.membership.open_shares(job);
   driver_.fallbacks.open_labels(job);
@@ -186,7 +187,7 @@ void JobAcceptance::place_sources(Job& job) {
   sources.reserve(job.total());
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (job.hot[i].unplaced == 0 && job.hot[i].missing == 0 && job.hot[i].phase == SubtaskPhase::Waiting &&
-        job.shape->predecessors(i).empty())
+        job.graph.shape->predecessors(i).empty())
       sources.push_back(i);
   std::vector<BandSlot> bands;
   std::uint64_t slots = 0;
@@ -207,14 +208,15 @@ void JobAcceptance::place_sources(Job& job) {
     keys.reserve(end - next);
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
-      const Template& wanted = job.shape->template_of(subtask);
-      const SubtaskHistory* history = job.histories->empty() ? nullptr : job.histories->find(SubtaskIndex{subtask});
+      const Template& wanted = job.graph.shape->template_of(subtask);
+      const SubtaskHistory* history =
+          job.extras.histories->empty() ? nullptr : job.extras.histories->find(SubtaskIndex{subtask});
       const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
-      const bool avoids_overlap = job.overlap_until > Instant{} && never_overlaps(job, subtask);
+      const bool avoids_overlap = job.status.overlap_until > Instant{} && never_overlaps(job, subtask);
       const bool anywhere = !avoids && !avoids_overlap &&
-                            fleet_.eligibility.bands_of(job, job.shape->template_index(subtask)).everywhere &&
+                            fleet_.eligibility.bands_of(job, job.graph.shape->template_index(subtask)).everywhere &&
                             !wants_gpu(wanted) && wanted.preferred.empty() &&
-                            job.shape->external_input_of(subtask) == nullptr;
+                            job.graph.shape->external_input_of(subtask) == nullptr;
       if (!anywhere) {
         placement_.placer.become_placeable(job, subtask);
         continue;
@@ -225,7 +227,7 @@ void JobAcceptance::place_sources(Job& job) {
     }
     if (keys.empty()) continue;
     if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
-    LocalSet& local = job.local(slot);
+    LocalSet& local = job.place.locals.at(slot);
     for (const std::uint64_t key : keys) local.push_ready(key);
     fleet_.bands.change_ready(slot, static_cast<std::int32_t>(keys.size()));
     placement_.queues.enter_waiting(job, slot, local);
@@ -237,8 +239,8 @@ void JobAcceptance::place_sources(Job& job) {
 void JobAcceptance::withdraw(JobId id) {
   if (!tables_.jobs.knows(id)) return;
   Job& job = tables_.jobs[id];
-  job.waiting_for_disk = false;
-  if (job.state != JobState::Running || job.cancelling) return;  // Its end is being written behind it.
+  job.status.waiting_for_disk = false;
+  if (job.status.state != JobState::Running || job.status.cancelling) return;  // Its end is being written behind it.
   PENSTOCK_COVERAGE_MARK("an acceptance could not be written");
   ++tables_.counters.jobs_refused;
   ledger_.gate.withdraw(id);

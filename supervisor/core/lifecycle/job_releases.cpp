@@ -43,14 +43,15 @@ Error why_failed(const SubtaskFailure& first) {
 }  // namespace
 
 void JobReleases::finish_if_done(Job& job) {
-  if (job.state != JobState::Running || job.open > 0 || job.recovering) return;
-  if (job.counts.failed > 0 || (!job.error->message.empty() && job.error->code != ErrorCode::Cancelled))
-    job.state = JobState::Failed;
+  if (job.status.state != JobState::Running || job.tally.open > 0 || job.status.recovering) return;
+  if (job.tally.counts.failed > 0 ||
+      (!job.status.error->message.empty() && job.status.error->code != ErrorCode::Cancelled))
+    job.status.state = JobState::Failed;
   else
-    job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
-  if (job.counts.failed > 0 && job.error->message.empty() && !job.outbox.failures().empty())
-    job.error = Seldom{why_failed(job.outbox.failures().front())};
-  job.ended = event_.now;
+    job.status.state = job.tally.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
+  if (job.tally.counts.failed > 0 && job.status.error->message.empty() && !job.outbox.failures().empty())
+    job.status.error = Seldom{why_failed(job.outbox.failures().front())};
+  job.status.ended = event_.now;
   tables_.watchdog.note_progress(event_.now);
   tables_.indices.active.erase(job.id, job.spec.priority);
   runs_.priorities.clear_placements(job);
@@ -64,14 +65,14 @@ void JobReleases::finish_if_done(Job& job) {
   drop_references(job);
   tables_.ended.add(job);
   learn_durations(job);
-  const bool unneeded = std::exchange(job.release_when_unreferenced, false) && job.outbox.followers().empty();
+  const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
   policy_base_.records.record_end(job);
-  if (!job.outputs.empty() || job.references > 0) outputs_.data.drop_retained(job);
-  if (job.outputs.empty()) {
+  if (!job.outputs.locations.empty() || job.outputs.references > 0) outputs_.data.drop_retained(job);
+  if (job.outputs.locations.empty()) {
     release_job(job);
   } else {
-    job.keep_until = later(event_.now, config_.results_keep);
-    tables_.indices.kept.insert(job.id, job.keep_until);
+    job.outputs.keep_until = later(event_.now, config_.results_keep);
+    tables_.indices.kept.insert(job.id, job.outputs.keep_until);
     if (unneeded) {
       PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
       release_job(job);
@@ -82,37 +83,37 @@ void JobReleases::finish_if_done(Job& job) {
 }
 
 void JobReleases::release_job(Job& job) {
-  PENSTOCK_CHECK(job.state != JobState::Running);
-  const bool was_unneeded = std::exchange(job.release_when_unreferenced, job.references > 0);
-  if (job.release_when_unreferenced) {
-    if (!was_unneeded && !job.outputs.empty()) policy_base_.records.record_end(job);
+  PENSTOCK_CHECK(job.status.state != JobState::Running);
+  const bool was_unneeded = std::exchange(job.outputs.release_when_unreferenced, job.outputs.references > 0);
+  if (job.outputs.release_when_unreferenced) {
+    if (!was_unneeded && !job.outputs.locations.empty()) policy_base_.records.record_end(job);
     return;
   }
-  tables_.indices.kept.erase(job.id, job.keep_until);
-  for (const WorkerId worker : job.known_workers)
+  tables_.indices.kept.erase(job.id, job.outputs.keep_until);
+  for (const WorkerId worker : job.audience.workers)
     if (const WorkerSlot slot = fleet_.workers.find(worker); slot.valid()) fleet_.mail.tell(slot, ForgetJob{job.id});
-  give_back(job.known_workers);
-  give_back(job.known_of);
-  give_back(job.templates_known);
-  const bool had_outputs = !job.outputs.empty();
-  job.outputs.clear();  // A client that attaches from now on must not be sent to data that is gone.
-  job.keys = {};
-  job.release_when_unreferenced = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
+  give_back(job.audience.workers);
+  give_back(job.audience.known_of);
+  give_back(job.audience.templates_known);
+  const bool had_outputs = !job.outputs.locations.empty();
+  job.outputs.locations.clear();  // A client that attaches from now on must not be sent to data that is gone.
+  job.outputs.keys = {};
+  job.outputs.release_when_unreferenced =
+      job.outputs.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);
   give_back(job.hot);
-  give_back(job.templates);
-  give_back(job.larger_templates);
-  give_back(job.larger_numbers);
-  give_back(job.locals);
-  give_back(job.local_of);
+  give_back(job.graph.templates);
+  give_back(job.graph.larger_templates);
+  give_back(job.graph.larger_numbers);
+  job.place.locals.clear();
   placement_.placer.take_unschedulable(job);
   outputs_.data.forget_checkpoints(job);
   job.data.clear();
-  give_back(job.histories);
-  give_back(job.thieves);
-  give_back(job.outrun);
-  give_back(job.priority_changes);
-  give_back(job.cancel_orders);
+  give_back(job.extras.histories);
+  give_back(job.extras.thieves);
+  give_back(job.extras.outrun);
+  give_back(job.extras.priority_changes);
+  give_back(job.extras.cancel_orders);
   if (!had_outputs) return;
   tables_.ended.weigh(job);
   policy_base_.records.record_end(job);
@@ -120,9 +121,9 @@ void JobReleases::release_job(Job& job) {
 
 void JobReleases::release_for(Job& job, ClientId client) {
   unfollow(job, client);
-  if (job.state != JobState::Running) return release_job(job);
+  if (job.status.state != JobState::Running) return release_job(job);
   const bool has_name = job.spec.name != to_string(job.id);
-  if (has_name || !job.outbox.followers().empty() || std::exchange(job.release_when_unreferenced, true)) return;
+  if (has_name || !job.outbox.followers().empty() || std::exchange(job.outputs.release_when_unreferenced, true)) return;
   policy_base_.records.record_change(job);
 }
 
@@ -145,19 +146,19 @@ void JobReleases::erase_job(const Job& job) {
 
 void JobReleases::unfollow(Job& job, ClientId client) {
   // The outputs are kept for so long from now on: a client that was cut off finds them when it is back.
-  if (outputs_.progress.unfollow(job, client) && job.keep_until != kNever)
-    tables_.indices.kept.move(job.id, job.keep_until, later(event_.now, config_.results_keep));
+  if (outputs_.progress.unfollow(job, client) && job.outputs.keep_until != kNever)
+    tables_.indices.kept.move(job.id, job.outputs.keep_until, later(event_.now, config_.results_keep));
 }
 
 void JobReleases::drop_references(const Job& job) {
-  if (job.shape == nullptr || job.shape->external_inputs().empty()) return;
+  if (job.graph.shape == nullptr || job.graph.shape->external_inputs().empty()) return;
   outputs_.awaited.forget_waiters(job.id);
   std::erase_if(placement_.holders_drain_until, [&](const auto& each) { return each.first.job == job.id; });
-  for (const JobId id : producer_jobs_of(*job.shape)) {
+  for (const JobId id : producer_jobs_of(*job.graph.shape)) {
     if (!tables_.jobs.knows(id)) continue;
     Job& producer_job = tables_.jobs[id];
-    if (--producer_job.references > 0) continue;
-    if (producer_job.release_when_unreferenced && producer_job.state != JobState::Running) {
+    if (--producer_job.outputs.references > 0) continue;
+    if (producer_job.outputs.release_when_unreferenced && producer_job.status.state != JobState::Running) {
       PENSTOCK_COVERAGE_MARK("a producer job was released after its last reference");
       release_job(producer_job);
     }
@@ -165,15 +166,16 @@ void JobReleases::drop_references(const Job& job) {
 }
 
 void JobReleases::leave_graph(Job& job) {
-  if (job.graph == nullptr) return;
-  tables_.graphs.leave(*job.graph);
-  job.graph = nullptr;
-  job.shape = nullptr;
+  if (job.graph.shared == nullptr) return;
+  tables_.graphs.leave(*job.graph.shared);
+  job.graph.shared = nullptr;
+  job.graph.shape = nullptr;
 }
 
 void JobReleases::learn_durations(const Job& job) {
-  for (std::size_t i = 0; i < job.templates.size(); ++i)
-    if (job.templates[i].runs > 0) job.graph->learned[i] = {job.templates[i].runs, job.templates[i].mean_ns};
+  for (std::size_t i = 0; i < job.graph.templates.size(); ++i)
+    if (job.graph.templates[i].runs > 0)
+      job.graph.shared->learned[i] = {job.graph.templates[i].runs, job.graph.templates[i].mean_ns};
 }
 
 }  // namespace penstock::supervisor

@@ -50,10 +50,10 @@ void WorkerLosses::blame(WorkerSlot teller, const OperatorCrash& crash) {
 void WorkerLosses::blame_late(const LostIncarnation& lost, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash was reported after its worker was lost");
   for (const AssignedRef& ref : lost.held) {
-    if (!tables_.jobs.knows(ref.job) || tables_.jobs[ref.job].state != JobState::Running) continue;
+    if (!tables_.jobs.knows(ref.job) || tables_.jobs[ref.job].status.state != JobState::Running) continue;
     Job& job = tables_.jobs[ref.job];
     if (is_final(job.hot[ref.subtask].phase)) continue;
-    SubtaskHistory* history = job.histories.edit().find(SubtaskIndex{ref.subtask});
+    SubtaskHistory* history = job.extras.histories.edit().find(SubtaskIndex{ref.subtask});
     if (history == nullptr || history->last_attempt != ref.attempt ||
         history->last.failure != FailureClass::WorkerLost || history->lost_workers == 0)
       continue;
@@ -69,7 +69,7 @@ void WorkerLosses::blame_late(const LostIncarnation& lost, const OperatorCrash& 
     }
     policy_base_.records.record_change(job, ref.subtask);
     // One that has been given out again meanwhile may still succeed.
-    if (is_blamed(&crash, ref) && job.hot[ref.subtask].phase != SubtaskPhase::Assigned && !job.cancelling &&
+    if (is_blamed(&crash, ref) && job.hot[ref.subtask].phase != SubtaskPhase::Assigned && !job.status.cancelling &&
         !runs_.retries.may_retry(job, ref.subtask, *history, history->last.failure))
       runs_.ends.fail_subtask(job, ref.subtask, FailureDetail{history->last});
   }
@@ -83,11 +83,11 @@ void WorkerLosses::blame_absent(WorkerSlot teller, const record::WorkerJoined& a
   }
   pass_on_drain(teller, absent.drain);
   const std::uint32_t subtask = crash.subtask.index.value();
-  if (tables_.jobs.knows(crash.subtask.job) && tables_.jobs[crash.subtask.job].state == JobState::Running) {
+  if (tables_.jobs.knows(crash.subtask.job) && tables_.jobs[crash.subtask.job].status.state == JobState::Running) {
     Job& job = tables_.jobs[crash.subtask.job];
     const ClaimedAttempt claim{crash.subtask.index, crash.attempt, BandIndex{0}, ClaimedStage::Running};
     if (runs_.adoption.adopt(teller, job, claim, Proof::None)) {
-      ++job.counts.attempts;
+      ++job.tally.counts.attempts;
       runs_.attempts.note_stopped(job, subtask);
       runs_.retries.fail_attempt(job, subtask, detail_of(crash), fleet_.workers[teller].description.name);
     }
@@ -114,7 +114,7 @@ void WorkerLosses::lose_attempts(WorkerSlot slot, const std::string& reason, con
       if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;
       const bool blamed = is_blamed(crash, ref);
       // The attempt has run, whatever became of it.
-      if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;
+      if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.tally.counts.attempts;
       runs_.attempts.note_stopped(job, ref.subtask);
       hold_for_overlap(job, ref.subtask, overlap_over_at(config_, event_.now));
       runs_.retries.fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail,

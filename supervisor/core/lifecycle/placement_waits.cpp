@@ -14,11 +14,11 @@
 namespace penstock::supervisor {
 
 void PlacementWaits::resolve_external_input(const SubtaskId& waiter) {
-  if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) return;
+  if (!jobs_.knows(waiter.job) || jobs_[waiter.job].status.state != JobState::Running) return;
   Job& job = jobs_[waiter.job];
   const std::uint32_t subtask = waiter.index.value();
   if (job.hot[subtask].phase != SubtaskPhase::Placeable || job.hot[subtask].band.valid()) return;
-  const ExternalInput& input = *job.shape->external_input_of(subtask);
+  const ExternalInput& input = *job.graph.shape->external_input_of(subtask);
   const Availability availability = external_inputs_.availability_of(job, input);
   if (!availability.never) {
     if (availability.drains)
@@ -37,11 +37,11 @@ void PlacementWaits::give_up_draining_holders() {
     if (until <= event_.now) due.push_back(waiter);
   for (const SubtaskId& waiter : due) {
     holders_drain_until_.erase(waiter);
-    if (!jobs_.knows(waiter.job) || jobs_[waiter.job].state != JobState::Running) continue;
+    if (!jobs_.knows(waiter.job) || jobs_[waiter.job].status.state != JobState::Running) continue;
     Job& job = jobs_[waiter.job];
     const SubtaskHot& hot = job.hot[waiter.index.value()];
     if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
-    const ExternalInput& input = *job.shape->external_input_of(waiter.index.value());
+    const ExternalInput& input = *job.graph.shape->external_input_of(waiter.index.value());
     const Availability availability = external_inputs_.availability_of(job, input);
     if (!availability.drains) continue;
     PENSTOCK_COVERAGE_MARK("a holder of an external input drains for long");
@@ -66,7 +66,7 @@ void PlacementWaits::give_up_missing_bands() {
     for (const std::uint32_t subtask : unschedulable) {
       const SubtaskHot& hot = job.hot[subtask];
       if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
-      const BandSelector& required = job.shape->template_of(subtask).required;
+      const BandSelector& required = job.graph.shape->template_of(subtask).required;
       if (required.empty() || job.spec.wait_for_resources || workers_.alive_bands() == 0 ||
           placer_.is_present(required)) {
         placer_.leave_unschedulable(job, subtask);

@@ -56,22 +56,22 @@ void StateRecovery::recover_ended_job(RecoveredJob& recovered) {
   job.identity = recovered.identity;
   job.spec = std::move(recovered.spec);
   job.scale = PriorityScale::of_code(recovered.scale, job.spec.priority, policy_base_.view.scale_of(job.spec));
-  job.state = recovered.everything.state;
-  job.counts = recovered.everything.counts;
-  if (!(recovered.everything.error == Error{})) job.error = Seldom{recovered.everything.error};
+  job.status.state = recovered.everything.state;
+  job.tally.counts = recovered.everything.counts;
+  if (!(recovered.everything.error == Error{})) job.status.error = Seldom{recovered.everything.error};
   ProgressOutbox::recover_ended(job, std::move(recovered.everything));
-  if (!recovered.keys.empty()) job.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
-  job.submitted = ledger_.clock.instant_of(recovered.submitted_ms);
-  job.ended = ledger_.clock.instant_of(recovered.ended_ms);
+  if (!recovered.keys.empty()) job.outputs.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
+  job.status.submitted = ledger_.clock.instant_of(recovered.submitted_ms);
+  job.status.ended = ledger_.clock.instant_of(recovered.ended_ms);
   tables_.jobs.add_name(job);
   tables_.ended.add(job);
-  job.release_when_unreferenced = recovered.unneeded;
-  if (job.outputs.empty() && !recovered.unneeded) return;
-  job.keep_until = later(event_.now, config_.results_keep);
-  if (job.outputs.empty()) return;  // The outputs were released.
+  job.outputs.release_when_unreferenced = recovered.unneeded;
+  if (job.outputs.locations.empty() && !recovered.unneeded) return;
+  job.outputs.keep_until = later(event_.now, config_.results_keep);
+  if (job.outputs.locations.empty()) return;  // The outputs were released.
   for (const CheckpointPlace& place : recovered.checkpoints)
     outputs_.data.note_checkpoint(job, place.producer.value(), place.writer);
-  tables_.indices.kept.insert(job.id, job.keep_until);
+  tables_.indices.kept.insert(job.id, job.outputs.keep_until);
 }
 
 GraphsAgain StateRecovery::recover_graphs(std::vector<RecoveredGraph>& recovered) {
@@ -106,32 +106,32 @@ void StateRecovery::recover_job(RecoveredJob& recovered, const GraphsAgain& grap
   priority = scale.taken_over(priority, PriorityScale::of_code(recovered.scale, priority, scale));
   Job& job = acceptance_.make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.identity = recovered.identity;
-  job.submitted = ledger_.clock.instant_of(recovered.submitted_ms);
+  job.status.submitted = ledger_.clock.instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   if (job.shares != nullptr) job.shares->preemptions = recovered.preempted;
-  job.on_hold = recovered.on_hold;
-  job.release_when_unreferenced = recovered.unneeded;
+  job.status.on_hold = recovered.on_hold;
+  job.outputs.release_when_unreferenced = recovered.unneeded;
   if (job.shares != nullptr && !recovered.pool.empty()) {
-    job.shares->pool_name = job.shares->pool_kept.edit() = recovered.pool;
+    job.shares->pool.name = job.shares->pool.kept_name.edit() = recovered.pool;
     driver_.fallbacks.open_pools(job);
-    job.shares->placed_in_pool = job.shares->pool;  // Nothing is placed yet.
+    job.shares->pool.placed = job.shares->pool.position;  // Nothing is placed yet.
   }
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) SubtaskMachine::recount(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
-  job.recovering = fleet_.readoption.is_active();
-  if (job.recovering) policy_base_.state.agenda.look_at(job.id);  // Workers may have much of it.
-  job.overlap_until = overlap_over_at(config_, event_.now);       // Also of a worker with a recorded loss.
+  job.status.recovering = fleet_.readoption.is_active();
+  if (job.status.recovering) policy_base_.state.agenda.look_at(job.id);  // Workers may have much of it.
+  job.status.overlap_until = overlap_over_at(config_, event_.now);       // Also of a worker with a recorded loss.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     runs_.ends.cancel_job(job, std::move(recovered.why), kDefaultGrace);
-  } else if (!job.recovering) {
+  } else if (!job.status.recovering) {
     resume(job);
   }
-  if (job.open == 0) tables_.maybe_done.push_back(job.id);
+  if (job.tally.open == 0) tables_.maybe_done.push_back(job.id);
 }
 
 void StateRecovery::end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase) {
@@ -140,16 +140,16 @@ void StateRecovery::end_recovered(Job& job, const SubtaskRange& range, SubtaskPh
     if (is_final(hot.phase)) continue;
     placement_.machine.transition(job, i, phase);
     if (phase == SubtaskPhase::Succeeded) hot.flags |= SubtaskFlag::kVisible;
-    ++(phase == SubtaskPhase::Succeeded   ? job.counts.succeeded
-       : phase == SubtaskPhase::Cancelled ? job.counts.cancelled
-                                          : job.counts.failed);
+    ++(phase == SubtaskPhase::Succeeded   ? job.tally.counts.succeeded
+       : phase == SubtaskPhase::Cancelled ? job.tally.counts.cancelled
+                                          : job.tally.counts.failed);
   }
 }
 
 void StateRecovery::apply_ended(Job& job, const record::SubtasksEnded& ended) {
-  job.counts = ended.counts;
-  job.counts.total = job.total();
-  job.counts.assigned = job.counts.succeeded = job.counts.failed = job.counts.cancelled = 0;
+  job.tally.counts = ended.counts;
+  job.tally.counts.total = job.total();
+  job.tally.counts.assigned = job.tally.counts.succeeded = job.tally.counts.failed = job.tally.counts.cancelled = 0;
   for (const SubtaskRange& range : ended.succeeded) end_recovered(job, range, SubtaskPhase::Succeeded);
   for (const SubtaskRange& range : ended.cancelled) end_recovered(job, range, SubtaskPhase::Cancelled);
   for (const SubtaskFailure& failure : ended.failures) {
@@ -158,28 +158,28 @@ void StateRecovery::apply_ended(Job& job, const record::SubtasksEnded& ended) {
   }
   for (const OutputLocation& output : ended.outputs) {
     // The output may have been made again elsewhere.
-    std::erase_if(job.outputs, [&](const OutputLocation& known) {
+    std::erase_if(job.outputs.locations, [&](const OutputLocation& known) {
       return known.producer == output.producer && known.output == output.output;
     });
-    job.outputs.push_back(output);
+    job.outputs.locations.push_back(output);
   }
 }
 
 void StateRecovery::recover_outputs(Job& job, const record::SubtasksEnded& ended) {
   if (ended.made.empty()) return;
-  job.data.open(*job.shape);
+  job.data.open(*job.graph.shape);
   for (const MadeOutput& made : ended.made) {
     const std::uint32_t subtask = made.producer.value();
     const std::uint16_t count = DataDirectory::outputs_of(job, subtask);
     if (made.output >= count || made.bytes <= 0 || job.hot[subtask].phase != SubtaskPhase::Succeeded) continue;
-    job.data.set_bytes(*job.shape, subtask, made.output, made.bytes);
+    job.data.set_bytes(*job.graph.shape, subtask, made.output, made.bytes);
     job.data.set_gone(subtask, true);
   }
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     if (!is_final(job.hot[i].phase)) continue;
-    const auto predecessors = job.shape->predecessors(i);
+    const auto predecessors = job.graph.shape->predecessors(i);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
-      if (job.shape->edge_output(job.shape->first_edge(i) + k) != EdgeKind::kOrderOnly)
+      if (job.graph.shape->edge_output(job.graph.shape->first_edge(i) + k) != EdgeKind::kOrderOnly)
         --job.data.readers(predecessors[k]);
   }
   for (const CheckpointPlace& place : ended.checkpoints) {
@@ -193,7 +193,7 @@ void StateRecovery::cancel_behind_failures(Job& job) {
   std::vector<std::uint32_t> doomed;
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (is_final(job.hot[i].phase) && job.hot[i].phase != SubtaskPhase::Succeeded)
-      for (const std::uint32_t successor : job.shape->successors(i)) doomed.push_back(successor);
+      for (const std::uint32_t successor : job.graph.shape->successors(i)) doomed.push_back(successor);
   if (!doomed.empty()) runs_.ends.cancel_subtasks(job, std::move(doomed), kDefaultGrace);
 }
 
@@ -204,18 +204,18 @@ void StateRecovery::recover_changes(Job& job, std::vector<record::SubtaskChanged
     if (subtask >= job.total()) continue;
     SubtaskHot& hot = job.hot[subtask];
     if (change.priority.has_value()) {
-      job.keys_carry_priority = true;  // Nothing has a key yet.
-      job.priority_changes.edit()[change.subtask] = *change.priority;
+      job.extras.keys_carry_priority = true;  // Nothing has a key yet.
+      job.extras.priority_changes.edit()[change.subtask] = *change.priority;
     }
     if (change.cancelled) {
       PENSTOCK_COVERAGE_MARK("a subtask that was being cancelled came back");
-      job.cancel_orders.edit().insert(change.subtask, true);
+      job.extras.cancel_orders.edit().insert(change.subtask, true);
       cancelled.push_back(subtask);
     }
     if (change.attempt == 0) continue;  // A success has its history in case it has to run again.
     hot.flags |= SubtaskFlag::kTroubled;
     hot.attempt = change.attempt;
-    SubtaskHistory& history = job.histories.edit()[change.subtask];
+    SubtaskHistory& history = job.extras.histories.edit()[change.subtask];
     history.last_attempt = change.attempt;
     history.charged = change.charged;
     history.lost_workers = change.lost_workers;
@@ -235,7 +235,7 @@ std::vector<std::uint32_t> StateRecovery::all_that_depends_on(const Job& job, st
     if (seen[subtask]) continue;
     seen[subtask] = true;
     found.push_back(subtask);
-    for (const std::uint32_t successor : job.shape->successors(subtask)) pending.push_back(successor);
+    for (const std::uint32_t successor : job.graph.shape->successors(subtask)) pending.push_back(successor);
   }
   return found;
 }
@@ -243,7 +243,7 @@ std::vector<std::uint32_t> StateRecovery::all_that_depends_on(const Job& job, st
 void StateRecovery::resume(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
     if (DataDirectory::is_needed(job, i) && DataDirectory::is_gone(job, i)) runs_.recomputation.find_again(job, i);
-  if (job.cancelling) return;  // A lineage was too long.
+  if (job.status.cancelling) return;  // A lineage was too long.
   acceptance_.place_sources(job);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (job.hot[i].phase == SubtaskPhase::Waiting && job.hot[i].unplaced == 0)
@@ -267,7 +267,8 @@ void StateRecovery::recover(supervisor_event::StateRecovered& event) {
     if (graph) tables_.graphs.leave(**graph);
   for (const JobId id : tables_.indices.active) placement_.external_inputs.add_references(tables_.jobs[id]);
   for (const JobId id : tables_.indices.kept.due_at(kNever))  // The last reference ended while that was being written.
-    if (Job& job = tables_.jobs[id]; job.release_when_unreferenced && job.references == 0) releases_.release_job(job);
+    if (Job& job = tables_.jobs[id]; job.outputs.release_when_unreferenced && job.outputs.references == 0)
+      releases_.release_job(job);
   tables_.jobs.skip_to(event.state.next_job);
   tables_.ended.sort();
   releases_.forget_old_jobs();

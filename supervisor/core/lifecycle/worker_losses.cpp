@@ -18,13 +18,13 @@ namespace {
 bool close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
   bool closes = false;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    if (!shares.kinds[static_cast<std::size_t>(kind)].barrier->open) continue;
+    if (!shares.kinds[static_cast<std::size_t>(kind)].gang.barrier->open) continue;
     bool has_any = false;
     for (std::uint32_t i = 0; i < workers.band_slots() && !has_any; ++i)
       if (const BandSlot band{i}; workers[band].kind == kind)
         has_any = (shares.of(band).planned > 0 && shares.of(band).in_flight > 0) || shares.of(band).started > 0;
     if (has_any) continue;
-    shares.kinds.edit(kind).barrier.edit().end(false);
+    shares.kinds.edit(kind).gang.barrier.edit().end(false);
     closes = true;
   }
   return closes;
@@ -50,13 +50,13 @@ std::uint64_t WorkerLosses::clear_worker(WorkerSlot slot) {
   std::uint64_t told = 0;
   for (const BandSlot band : fleet_.workers[slot].bands)
     for (const AssignedRef& ref : fleet_.workers[band].assigned) {
-      if (!tables_.jobs.knows(ref.job) || tables_.jobs[ref.job].cancelling ||
+      if (!tables_.jobs.knows(ref.job) || tables_.jobs[ref.job].status.cancelling ||
           ref.subtask >= tables_.jobs[ref.job].total())
         continue;
       Job& job = tables_.jobs[ref.job];
       const SubtaskHot& hot = job.hot[ref.subtask];
       const bool is_there = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == band;
-      if (!is_there || !job.shape->template_of(ref.subtask).retryable) continue;
+      if (!is_there || !job.graph.shape->template_of(ref.subtask).retryable) continue;
       orders[ref.job].attempts.push_back({SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
       if (job.shares != nullptr) job.shares->preempting.edit()[SubtaskIndex{ref.subtask}] = ref.attempt;
       ++told;
@@ -102,8 +102,8 @@ void WorkerLosses::lose_worker(WorkerSlot slot, const std::string& reason, const
   if (std::exchange(fleet_.workers[slot].claiming, false)) {
     fleet_.readoption.claim_lost();  // Its attempts are unknown.
     for (const JobId id : tables_.indices.active)
-      if (Job& job = tables_.jobs[id]; job.overlap_until > Instant{})
-        job.overlap_until = overlap_over_at(config_, event_.now);
+      if (Job& job = tables_.jobs[id]; job.status.overlap_until > Instant{})
+        job.status.overlap_until = overlap_over_at(config_, event_.now);
   }
   const WorkerEntry& worker = fleet_.workers[slot];
   event_.out->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
@@ -126,7 +126,7 @@ void WorkerLosses::lose_worker(WorkerSlot slot, const std::string& reason, const
     for (const BandSlot band : worker.bands) {
       placement_.placer.place_again(job, band);
       // The slot's next band begins with no jobs that wait for it.
-      if (LocalSet* local = job.find_local(band); local != nullptr) local->set_waiting(false);
+      if (LocalSet* local = job.place.locals.find(band); local != nullptr) local->set_waiting(false);
     }
     if (job.shares != nullptr) {
       for (const BandSlot band : worker.bands)
@@ -134,9 +134,9 @@ void WorkerLosses::lose_worker(WorkerSlot slot, const std::string& reason, const
           job.shares->change(band, fleet_.workers[band].kind, [](BandShare& share) { share = {}; });
       if (close_where_all_is_lost(*job.shares, fleet_.workers)) closed.push_back(id);
     }
-    std::erase(job.known_workers, worker.id);
-    if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
-    if (auto* known = job.templates_known.if_any()) known->erase(worker.id);
+    std::erase(job.audience.workers, worker.id);
+    if (slot.value() < job.audience.known_of.size()) job.audience.known_of[slot.value()] = 0;
+    if (auto* known = job.audience.templates_known.if_any()) known->erase(worker.id);
   }
   admin_.questions.worker_lost(worker.id, reason);
   event_.out->add(supervisor_action::ReleaseWorker{worker.id});

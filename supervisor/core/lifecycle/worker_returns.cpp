@@ -36,12 +36,14 @@ void WorkerReturns::begin_claim(WorkerSlot slot) {
 void WorkerReturns::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   if (!tables_.jobs.knows(claimed.job)) return fleet_.mail.tell(slot, ForgetJob{claimed.job});
   Job& job = tables_.jobs[claimed.job];
-  if (job.state != JobState::Running && job.outputs.empty()) return fleet_.mail.tell(slot, ForgetJob{claimed.job});
-  if (std::find(job.known_workers.begin(), job.known_workers.end(), fleet_.workers[slot].id) == job.known_workers.end())
-    job.known_workers.push_back(fleet_.workers[slot].id);
-  if (job.state != JobState::Running) return;  // Its outputs are kept where they are until the job is released.
-  if (job.known_of.size() <= slot.value()) job.known_of.resize(fleet_.workers.worker_slots());
-  job.known_of[slot.value()] |= Job::kHeardOf;
+  if (job.status.state != JobState::Running && job.outputs.locations.empty())
+    return fleet_.mail.tell(slot, ForgetJob{claimed.job});
+  if (std::find(job.audience.workers.begin(), job.audience.workers.end(), fleet_.workers[slot].id) ==
+      job.audience.workers.end())
+    job.audience.workers.push_back(fleet_.workers[slot].id);
+  if (job.status.state != JobState::Running) return;  // Its outputs are kept where they are until the job is released.
+  if (job.audience.known_of.size() <= slot.value()) job.audience.known_of.resize(fleet_.workers.worker_slots());
+  job.audience.known_of[slot.value()] |= JobAudience::kHeardOf;
   fleet_.mail.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
   if (job.shares == nullptr && job.spec.policy.gang > 0) policy_base_.entitlement_mail.free_gang(job, slot);
   const bool elsewhere = !claimed.attempts.empty() && driver_.fallbacks.goes_on_elsewhere(job, slot);
@@ -54,7 +56,7 @@ void WorkerReturns::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     ++tables_.counters.adopted;
     policy_base_.state.agenda.look_at(job.id);
     // The last order of an operator may not have reached the worker.
-    if (job.priority_changes->contains(attempt.subtask))
+    if (job.extras.priority_changes->contains(attempt.subtask))
       fleet_.mail.last<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
     if (attempt.stage == ClaimedStage::Running) {
@@ -94,8 +96,8 @@ void WorkerReturns::finish_claim(WorkerSlot slot, bool draining) {
   }
   for (const BandSlot band : fleet_.workers[slot].bands) fleet_.workers.touch(band);
   for (const JobId id : policy_base_.state.agenda.in_sight())
-    if (const Job& job = tables_.jobs[id]; job.shares != nullptr && slot.value() < job.known_of.size() &&
-                                           (job.known_of[slot.value()] & Job::kHeardOf) != 0)
+    if (const Job& job = tables_.jobs[id]; job.shares != nullptr && slot.value() < job.audience.known_of.size() &&
+                                           (job.audience.known_of[slot.value()] & JobAudience::kHeardOf) != 0)
       policy_base_.entitlement_mail.send_entitlements(job, slot);
   policy_base_.turns.policy_changed();
   outputs_.awaited.all_changed();
@@ -115,7 +117,7 @@ void WorkerReturns::end_reclaiming() {
   for (const record::WorkerJoined& absent : fleet_.readoption.absent())
     part_with(absent, "did not come back after the restart");
   for (const JobId id : tables_.indices.active.all()) {
-    if (Job& job = tables_.jobs[id]; job.recovering) let_go(job);
+    if (Job& job = tables_.jobs[id]; job.status.recovering) let_go(job);
   }
   for (std::uint32_t i = 0; i < fleet_.workers.worker_slots(); ++i)
     if (fleet_.workers[WorkerSlot{i}].alive && !fleet_.workers[WorkerSlot{i}].claiming)
@@ -137,14 +139,14 @@ void WorkerReturns::part_with(const record::WorkerJoined& absent, const std::str
 }
 
 void WorkerReturns::let_go(Job& job) {
-  job.recovering = false;
-  job.overlap_until = overlap_over_at(config_, event_.now);
+  job.status.recovering = false;
+  job.status.overlap_until = overlap_over_at(config_, event_.now);
   // A job that is found running keeps its admission by limits.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
-  const bool has_begun = job.in_flight > 0 || job.counts.succeeded > 0;
+  const bool has_begun = job.tally.in_flight > 0 || job.tally.counts.succeeded > 0;
   if (job.shares != nullptr && !has_begun && !holds_slots(*job.shares)) policy_base_.state.agenda.hide(job.id);
-  for (Job::DeferredCancel& order : job.deferred_cancels.take()) {
+  for (DeferredCancel& order : job.status.deferred_cancels.take()) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
     if (order.whole_job)
       runs_.ends.cancel_open_subtasks(job, order.kill_after);
@@ -153,26 +155,27 @@ void WorkerReturns::let_go(Job& job) {
   }
   std::vector<std::string> absent;
   for (const record::WorkerJoined& worker : fleet_.readoption.absent()) absent.push_back(worker.name);
-  admin_.questions.workers_are_back(job.id, job.known_workers, absent);
+  admin_.questions.workers_are_back(job.id, job.audience.workers, absent);
   driver_.fallbacks.stay_where_claimed(job);
-  if (!job.cancelling) lifecycle_.recovery.resume(job);
-  if (job.open == 0) tables_.maybe_done.push_back(job.id);
+  if (!job.status.cancelling) lifecycle_.recovery.resume(job);
+  if (job.tally.open == 0) tables_.maybe_done.push_back(job.id);
 }
 
 void WorkerReturns::notify_of_finished_producers(WorkerSlot slot) {
   for (const SubtaskId& waiter : std::exchange(fleet_.workers[slot].waiting, {})) {
-    if (!tables_.jobs.knows(waiter.job) || tables_.jobs[waiter.job].state != JobState::Running) continue;
+    if (!tables_.jobs.knows(waiter.job) || tables_.jobs[waiter.job].status.state != JobState::Running) continue;
     Job& job = tables_.jobs[waiter.job];
     const SubtaskHot& hot = job.hot[waiter.index.value()];
     if (hot.phase != SubtaskPhase::Assigned || fleet_.workers[hot.band].worker != slot) continue;
-    const auto predecessors = job.shape->predecessors(waiter.index.value());
+    const auto predecessors = job.graph.shape->predecessors(waiter.index.value());
     for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
       const SubtaskHot& done = job.hot[predecessors[k]];
       if (done.phase != SubtaskPhase::Succeeded) continue;
       if (!DataDirectory::is_gone(job, predecessors[k])) {
         runs_.reports.notice(job, predecessors[k], slot,
                              done.band.valid() ? fleet_.workers.worker_of(done.band).id : fleet_.workers[slot].id);
-      } else if (job.shape->edge_output(job.shape->first_edge(waiter.index.value()) + k) == EdgeKind::kOrderOnly) {
+      } else if (job.graph.shape->edge_output(job.graph.shape->first_edge(waiter.index.value()) + k) ==
+                 EdgeKind::kOrderOnly) {
         // The producer's data are gone, and this subtask does not read them; another subtask at this worker may want
         // to.
         runs_.reports.notice(job, predecessors[k], slot, WorkerId::none());

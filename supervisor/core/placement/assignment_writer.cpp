@@ -33,22 +33,22 @@ void AssignmentWriter::write_assignment(Job& job, std::uint32_t subtask, BandSlo
   assignment.input_count = static_cast<std::uint32_t>(batch.inputs.size() - inputs_before);
   for (std::size_t i = inputs_before; i < batch.inputs.size(); ++i)
     if (batch.inputs[i].place == InputPlace::Remote) mail_.introduce(band.worker, batch.inputs[i].location);
-  const std::string_view payload = job.shape->payload(subtask);
+  const std::string_view payload = job.graph.shape->payload(subtask);
   assignment.payload_bytes = static_cast<std::uint32_t>(payload.size());
   batch.payloads += payload;
 }
 
 std::uint16_t AssignmentWriter::write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker,
                                              AssignBatch& batch) const {
-  const auto predecessors = job.shape->predecessors(subtask);
+  const auto predecessors = job.graph.shape->predecessors(subtask);
   if (predecessors.empty()) return 0;
-  const std::uint32_t first_edge = job.shape->first_edge(subtask);
+  const std::uint32_t first_edge = job.graph.shape->first_edge(subtask);
   const std::size_t before = batch.inputs.size();
   const bool troubled = (job.hot[subtask].flags & SubtaskFlag::kTroubled) != 0;
   std::size_t data_inputs = 0;
   bool any_data = false;
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    const std::uint16_t output = job.shape->edge_output(first_edge + k);
+    const std::uint16_t output = job.graph.shape->edge_output(first_edge + k);
     const SubtaskHot& producer = job.hot[predecessors[k]];
     const bool order_only = output == EdgeKind::kOrderOnly;
     const bool finished = producer.phase == SubtaskPhase::Succeeded;
@@ -77,17 +77,17 @@ void AssignmentWriter::place_input(const Job& job, AssignedInput& input, const S
   input.place = InputPlace::Here;
   if (!job.data.in_use()) return;
   const std::uint32_t subtask = input.producer.value();
-  input.bytes = job.data.bytes(*job.shape, subtask, input.output);
+  input.bytes = job.data.bytes(*job.graph.shape, subtask, input.output);
   if (input.bytes == 0) return;
   const bool here =
-      workers_[producer.band].worker == worker || job.data.is_copied_to(*job.shape, subtask, workers_[worker].id);
+      workers_[producer.band].worker == worker || job.data.is_copied_to(*job.graph.shape, subtask, workers_[worker].id);
   input.place = here ? InputPlace::Here : InputPlace::Remote;
   input.location = here ? workers_[worker].id : workers_[producer.band].id.worker;
 }
 
 AssignBatch& AssignmentWriter::open_batch(Job& job, WorkerSlot slot) {
-  if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
-  const bool first = (job.known_of[slot.value()] & Job::kHeardOf) == 0;
+  if (job.audience.known_of.size() <= slot.value()) job.audience.known_of.resize(workers_.worker_slots());
+  const bool first = (job.audience.known_of[slot.value()] & JobAudience::kHeardOf) == 0;
   if (first && job.shares != nullptr) entitlement_mail_.send_entitlements(job, slot);
   std::vector<ToWorker>& outbox = mail_.of(slot);
   if (!outbox.empty()) {
@@ -106,21 +106,21 @@ AssignBatch& AssignmentWriter::open_batch(Job& job, WorkerSlot slot) {
   batch.assignments.reserve(kReserved);
   if (first) {
     batch.job_name = job.spec.name;
-    job.known_workers.push_back(workers_[slot].id);
-    job.known_of[slot.value()] |= Job::kHeardOf;
+    job.audience.workers.push_back(workers_[slot].id);
+    job.audience.known_of[slot.value()] |= JobAudience::kHeardOf;
   }
   return batch;
 }
 
 void AssignmentWriter::define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch) {
-  if (template_index < Job::kTemplatesInWord) {
-    std::uint64_t& known = job.known_of[worker.value()];
+  if (template_index < JobAudience::kTemplatesInWord) {
+    std::uint64_t& known = job.audience.known_of[worker.value()];
     const std::uint64_t bit = std::uint64_t{1} << template_index;
     if ((known & bit) != 0) return;
     known |= bit;
   } else {
-    std::vector<bool>& known = job.templates_known.edit()[workers_[worker].id];
-    known.resize(job.templates.size() + job.larger_templates->size());
+    std::vector<bool>& known = job.audience.templates_known.edit()[workers_[worker].id];
+    known.resize(job.graph.templates.size() + job.graph.larger_templates->size());
     if (known[template_index]) return;
     known[template_index] = true;
   }
@@ -131,7 +131,7 @@ void AssignmentWriter::define_template(Job& job, std::uint32_t template_index, W
   std::erase_if(sent.environment, is_checkpoint_key);
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
     sent.environment.push_back(std::string{kCheckpointKey} + "=" + to_string(job.id) + "." +
-                               std::to_string(clock_.unix_ms(job.submitted)));
+                               std::to_string(clock_.unix_ms(job.status.submitted)));
 }
 
 }  // namespace penstock::supervisor

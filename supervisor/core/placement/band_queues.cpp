@@ -26,10 +26,10 @@ bool BandQueues::correct_waiting(BandSlot slot, std::size_t at) {
   WaitingJobs& waiting = workers_[slot].waiting;
   const WaitingJobs::Entry entry = waiting[at];
   Job* job = jobs_.find(entry.job);
-  LocalSet* local = job != nullptr && job->waiting_epoch == entry.epoch ? job->find_local(slot) : nullptr;
+  LocalSet* local = job != nullptr && job->place.waiting_epoch == entry.epoch ? job->place.locals.find(slot) : nullptr;
   if (local != nullptr && !local->is_waiting()) local = nullptr;  // A later entry has been removed already.
-  if (local != nullptr && !job->cancelling && !local->empty() && credit_of(*job, slot).slots > 0) {
-    if (entry.held != job->in_flight) waiting.set_held(at, job->in_flight);
+  if (local != nullptr && !job->status.cancelling && !local->empty() && credit_of(*job, slot).slots > 0) {
+    if (entry.held != job->tally.in_flight) waiting.set_held(at, job->tally.in_flight);
     return true;
   }
   if (local != nullptr) local->set_waiting(false);
@@ -49,13 +49,13 @@ Job* BandQueues::first_waiting(BandSlot slot) {
 void BandQueues::enter_waiting(const Job& job, BandSlot slot, LocalSet& local) {
   if (local.is_waiting()) return;
   local.set_waiting(true);
-  workers_[slot].waiting.push({job.spec.priority, job.in_flight, job.id, job.waiting_epoch});
+  workers_[slot].waiting.push({job.spec.priority, job.tally.in_flight, job.id, job.place.waiting_epoch});
 }
 
 void BandQueues::enter_waiting_anew(Job& job) {
-  ++job.waiting_epoch;
-  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i) {
-    LocalSet* local = job.find_local(BandSlot{i});
+  ++job.place.waiting_epoch;
+  for (std::uint32_t i = job.place.locals.first(); i < job.place.locals.end(); ++i) {
+    LocalSet* local = job.place.locals.find(BandSlot{i});
     if (local == nullptr) continue;
     local->set_waiting(false);
     if (local->empty() || !workers_[BandSlot{i}].alive) continue;
@@ -65,7 +65,7 @@ void BandQueues::enter_waiting_anew(Job& job) {
 }
 
 void BandQueues::keep_ready(Job& job, BandSlot slot, std::uint32_t subtask) {
-  LocalSet& local = job.local(slot);
+  LocalSet& local = job.place.locals.at(slot);
   local.push_ready(job.order_key(subtask));
   bands_.change_ready(slot, 1);
   enter_waiting(job, slot, local);
@@ -80,7 +80,7 @@ void BandQueues::ask_for_slots(const Job& job, BandSlot slot) {
 
 void BandQueues::follow_entitlement(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
-  LocalSet* local = job.find_local(slot);
+  LocalSet* local = job.place.locals.find(slot);
   if (local != nullptr && !share.entitled.is_zero() && !local->empty()) enter_waiting(job, slot, *local);
   if (local != nullptr && local->ready_count() > 0) ask_for_slots(job, slot);
   std::vector<JobId>& entitled = workers_[slot].entitled;

@@ -74,7 +74,7 @@ std::int64_t milli_left(const BandEntry& band, const JobTable& jobs) {
     if (job == nullptr || ref.subtask >= job->total()) continue;
     const SubtaskHot& hot = job->hot[ref.subtask];
     if (hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0)
-      left -= job->shape->template_of(ref.subtask).request.slots.value();
+      left -= job->graph.shape->template_of(ref.subtask).request.slots.value();
   }
   return left;
 }
@@ -157,7 +157,7 @@ void Dispatcher::serve_waiting(BandSlot slot) {
     const Credit credit = queues_.credit_of(*job, slot);
     const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
     const bool is_of_use = credit.in_flight < config_.lookahead_subtasks_max ||
-                           (wants_runnable && job->find_local(slot)->ready_count() > 0);
+                           (wants_runnable && job->place.locals.find(slot)->ready_count() > 0);
     if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kQuantum) > 0) continue;
     if (waiting.size() == 1 || (search_.passed_over.size() >= kUnhelpfulJobsMax &&
                                 fleet_.workers[slot].runnable >= fleet_.workers[slot].slots))
@@ -178,9 +178,10 @@ void Dispatcher::fill_shares(BandSlot slot) {
       continue;
     }
     ++at;
-    const LocalSet* local = job->find_local(slot);
+    const LocalSet* local = job->place.locals.find(slot);
     const bool waits_here = local != nullptr && local->ready_count() > 0;
-    if (job->cancelling || waits_here || share.runnable >= share.runs + fleet_.workers[slot].yielded + kPreparedAhead)
+    if (job->status.cancelling || waits_here ||
+        share.runnable >= share.runs + fleet_.workers[slot].yielded + kPreparedAhead)
       continue;
     if (pull_placements(*job, slot)) take_from(*job, slot, kQuantum);
   }
@@ -194,7 +195,7 @@ std::uint32_t Dispatcher::take_from(Job& job, BandSlot slot, std::uint32_t count
       part_ahead(config_.lookahead_subtasks_max, queues_.credit_of(job, slot).slots, fleet_.workers[slot].slots);
   while (used < count_max) {
     // The set is looked up anew each time: assigning may make room for further bands in `job.locals`.
-    LocalSet& local = job.local(slot);
+    LocalSet& local = job.place.locals.at(slot);
     const std::uint64_t ready = local.best_ready();
     const std::uint64_t ahead = local.best_ahead();
     if (ready == LocalSet::kNone && ahead == LocalSet::kNone) break;
@@ -203,11 +204,11 @@ std::uint32_t Dispatcher::take_from(Job& job, BandSlot slot, std::uint32_t count
     const bool wants_runnable = credit.runnable < credit.runs + kPreparedAhead;
     const bool take_ready = ready != LocalSet::kNone && (wants_runnable || ready <= ahead);
     const std::uint64_t key = take_ready ? ready : ahead;
-    const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+    const std::uint32_t subtask = job.graph.shape->at_rank(static_cast<std::uint32_t>(key));
     const SubtaskHot& hot = job.hot[subtask];
     const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == slot && (hot.missing == 0) == take_ready &&
                          key == job.order_key(subtask);
-    if (const std::uint32_t wanted = job.shape->template_index(subtask); wanted != limit_of) {
+    if (const std::uint32_t wanted = job.graph.shape->template_index(subtask); wanted != limit_of) {
       limit_of = wanted;
       limit = std::min(lookahead_limit(job, wanted, credit.slots), most);
     }
@@ -238,12 +239,12 @@ std::uint32_t Dispatcher::take_from(Job& job, BandSlot slot, std::uint32_t count
 }
 
 std::uint32_t Dispatcher::lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const {
-  const TemplateFacts& facts = job.templates[template_index];
-  const std::int64_t each = job.shape->graph().templates[template_index].request.slots.value();
+  const TemplateFacts& facts = job.graph.templates[template_index];
+  const std::int64_t each = job.graph.shape->graph().templates[template_index].request.slots.value();
   const bool is_part = each > 0 && each < kOneSlot.value();
   const std::uint32_t least = (is_part ? runs_in(slots, each) : slots) + kPreparedAhead;
   if (facts.runs == 0) {
-    const Duration expected = job.shape->graph().templates[template_index].expected_duration;
+    const Duration expected = job.graph.shape->graph().templates[template_index].expected_duration;
     if (expected <= Duration{0}) return std::max(least, config_.lookahead_subtasks_initial);
     const auto count =
         static_cast<std::uint64_t>(config_.lookahead.count()) * slots / static_cast<std::uint64_t>(expected.count());
@@ -257,7 +258,7 @@ std::uint32_t Dispatcher::lookahead_limit(const Job& job, std::uint32_t template
 void Dispatcher::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   const SubtaskHot& hot = job.hot[subtask];
   std::uint64_t last = hot.attempt;
-  if ((hot.flags & SubtaskFlag::kOutrun) != 0) last = std::max(last, *job.outrun->find(SubtaskIndex{subtask}));
+  if ((hot.flags & SubtaskFlag::kOutrun) != 0) last = std::max(last, *job.extras.outrun->find(SubtaskIndex{subtask}));
   machine_.assign(job, subtask, slot, std::max(last, first_attempt_.value()) + 1);
   ++tables_.counters.assigned;
   BandEntry& band = fleet_.workers[slot];
@@ -267,9 +268,9 @@ void Dispatcher::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   ref.subtask = subtask;
   ref.attempt = hot.attempt;
   // Successors come near while the assignment is written.
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+  for (const std::uint32_t successor : job.graph.shape->successors(subtask)) {
     prefetch_line(&job.hot[successor]);
-    job.shape->prefetch(successor);
+    job.graph.shape->prefetch(successor);
   }
   assignments_.write_assignment(job, subtask, slot);
   machine_.count_assigned(job, subtask, [&](std::uint32_t successor) { placer_.become_placeable(job, successor); });
@@ -336,7 +337,7 @@ bool Dispatcher::ask_for_queued(BandSlot thief, BandSlot victim) {
     const AssignedRef ref = band.assigned[i];
     if (!tables_.jobs.knows(ref.job)) continue;
     Job& job = tables_.jobs[ref.job];
-    if (ref.subtask >= job.total() || job.cancelling || !queues_.has_slots_for(job, thief)) continue;
+    if (ref.subtask >= job.total() || job.status.cancelling || !queues_.has_slots_for(job, thief)) continue;
     SubtaskHot& hot = job.hot[ref.subtask];
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;
@@ -348,7 +349,7 @@ bool Dispatcher::ask_for_queued(BandSlot thief, BandSlot victim) {
       break;
     }
     // A subtask of several slots would wait again beside others.
-    const std::int64_t takes = job.shape->template_of(ref.subtask).request.slots.value();
+    const std::int64_t takes = job.graph.shape->template_of(ref.subtask).request.slots.value();
     const bool is_wide = takes > kOneSlot.value();
     if (is_wide && !left) {
       left = milli_left(fleet_.workers[thief], tables_.jobs) - asked * kOneSlot.value();
@@ -362,7 +363,7 @@ bool Dispatcher::ask_for_queued(BandSlot thief, BandSlot victim) {
       continue;
     }
     hot.flags |= SubtaskFlag::kStealAsked;
-    job.thieves.edit()[SubtaskIndex{ref.subtask}] = thief;
+    job.extras.thieves.edit()[SubtaskIndex{ref.subtask}] = thief;
     fleet_.mail.last<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
     ++asked;

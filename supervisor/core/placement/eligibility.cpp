@@ -30,9 +30,9 @@ bool Eligibility::is_eligible(const Template& wanted, const BandEntry& band) con
 
 // Only changed bands are examined: a fleet that registers costs each template one look for each band.
 const EligibleBands& Eligibility::bands_of(const Job& job, std::uint32_t template_index) const {
-  EligibleBands& eligible = job.graph->eligible[template_index];
+  EligibleBands& eligible = job.graph.shared->eligible[template_index];
   if (eligible.epoch == workers_.epoch()) return eligible;
-  const Template& wanted = job.shape->graph().templates[template_index];
+  const Template& wanted = job.graph.shape->graph().templates[template_index];
   if (workers_.remembers(eligible.epoch)) {
     for (const BandSlot band : workers_.changed_since(eligible.epoch)) note(wanted, eligible, band);
   } else {
@@ -54,18 +54,18 @@ void Eligibility::note(const Template& wanted, EligibleBands& eligible, BandSlot
 }
 
 bool Eligibility::was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const {
-  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{subtask});
   if (history == nullptr || history->tried_epoch != workers_.epoch()) return false;
   return std::find(history->tried.begin(), history->tried.end(), band) != history->tried.end();
 }
 
 void Eligibility::validate(const Job& job) const {
-  for (std::size_t i = 0; i < job.graph->eligible.size(); ++i) {
-    const EligibleBands& kept = job.graph->eligible[i];
+  for (std::size_t i = 0; i < job.graph.shared->eligible.size(); ++i) {
+    const EligibleBands& kept = job.graph.shared->eligible[i];
     if (kept.epoch != workers_.epoch()) continue;
     EligibleBands fresh;
     for (std::uint32_t band = 0; band < workers_.band_slots(); ++band) {
-      note(job.shape->graph().templates[i], fresh, BandSlot{band});
+      note(job.graph.shape->graph().templates[i], fresh, BandSlot{band});
       PENSTOCK_CHECK(kept.bands.contains(band) == fresh.bands.contains(band));
       PENSTOCK_CHECK(kept.misfits.contains(band) == fresh.misfits.contains(band));
     }

@@ -26,14 +26,14 @@ class Eligibility {
   bool may_run_on(const Job& job, std::uint32_t template_index, BandSlot band) const {
     const EligibleBands& eligible = bands_of(job, template_index);
     if (!eligible.everywhere) return eligible.bands.contains(band.value());
-    const Template& wanted = job.shape->graph().templates[template_index];
+    const Template& wanted = job.graph.shape->graph().templates[template_index];
     return workers_[band].kind == (wants_gpu(wanted) ? BandKind::Gpu : BandKind::Cpu);
   }
   /// Whether the subtask has failed on the band for a cause of the band's, and not everywhere since.
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
   /// Whether the band has the memory of the subtask's next attempt, which may be larger than its template says.
   bool has_memory_for(const Job& job, std::uint32_t subtask, BandSlot band) const {
-    const bool is_larger = job.template_index_of(subtask) >= job.shape->graph().templates.size();
+    const bool is_larger = job.template_index_of(subtask) >= job.graph.shape->graph().templates.size();
     return !is_larger || (knows_larger(workers_[band]) && job.memory_of(subtask) <= memory_limit_of(workers_[band]));
   }
   /// Whether the band's worker can be sent a template that is larger than the graph's.

@@ -46,14 +46,14 @@ Result<void> ExternalInputs::check_external_inputs(const JobSpec& spec, const Gr
     if (!producer_job.spec.owner.empty() && producer_job.spec.owner != spec.owner)
       return refuse(ErrorCode::NotFound, "which is a job of another owner");
     const std::uint32_t subtask = producer.index.value();
-    if (subtask >= producer_job.counts.total)
-      return refuse(ErrorCode::UnknownKey, "which has only " + std::to_string(producer_job.counts.total));
-    if (producer_job.state == JobState::Running) {
+    if (subtask >= producer_job.tally.counts.total)
+      return refuse(ErrorCode::UnknownKey, "which has only " + std::to_string(producer_job.tally.counts.total));
+    if (producer_job.status.state == JobState::Running) {
       const std::uint16_t count = DataDirectory::outputs_of(producer_job, subtask);
       if (output >= count) return refuse(ErrorCode::UnknownKey, "which makes only " + std::to_string(count));
       if ((producer_job.hot[subtask].flags & SubtaskFlag::kWanted) == 0)
         return refuse(ErrorCode::WrongState, "which is not kept");
-    } else if (producer_job.release_when_unreferenced || find_output(input.datum) == nullptr) {
+    } else if (producer_job.outputs.release_when_unreferenced || find_output(input.datum) == nullptr) {
       return refuse(ErrorCode::InputLost, "of which nothing is kept: it was released, lost, or never made");
     }
   }
@@ -61,27 +61,28 @@ Result<void> ExternalInputs::check_external_inputs(const JobSpec& spec, const Gr
 }
 
 void ExternalInputs::add_references(const Job& job) {
-  for (const JobId id : producer_jobs_of(*job.shape))
-    if (jobs_.knows(id)) ++jobs_[id].references;
+  for (const JobId id : producer_jobs_of(*job.graph.shape))
+    if (jobs_.knows(id)) ++jobs_[id].outputs.references;
 }
 
 const OutputLocation* ExternalInputs::find_output(const ExternalDatum& datum) {
   Job& producer_job = jobs_[datum.producer.job];
   // Outputs are sorted at the first search: most jobs have no references.
-  if (!std::exchange(producer_job.outputs_sorted, true))
-    std::sort(producer_job.outputs.begin(), producer_job.outputs.end(), before);
+  if (!std::exchange(producer_job.outputs.sorted, true))
+    std::sort(producer_job.outputs.locations.begin(), producer_job.outputs.locations.end(), before);
   OutputLocation wanted;
   wanted.producer = datum.producer.index;
   wanted.output = datum.output;
-  const auto found = std::lower_bound(producer_job.outputs.begin(), producer_job.outputs.end(), wanted, before);
-  return found == producer_job.outputs.end() || before(wanted, *found) ? nullptr : &*found;
+  const auto found =
+      std::lower_bound(producer_job.outputs.locations.begin(), producer_job.outputs.locations.end(), wanted, before);
+  return found == producer_job.outputs.locations.end() || before(wanted, *found) ? nullptr : &*found;
 }
 
 std::vector<WorkerSlot> ExternalInputs::holders_of(const ExternalDatum& datum) {
   std::vector<WorkerSlot> holders;
   if (!jobs_.knows(datum.producer.job)) return holders;
   const Job& producer_job = jobs_[datum.producer.job];
-  if (producer_job.state != JobState::Running) {
+  if (producer_job.status.state != JobState::Running) {
     const OutputLocation* at = find_output(datum);
     for (std::uint32_t i = 0; at != nullptr && i < workers_.worker_slots(); ++i)
       if (workers_[WorkerSlot{i}].alive && workers_[WorkerSlot{i}].description.data_address == at->data_address)
@@ -91,12 +92,12 @@ std::vector<WorkerSlot> ExternalInputs::holders_of(const ExternalDatum& datum) {
   const std::uint32_t subtask = datum.producer.index.value();
   const bool there = producer_job.hot[subtask].phase == SubtaskPhase::Succeeded && producer_job.data.in_use() &&
                      !producer_job.data.gone(subtask) &&
-                     producer_job.data.bytes(*producer_job.shape, subtask, datum.output) > 0;
+                     producer_job.data.bytes(*producer_job.graph.shape, subtask, datum.output) > 0;
   if (!there) return holders;
   holders.push_back(workers_[producer_job.hot[subtask].band].worker);
   const std::vector<WorkerId>* replicas = producer_job.data.replicas(subtask);
   for (std::size_t i = 0; replicas != nullptr && i < replicas->size(); ++i)
-    if (producer_job.data.is_copied_to(*producer_job.shape, subtask, (*replicas)[i]))
+    if (producer_job.data.is_copied_to(*producer_job.graph.shape, subtask, (*replicas)[i]))
       if (const WorkerSlot slot = workers_.find((*replicas)[i]); slot.valid()) holders.push_back(slot);
   return holders;
 }
@@ -115,15 +116,15 @@ Availability ExternalInputs::availability_of(Job& job, const ExternalInput& inpu
   const auto& [producer, output, identity] = input.datum;
   if (!jobs_.knows(producer.job)) return never("that job is forgotten");
   const Job& producer_job = jobs_[producer.job];
-  if (producer_job.state == JobState::Running) {
+  if (producer_job.status.state == JobState::Running) {
     const SubtaskHot& hot = producer_job.hot[producer.index.value()];
     if (hot.phase == SubtaskPhase::Failed) return never("it has failed");
     if (hot.phase == SubtaskPhase::Cancelled) return never("it was cancelled");
     const bool made = hot.phase == SubtaskPhase::Succeeded;
-    if (made && producer_job.data.bytes(*producer_job.shape, producer.index.value(), output) == 0)
+    if (made && producer_job.data.bytes(*producer_job.graph.shape, producer.index.value(), output) == 0)
       return never("it is empty");
-    if (made && DataDirectory::is_gone(producer_job, producer.index.value()) && producer_job.cancelling &&
-        !producer_job.recovering)
+    if (made && DataDirectory::is_gone(producer_job, producer.index.value()) && producer_job.status.cancelling &&
+        !producer_job.status.recovering)
       return never("it is lost, and its job was cancelled");
     if (!made || DataDirectory::is_gone(producer_job, producer.index.value()))
       return {false, false, "it is not made yet, or again"};
@@ -137,7 +138,7 @@ Availability ExternalInputs::availability_of(Job& job, const ExternalInput& inpu
   }
   bool drains = true;
   bool fits = false;
-  const Template& wanted = job.shape->template_of(input.subtask);
+  const Template& wanted = job.graph.shape->template_of(input.subtask);
   const Reach reach = view_.reaches_of(job.spec.policy).front();  // As in `open_pools`.
   for (const WorkerSlot holder : holders)
     for (const BandSlot band : workers_[holder].bands) {
@@ -157,18 +158,18 @@ Instant ExternalInputs::holders_given_up_at() const {
 }
 
 const FailureDetail* ExternalInputs::lost_external_input_of(const Job& job, std::uint32_t subtask) const {
-  if (job.shape->external_inputs().empty()) return nullptr;
-  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+  if (job.graph.shape->external_inputs().empty()) return nullptr;
+  for (const std::uint32_t predecessor : job.graph.shape->predecessors(subtask)) {
     const SubtaskHot& hot = job.hot[predecessor];
     const bool lost = hot.phase == SubtaskPhase::Failed && (hot.flags & SubtaskFlag::kVisible) != 0 &&
-                      job.shape->external_input_of(predecessor) != nullptr;
-    if (lost) return &job.histories->find(SubtaskIndex{predecessor})->last;
+                      job.graph.shape->external_input_of(predecessor) != nullptr;
+    if (lost) return &job.extras.histories->find(SubtaskIndex{predecessor})->last;
   }
   return nullptr;
 }
 
 void ExternalInputs::check_waiting_external_inputs(const Job& job, std::uint32_t subtask) const {
-  const ExternalInput* input = job.shape->external_input_of(subtask);
+  const ExternalInput* input = job.graph.shape->external_input_of(subtask);
   if (input == nullptr || job.hot[subtask].band.valid()) return;
   const SubtaskId id{job.id, SubtaskIndex{subtask}};
   PENSTOCK_CHECK_MSG(awaited_.is_waiting(input->datum.producer, id), to_string(id));

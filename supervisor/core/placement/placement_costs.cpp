@@ -25,11 +25,11 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
 }  // namespace
 
 std::uint64_t PlacementCosts::estimate_ns(const Job& job, std::uint32_t subtask) const {
-  const TemplateFacts& facts = job.templates[job.shape->template_index(subtask)];
-  if (!job.shape->graph().expected_ns.empty() && job.shape->graph().expected_ns[subtask] > 0)
-    return job.shape->graph().expected_ns[subtask];
+  const TemplateFacts& facts = job.graph.templates[job.graph.shape->template_index(subtask)];
+  if (!job.graph.shape->graph().expected_ns.empty() && job.graph.shape->graph().expected_ns[subtask] > 0)
+    return job.graph.shape->graph().expected_ns[subtask];
   if (facts.runs > 0) return std::max<std::uint64_t>(facts.mean_ns, 100);
-  const Duration expected = job.shape->template_of(subtask).expected_duration;
+  const Duration expected = job.graph.shape->template_of(subtask).expected_duration;
   if (expected > Duration{0}) return static_cast<std::uint64_t>(expected.count());
   return static_cast<std::uint64_t>(config_.lookahead.count()) / config_.lookahead_subtasks_initial;
 }
@@ -52,16 +52,17 @@ BandSlot PlacementCosts::cheapest_of(const Job& job, std::uint32_t subtask,
 
 std::int64_t PlacementCosts::movement_ns(const Job& job, std::uint32_t subtask, BandSlot band) const {
   const WorkerSlot worker = workers_[band].worker;
-  const auto predecessors = job.shape->predecessors(subtask);
+  const auto predecessors = job.graph.shape->predecessors(subtask);
   std::int64_t cost = 0;
   for (std::uint32_t k = 0; k < std::min<std::size_t>(predecessors.size(), kInputsLookedAt); ++k) {
     const SubtaskHot& producer = job.hot[predecessors[k]];
     if (!producer.band.valid() || workers_[producer.band].worker == worker) continue;
-    if (job.shape->successors(predecessors[k]).size() >= config_.broadcast_readers_min) continue;
-    const std::uint16_t output = job.shape->edge_output(job.shape->first_edge(subtask) + k);
+    if (job.graph.shape->successors(predecessors[k]).size() >= config_.broadcast_readers_min) continue;
+    const std::uint16_t output = job.graph.shape->edge_output(job.graph.shape->first_edge(subtask) + k);
     if (output == EdgeKind::kOrderOnly && producer.phase == SubtaskPhase::Succeeded) continue;
-    if (job.data.is_copied_to(*job.shape, predecessors[k], workers_[band].id.worker)) continue;
-    const std::int64_t bytes = output == EdgeKind::kOrderOnly ? 0 : job.data.bytes(*job.shape, predecessors[k], output);
+    if (job.data.is_copied_to(*job.graph.shape, predecessors[k], workers_[band].id.worker)) continue;
+    const std::int64_t bytes =
+        output == EdgeKind::kOrderOnly ? 0 : job.data.bytes(*job.graph.shape, predecessors[k], output);
     cost = std::min(cost + config_.link_latency.count() + transfer_ns(bytes, config_.link_bytes_per_second), kCostMax);
   }
   return cost;

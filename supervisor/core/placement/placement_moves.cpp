@@ -47,9 +47,9 @@ Dispatcher::Moved Dispatcher::move_ready(Job& job, BandSlot from, BandSlot to, s
   Moved moved;
   std::vector<std::uint64_t> stays;
   while (moved.count < most && stays.size() < kPassedOverMax) {
-    const std::uint64_t key = job.local(from).take_lowest_ready();
+    const std::uint64_t key = job.place.locals.at(from).take_lowest_ready();
     if (key == LocalSet::kNone) break;
-    const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+    const std::uint32_t subtask = job.graph.shape->at_rank(static_cast<std::uint32_t>(key));
     SubtaskHot& hot = job.hot[subtask];
     const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == from && hot.missing == 0;
     if (current && !may_move(subtask)) {
@@ -63,7 +63,7 @@ Dispatcher::Moved Dispatcher::move_ready(Job& job, BandSlot from, BandSlot to, s
     ++moved.count;
   }
   // The lowest in order was taken first: back in ascending order, the keys are a run again and cost no heap.
-  for (auto key = stays.rbegin(); key != stays.rend(); ++key) job.local(from).push_ready(*key);
+  for (auto key = stays.rbegin(); key != stays.rend(); ++key) job.place.locals.at(from).push_ready(*key);
   moved.passed_over = static_cast<std::uint32_t>(stays.size());
   tables_.counters.moved_here += moved.count;
   return moved;
@@ -123,7 +123,7 @@ bool Dispatcher::search_ranks() {
   const bool is_idle = thief.alive && !thief.draining && thief.in_flight == 0;
   for (std::uint32_t budget = kRanksLookedAt; is_idle && budget > 0;) {
     Job* job = tables_.jobs.find(search.job);
-    const bool may_have = job != nullptr && job->state == JobState::Running && !job->cancelling &&
+    const bool may_have = job != nullptr && job->status.state == JobState::Running && !job->status.cancelling &&
                           queues_.has_slots_for(*job, search.thief);
     if (may_have && take_placement(*job, budget)) {
       search.thief = BandSlot::none();
@@ -147,7 +147,7 @@ bool Dispatcher::search_ranks() {
 bool Dispatcher::take_placement(Job& job, std::uint32_t& budget) {
   RankSearch& search = search_.ranks;
   for (; search.next < job.total() && budget > 0; ++search.next, --budget) {
-    const std::uint32_t subtask = job.shape->at_rank(search.next);
+    const std::uint32_t subtask = job.graph.shape->at_rank(search.next);
     SubtaskHot& hot = job.hot[subtask];
     if (hot.phase != SubtaskPhase::Placeable || hot.missing > 0 || !hot.band.valid() || hot.band == search.thief)
       continue;
@@ -163,12 +163,12 @@ bool Dispatcher::take_placement(Job& job, std::uint32_t& budget) {
 }
 
 bool Dispatcher::pull_placements(Job& job, BandSlot slot) {
-  const std::uint32_t bands = job.locals_end();
+  const std::uint32_t bands = job.place.locals.end();
   std::uint32_t at = job.shares->pull_cursor;
   std::uint32_t tries = 0;
   for (std::uint32_t looked_at = 0; looked_at < bands && tries < kPlacementsTried; ++looked_at, ++at) {
     const BandSlot from{at % bands};
-    const LocalSet* local = from == slot ? nullptr : job.find_local(from);
+    const LocalSet* local = from == slot ? nullptr : job.place.locals.find(from);
     if (local == nullptr || local->ready_count() == 0) continue;
     ++tries;
     const auto count = static_cast<std::uint32_t>(local->ready_count());

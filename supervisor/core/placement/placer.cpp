@@ -30,7 +30,7 @@ constexpr std::int64_t kHysteresis = 4;
 }  // namespace
 
 void Placer::become_placeable(Job& job, std::uint32_t subtask) {
-  if (job.recovering) return;  // The subtask stays `Waiting` and is placed with all the others.
+  if (job.status.recovering) return;  // The subtask stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
   const Instant unclaimed_until = readoption_.claims_open() > 0 ? later(event_.now, config_.reclaim_wait) : Instant{};
   if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > event_.now) {
@@ -40,11 +40,11 @@ void Placer::become_placeable(Job& job, std::uint32_t subtask) {
     return timers_.add(RetryTimer{until, job.id, subtask, hot.attempt});
   }
   machine_.transition(job, subtask, SubtaskPhase::Placeable);
-  const ExternalInput* external = job.shape->external_input_of(subtask);
+  const ExternalInput* external = job.graph.shape->external_input_of(subtask);
   hot.band = choose_tentative_band(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
-    std::vector<BandSlot>& tried = job.histories.edit()[SubtaskIndex{subtask}].tried;
+    std::vector<BandSlot>& tried = job.extras.histories.edit()[SubtaskIndex{subtask}].tried;
     if (!tried.empty()) PENSTOCK_COVERAGE_MARK("every allowed band was tried");
     tried.clear();
     hot.band = choose_tentative_band(job, subtask);
@@ -59,24 +59,24 @@ void Placer::become_placeable(Job& job, std::uint32_t subtask) {
   if (hot.missing == 0) {
     queues_.keep_ready(job, hot.band, subtask);
   } else {
-    LocalSet& local = job.local(hot.band);
+    LocalSet& local = job.place.locals.at(hot.band);
     local.push_ahead(job.order_key(subtask));
     queues_.enter_waiting(job, hot.band, local);
   }
   bands_.mark_dirty(hot.band);
   // The subtask may be sent in this very event.
-  if (job.shape->has_edges()) job.shape->prefetch_edges(subtask);
+  if (job.graph.shape->has_edges()) job.graph.shape->prefetch_edges(subtask);
 }
 
 BandSlot Placer::choose_tentative_band(Job& job, std::uint32_t subtask) {
-  if (const ExternalInput* external = job.shape->external_input_of(subtask); external != nullptr)
+  if (const ExternalInput* external = job.graph.shape->external_input_of(subtask); external != nullptr)
     return band_of_external_input(job, *external);
-  const Template& wanted = job.shape->template_of(subtask);
+  const Template& wanted = job.graph.shape->template_of(subtask);
   // A subtask that was asked back for an idle band goes there; the rules below would often return it to where it came
   // from.
-  if (const BandSlot* asked = job.thieves->find(SubtaskIndex{subtask}); asked != nullptr) {
+  if (const BandSlot* asked = job.extras.thieves->find(SubtaskIndex{subtask}); asked != nullptr) {
     const BandSlot thief = *asked;
-    job.thieves.edit().erase(SubtaskIndex{subtask});
+    job.extras.thieves.edit().erase(SubtaskIndex{subtask});
     const BandEntry& band = workers_[thief];
     if (band.runnable + band.ready_here < band.slots + kPreparedAhead && may_run_on(job, subtask, thief)) return thief;
   }
@@ -116,7 +116,7 @@ BandSlot Placer::draw_idle_band(const Job& job, std::uint32_t subtask) const {
 }
 
 BandSlot Placer::common_band_of_predecessors(const Job& job, std::uint32_t subtask) const {
-  const auto predecessors = job.shape->predecessors(subtask);
+  const auto predecessors = job.graph.shape->predecessors(subtask);
   if (predecessors.empty() || predecessors.size() > kPredecessorsLookedAt) return BandSlot::none();
   const BandSlot first = job.hot[predecessors.front()].band;
   for (const std::uint32_t predecessor : predecessors)
@@ -134,7 +134,7 @@ BandSlot Placer::best_of_candidates(Job& job, std::uint32_t subtask) {
     return true;
   };
   std::size_t looked_at = 0;
-  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+  for (const std::uint32_t predecessor : job.graph.shape->predecessors(subtask)) {
     if (count == kCandidatesMax || looked_at++ == kPredecessorsLookedAt) break;
     const BandSlot band = job.hot[predecessor].band;
     if (!band.valid() || consider(band) || !workers_[band].alive) continue;
@@ -174,8 +174,8 @@ bool Placer::may_run_on(const Job& job, std::uint32_t subtask, BandSlot slot) {
   const BandEntry& band = workers_[slot];
   if (!band.alive || band.draining) return false;
   if (!view_.may_use(job, slot)) return false;
-  if (!eligibility_.may_run_on(job, job.shape->template_index(subtask), slot)) return false;
-  if (const ExternalInput* external = job.shape->external_input_of(subtask);
+  if (!eligibility_.may_run_on(job, job.graph.shape->template_index(subtask), slot)) return false;
+  if (const ExternalInput* external = job.graph.shape->external_input_of(subtask);
       external != nullptr && !external_inputs_.may_read_external_on(*external, slot))
     return false;
   if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return true;
@@ -194,26 +194,27 @@ BandSlot Placer::band_of_external_input(Job& job, const ExternalInput& input) {
 }
 
 void Placer::leave_unschedulable(Job& job, std::uint32_t subtask) {
-  if (job.unschedulable.empty()) indices_.with_unschedulable.insert(job.id);
-  job.unschedulable.push_back(subtask);
-  const bool may_end = !job.spec.wait_for_resources && !job.shape->template_of(subtask).required.empty();
-  if (may_end && job.bands_awaited_until == kNever) await_bands(job, later(event_.now, config_.required_band_wait));
+  if (job.place.unschedulable.empty()) indices_.with_unschedulable.insert(job.id);
+  job.place.unschedulable.push_back(subtask);
+  const bool may_end = !job.spec.wait_for_resources && !job.graph.shape->template_of(subtask).required.empty();
+  if (may_end && job.place.bands_awaited_until == kNever)
+    await_bands(job, later(event_.now, config_.required_band_wait));
 }
 
 void Placer::await_bands(Job& job, Instant until) {
-  indices_.bands_awaited.erase(job.id, job.bands_awaited_until);
-  job.bands_awaited_until = until;
+  indices_.bands_awaited.erase(job.id, job.place.bands_awaited_until);
+  job.place.bands_awaited_until = until;
   if (until != kNever) indices_.bands_awaited.insert(job.id, until);
 }
 
 std::vector<std::uint32_t> Placer::take_unschedulable(Job& job) {
   await_bands(job, kNever);
-  if (!job.unschedulable.empty()) indices_.with_unschedulable.erase(job.id);
-  return std::exchange(job.unschedulable, {});
+  if (!job.place.unschedulable.empty()) indices_.with_unschedulable.erase(job.id);
+  return std::exchange(job.place.unschedulable, {});
 }
 
 void Placer::place_unschedulable(Job& job) {
-  const Instant until = job.bands_awaited_until;
+  const Instant until = job.place.bands_awaited_until;
   const std::vector<std::uint32_t> unschedulable = take_unschedulable(job);
   for (const std::uint32_t subtask : unschedulable) {
     const SubtaskHot& hot = job.hot[subtask];
@@ -222,7 +223,7 @@ void Placer::place_unschedulable(Job& job) {
     if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("an unschedulable subtask found a band");
   }
   // Workers that come and are no help do not prolong the wait for the one that would be.
-  if (job.bands_awaited_until != kNever) await_bands(job, std::min(until, job.bands_awaited_until));
+  if (job.place.bands_awaited_until != kNever) await_bands(job, std::min(until, job.place.bands_awaited_until));
 }
 
 bool Placer::is_present(const BandSelector& required) const {
@@ -234,11 +235,11 @@ bool Placer::is_present(const BandSelector& required) const {
 }
 
 void Placer::place_again(Job& job, BandSlot band) {
-  LocalSet* local = job.find_local(band);
+  LocalSet* local = job.place.locals.find(band);
   if (local == nullptr) return;
   std::vector<std::uint32_t> placed;
   for (const std::uint64_t key : local->all_keys()) {
-    const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+    const std::uint32_t subtask = job.graph.shape->at_rank(static_cast<std::uint32_t>(key));
     if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band == band) placed.push_back(subtask);
   }
   bands_.change_ready(band, -static_cast<std::int32_t>(local->ready_count()));
@@ -249,9 +250,9 @@ void Placer::place_again(Job& job, BandSlot band) {
 }
 
 void Placer::place_in_pool(Job& job) {
-  if (job.recovering) return;
-  if (job.shares != nullptr) job.shares->placed_in_pool = job.shares->pool;
-  for (std::uint32_t band = job.first_local; band < job.locals_end(); ++band)
+  if (job.status.recovering) return;
+  if (job.shares != nullptr) job.shares->pool.placed = job.shares->pool.position;
+  for (std::uint32_t band = job.place.locals.first(); band < job.place.locals.end(); ++band)
     if (!workers_[BandSlot{band}].alive || !view_.may_use(job, BandSlot{band})) place_again(job, BandSlot{band});
   place_unschedulable(job);
 }

@@ -84,15 +84,16 @@ void add_size(DomainView& domain, const BandEntry& band) {
 /// The largest subtask of each kind of band, and the most that any takes beside as many slots: a mixture of them on the
 /// job's slots never takes more than was counted for these. Subtasks without slots are not counted.
 void AllocationUnits::measure_requests(Job& job) const {
-  const std::vector<Template>& templates = job.shape->graph().templates;
+  const std::vector<Template>& templates = job.graph.shape->graph().templates;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     const auto takes = [kind](const Template& wanted) { return may_take(wanted, kind); };
-    const bool measured = job.shares->kinds.is_shared(kind) && job.larger_templates->empty();  // As of one like it.
+    const bool measured =
+        job.shares->kinds.is_shared(kind) && job.graph.larger_templates->empty();  // As of one like it.
     if (measured || std::none_of(templates.begin(), templates.end(), takes)) continue;
     KindShare& share = job.shares->kinds.edit(kind);
     measure_requests(templates, kind, share);
     if (job.spec.policy.gang == 0) share.beside_least = {};
-    for (const LargerTemplate& larger : *job.larger_templates) {
+    for (const LargerTemplate& larger : *job.graph.larger_templates) {
       ResourceVector request = templates[larger.of].request;
       request.memory = larger.memory;
       if (may_take(templates[larger.of], kind)) keep_most(share.beside, scaled_to(request, share.unit_milli));
@@ -152,8 +153,8 @@ void AllocationUnits::size_allocation_units(PassUnderWay& pass) {
       for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
         if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
         KindShare& share = job.shares->kinds.edit(kind);
-        DomainView& domain = pass.domains[domain_of(job.shares->pool, kind)];
-        share.allocation_unit = allocation_unit_of(share, kind, domain, view_.counts_quotas(job.shares->pool));
+        DomainView& domain = pass.domains[domain_of(job.shares->pool.position, kind)];
+        share.allocation_unit = allocation_unit_of(share, kind, domain, view_.counts_quotas(job.shares->pool.position));
         // A gang is promised its slots together; their memory it may have to wait for.
         if (job.spec.policy.gang > 0) share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
         domain.by_amount |= share.allocation_unit.cpu > MilliCpu{0} || share.allocation_unit.memory > Bytes{0};
@@ -175,9 +176,9 @@ void AllocationUnits::choose_granularities(PassUnderWay& pass) const {
     pass.domains[at].granularity = view_.counts_quotas(static_cast<std::uint32_t>(at / kBandKinds)) ? 1 : 1000;
   for (const JobId id : policy_.agenda.in_sight()) {
     const Job& job = jobs_[id];
-    if (job.shares == nullptr || view_.counts_quotas(job.shares->pool)) continue;
+    if (job.shares == nullptr || view_.counts_quotas(job.shares->pool.position)) continue;
     const KindShare& share = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)];
-    DomainView& domain = pass.domains[domain_of(job.shares->pool, BandKind::Gpu)];
+    DomainView& domain = pass.domains[domain_of(job.shares->pool.position, BandKind::Gpu)];
     if (share.unit_milli == 0) continue;
     domain.granularity = policy::granularity_with(domain.granularity, run_milli(share, BandKind::Gpu, domain));
   }

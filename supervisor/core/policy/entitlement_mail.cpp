@@ -20,13 +20,13 @@ void EntitlementMail::send_entitlements(const Job& job, WorkerSlot slot) {
 
 void EntitlementMail::reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
-  if (!share.barrier->waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
+  if (!share.gang.barrier->waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
   // An older worker reserves nothing: members begin there as soon as they come.
   if (!workers_.worker_of(band).description.barriers) return;
-  entitlement.barrier = share.barrier->number;
+  entitlement.barrier = share.gang.barrier->number;
   // A worker that has not heard by then that the gang begins is lost, and must not hold slots for it. The supervisor
   // enforces this deadline, whatever workers are configured to.
-  entitlement.barrier_max = std::max(share.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;
+  entitlement.barrier_max = std::max(share.gang.barrier->until - event_.now, Duration{0}) + config_.worker_lost_after;
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
@@ -35,7 +35,7 @@ void EntitlementMail::reserve_for(const Job& job, BandSlot band, Entitlement& en
   entitlement.named = share.beside_least->named;
   for (NamedAmount& each : entitlement.named)
     each.amount = std::min(each.amount, INT64_MAX / std::max<std::int64_t>(runs, 1)) * runs;
-  entitlement.patience = std::max(share.barrier->halfway() - event_.now, Duration{0});
+  entitlement.patience = std::max(share.gang.barrier->halfway() - event_.now, Duration{0});
 }
 
 void EntitlementMail::free_gang(const Job& job, WorkerSlot slot) {

@@ -94,18 +94,18 @@ bool Feasibility::any_band_for(const Template& wanted, const Reach& reach) const
 }
 
 bool Feasibility::could_hold_larger(const Job& job, const Reach& reach) const {
-  const std::size_t of_graph = job.shape->graph().templates.size();
-  for (std::size_t i = 0; i < job.larger_templates->size(); ++i)
+  const std::size_t of_graph = job.graph.shape->graph().templates.size();
+  for (std::size_t i = 0; i < job.graph.larger_templates->size(); ++i)
     if (!any_band_for(job.template_at(static_cast<std::uint32_t>(of_graph + i)), reach)) return false;
   return true;
 }
 
 bool Feasibility::could_hold(const Job& job, std::uint32_t pool) const {
-  const Reach reach{pool, job.label_limits};
-  const std::vector<Template>& templates = job.shape->graph().templates;
+  const Reach reach{pool, job.place.label_limits};
+  const std::vector<Template>& templates = job.graph.shape->graph().templates;
   return std::all_of(templates.begin(), templates.end(),
                      [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
-         could_hold_larger(job, reach) && check_gang(job.spec, *job.shape, reach);
+         could_hold_larger(job, reach) && check_gang(job.spec, *job.graph.shape, reach);
 }
 
 Result<void> Feasibility::check_cap(const JobSpec& spec, const GraphShape& shape) const {
@@ -330,7 +330,7 @@ Error Feasibility::explain_infeasible(const Template& wanted, const Reach& reach
 
 std::string Feasibility::explain_unschedulable(const Job& job, std::uint32_t subtask) const {
   const Template wanted = job.template_at(job.template_index_of(subtask));
-  const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool, job.label_limits};
+  const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool.position, job.place.label_limits};
   if (!view_.has_workers({reach.pool, {}}) && reach.pool != kAnyPool)
     return "pool '" + policy_.config.pools[reach.pool].name + "' has no worker now";
   if (const Result<void> labels = check_labels_in(job.spec, reach); !labels)

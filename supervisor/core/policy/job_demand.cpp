@@ -31,10 +31,10 @@ constexpr std::uint32_t kMisplacedMax = 4;
 /// Whether an open subtask must not return to a band where it has failed. A subtask that was lost with its worker must
 /// not either, but that worker does not return.
 bool avoids_a_band(const Job& job, const WorkerTable& workers) {
-  for (std::uint32_t subtask = 0; !job.histories->empty() && subtask < job.total(); ++subtask) {
+  for (std::uint32_t subtask = 0; !job.extras.histories->empty() && subtask < job.total(); ++subtask) {
     const SubtaskHot& hot = job.hot[subtask];
     if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
-    const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+    const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{subtask});
     if (history == nullptr) continue;
     if (history->larger.valid()) return true;  // Its larger template may be too large for some bands.
     if (history->tried_epoch != workers.epoch()) continue;
@@ -50,7 +50,7 @@ void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::v
   for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
     if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
       held[i] -= std::exchange(job.shares->bands[i].planned, 0);
-  job.shares->kinds.edit(kind).barrier.edit().end(false);  // Its next place has its whole time.
+  job.shares->kinds.edit(kind).gang.barrier.edit().end(false);  // Its next place has its whole time.
 }
 
 /// Where nothing was limited, the last plan has the number of a job's slots and its attempts have the places: slots
@@ -102,13 +102,13 @@ enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
 Loses loss_order_of(const Job& job, BandKind kind) {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (job.spec.policy.gang == 0 || share.bound) return Loses::NoGang;
-  return share.barrier->waits() ? Loses::AtBarrier : Loses::Begun;
+  return share.gang.barrier->waits() ? Loses::AtBarrier : Loses::Begun;
 }
 
 }  // namespace
 
 std::uint64_t JobDemand::runnable_for(const Job& job, BandSlot band) const {
-  const LocalSet* local = job.find_local(band);
+  const LocalSet* local = job.place.locals.find(band);
   return job.shares->of(band).runnable + (local != nullptr ? local->ready_count() : 0);
 }
 
@@ -133,7 +133,7 @@ std::uint64_t JobDemand::measure_demand(const Job& job, BandKind kind, std::uint
     subtasks += runnable_for(job, band);
     if (share.bound) bound += measure_demand_at(job, band);
   }
-  subtasks += job.unschedulable.size();
+  subtasks += job.place.unschedulable.size();
   const std::uint64_t wanted = round_up(subtasks * share.allocation_unit.run_milli, step_of(share.allocation_unit));
   const std::uint64_t forgotten = share.demand / kForgottenPart + step_of(share.allocation_unit);
   const std::uint64_t lately = share.demand - std::min(share.demand, forgotten);
@@ -154,17 +154,18 @@ bool JobDemand::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
   const IndexSet& misfits = eligibility_.bands_of(job, template_index).misfits;
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
     if (view_.may_use(job, BandSlot{band})) return false;
-  const Template& wanted = job.shape->graph().templates[template_index];
+  const Template& wanted = job.graph.shape->graph().templates[template_index];
   return wanted.required.empty() && !is_alias(wanted);
 }
 
 bool JobDemand::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds.edit(kind);
-  if (job.shares->placed_in_pool != job.shares->pool) return false;
+  if (job.shares->pool.placed != job.shares->pool.position) return false;
   const bool gang = job.spec.policy.gang > 0;
-  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_) : share.bound || !job.histories->empty())
+  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_)
+           : share.bound || !job.extras.histories->empty())
     return true;
-  const std::vector<Template>& templates = job.shape->graph().templates;
+  const std::vector<Template>& templates = job.graph.shape->graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i)
     if (may_take(templates[i], kind) && !fits_all_of_pool(job, i)) return true;
   bool idle = false;
@@ -195,7 +196,7 @@ std::uint64_t JobDemand::milli_that_stays(const Job& job, BandSlot slot) const {
     const SubtaskHot& hot = job.hot[ref.subtask];
     const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
                       (hot.flags & SubtaskFlag::kStarted) != 0;
-    attempts += runs && !job.shape->template_of(ref.subtask).retryable ? 1 : 0;
+    attempts += runs && !job.graph.shape->template_of(ref.subtask).retryable ? 1 : 0;
   }
   return round_up(attempts * share.allocation_unit.run_milli, step_of(share.allocation_unit));
 }
@@ -250,7 +251,7 @@ void JobDemand::count_holdings() {
         }
         const std::uint64_t runs = milli_run(of_kind, share, band);
         const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
-        if (order == Loses::Begun && idle > 0) job.shares->kinds.edit(band.kind).lost_to_others = true;
+        if (order == Loses::Begun && idle > 0) job.shares->kinds.edit(band.kind).gang.lost_to_others = true;
         share.planned -= idle;
         held[i] -= idle;
       }

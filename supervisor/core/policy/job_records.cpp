@@ -10,12 +10,12 @@ namespace penstock::supervisor {
 void JobRecords::record_change(const Job& job) {
   policy_.agenda.look_at(job.id);  // The author of the change wants to see what follows.
   if (!gate_.durable()) return;
-  gate_.write(record::JobChanged{job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight,
-                                 job.spec.policy.slots_max, job.shares == nullptr ? 0 : job.shares->position,
-                                 job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
-                                 job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_unreferenced,
-                                 job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor,
-                                 job.scale.code(), job.spec.policy.account});
+  gate_.write(record::JobChanged{
+      job.id, job.spec.priority, job.status.cancelling, *job.status.error, true, job.spec.policy.weight,
+      job.spec.policy.slots_max, job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos,
+      job.spec.policy.queue, job.status.on_hold, job.shares == nullptr ? "" : *job.shares->pool.kept_name,
+      job.outputs.release_when_unreferenced, job.shares == nullptr ? 0 : job.shares->preemptions,
+      job.spec.policy.user_factor, job.scale.code(), job.spec.policy.account});
 }
 
 void JobRecords::record_change(const Job& job, std::uint32_t subtask) {
@@ -24,15 +24,15 @@ void JobRecords::record_change(const Job& job, std::uint32_t subtask) {
   record::SubtaskChanged changed;
   changed.job = job.id;
   changed.subtask = index;
-  if (const SubtaskHistory* history = job.histories->find(index)) {
+  if (const SubtaskHistory* history = job.extras.histories->find(index)) {
     changed.attempt = history->last_attempt;
     changed.charged = history->charged;
     changed.lost_workers = history->lost_workers;
     changed.failures = history->failures;
     changed.lines = history->lines;
   }
-  if (const std::int32_t* priority = job.priority_changes->find(index)) changed.priority = *priority;
-  changed.cancelled = job.cancel_orders->contains(index);
+  if (const std::int32_t* priority = job.extras.priority_changes->find(index)) changed.priority = *priority;
+  changed.cancelled = job.extras.cancel_orders->contains(index);
   gate_.write(std::move(changed));
 }
 
@@ -41,14 +41,14 @@ void JobRecords::record_end(const Job& job) {
   record::JobEnded over{job.id,
                         job.spec,
                         everything_so_far(job),
-                        clock_.unix_ms(job.submitted),
-                        clock_.unix_ms(job.ended),
+                        clock_.unix_ms(job.status.submitted),
+                        clock_.unix_ms(job.status.ended),
                         {},
-                        job.release_when_unreferenced};
+                        job.outputs.release_when_unreferenced};
   over.scale = job.scale.code();
   over.identity = job.identity;
   over.keys = kept_keys_of(job);
-  for (const OutputLocation& output : job.outputs)
+  for (const OutputLocation& output : job.outputs.locations)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});
   gate_.write(std::move(over));

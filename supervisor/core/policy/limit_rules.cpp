@@ -207,8 +207,8 @@ void LimitRules::apply_limits() {
     job.shares->rules.kept_for = JobId::none();
     job.shares->rules.cut = {};
     // A recovered job keeps its admission until its workers have reported its runs.
-    const bool counts = view_.is_shown(job) || (job.recovering && !job.cancelling);
-    if (counts && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
+    const bool counts = view_.is_shown(job) || (job.status.recovering && !job.status.cancelling);
+    if (counts && (job.status.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
   }
   if (jobs.empty()) return;
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return view_.goes_before(*a, *b); });
@@ -220,8 +220,8 @@ void LimitRules::apply_limits() {
     const JobRules& rules = job->shares->rules;
     AdmissionRequest& request = requests.emplace_back();
     request.exempt = rules.exempt;
-    request.on_hold = job->on_hold;
-    request.runs = rules.has_run || job->recovering;
+    request.on_hold = job->status.on_hold;
+    request.runs = rules.has_run || job->status.recovering;
     for (const LimitedBy& by : rules.limits) {
       const auto [place, is_new] = places.try_emplace(by.whom, static_cast<std::uint32_t>(limits.size()));
       if (is_new) limits.push_back(by.limits), whose.push_back(by.whom);
@@ -235,13 +235,13 @@ void LimitRules::apply_limits() {
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
       request.gang = request.gang || gang;
       request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.allocation_unit.milli, 1);
-      if (job->recovering) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
+      if (job->status.recovering) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
     }
   }
   const std::vector<Admission> admissions = admit_by_limits(limits, requests);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobShares& shares = *jobs[i]->shares;
-    if (jobs[i]->recovering) continue;
+    if (jobs[i]->status.recovering) continue;
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       shares.rules.cut[kind] = admissions[i].allowed[kind] < shares.kinds[kind].demand;
       if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = admissions[i].allowed[kind];
@@ -267,8 +267,8 @@ void LimitRules::note_limit_holds(Job& job) const {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
     KindShare& share = job.shares->kinds.edit(kind);
-    if (share.hold.empty() && rules.cut[static_cast<std::size_t>(kind)]) share.hold = rules.hold;
-    if (!rules.has_run && !job.on_hold) rules.has_run = view_.milli_held(job, kind) > 0;
+    if (share.why.hold.empty() && rules.cut[static_cast<std::size_t>(kind)]) share.why.hold = rules.hold;
+    if (!rules.has_run && !job.status.on_hold) rules.has_run = view_.milli_held(job, kind) > 0;
   }
 }
 

@@ -64,7 +64,7 @@ void PolicyView::route_light(JobSpec& spec, const GraphShape& shape) const {
 }
 
 bool PolicyView::labels_allow(const Job& job, BandSlot band) const {
-  return allow(job.label_limits, workers_.worker_of(band).description.labels);
+  return allow(job.place.label_limits, workers_.worker_of(band).description.labels);
 }
 
 Duration PolicyView::grace_of(const Job& job) const {
@@ -75,13 +75,13 @@ Duration PolicyView::grace_of(const Job& job) const {
 Duration PolicyView::longest_grace_in(std::uint32_t pool) const {
   Duration longest = policy_.config.grace;
   for (const JobId id : indices_.active)
-    if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->pool == pool)
+    if (const Job& job = jobs_[id]; job.shares != nullptr && job.shares->pool.position == pool)
       longest = std::max(longest, grace_of(job));
   return longest;
 }
 
 std::int64_t PolicyView::precedence_of(const Job& job) const {
-  if (!counts_quotas(job.shares->pool)) return job.spec.priority;
+  if (!counts_quotas(job.shares->pool.position)) return job.spec.priority;
   return (base_priority(job.spec.policy) << 32U) + job.spec.priority;
 }
 
@@ -100,11 +100,11 @@ Duration PolicyView::time_limit_of(const Job& job) const {
   const QueueConfig* queue =
       job.spec.policy.queue.empty() ? nullptr : find_queue(policy_.config, job.spec.policy.queue);
   if (queue != nullptr && queue->time_limit > Duration{0}) return queue->time_limit;
-  return policy_.config.pools[job.shares->pool].time_limit;
+  return policy_.config.pools[job.shares->pool.position].time_limit;
 }
 
 bool PolicyView::is_shown(const Job& job) const {
-  return job.shares != nullptr && !job.cancelling && !job.waiting_for_disk && !job.recovering;
+  return job.shares != nullptr && !job.status.cancelling && !job.status.waiting_for_disk && !job.status.recovering;
 }
 
 std::uint64_t PolicyView::milli_held(const Job& job, BandKind kind) const {
@@ -117,14 +117,14 @@ std::uint64_t PolicyView::milli_held(const Job& job, BandKind kind) const {
 
 bool PolicyView::goes_before(const Job& left, const Job& right) const {
   const auto sum = [](const Job& job) {
-    return std::max(job.shares->kinds[0].priority, job.shares->kinds[1].priority);
+    return std::max(job.shares->kinds[0].why.priority, job.shares->kinds[1].why.priority);
   };
   // A criterion that does not count in the pool of a job is the same for all its jobs.
   const auto precedence = [this](const Job& job) {
-    return parts_in(job.shares->pool).ordering == policy::Ordering::Priority ? precedence_of(job) : 0;
+    return parts_in(job.shares->pool.position).ordering == policy::Ordering::Priority ? precedence_of(job) : 0;
   };
   const auto position = [this](const Job& job) {
-    return policy::goes_by_position(parts_in(job.shares->pool)) ? job.shares->position : 0;
+    return policy::goes_by_position(parts_in(job.shares->pool.position)) ? job.shares->position : 0;
   };
   if (sum(left) != sum(right)) return sum(left) > sum(right);
   if (precedence(left) != precedence(right)) return precedence(left) > precedence(right);
@@ -160,15 +160,15 @@ bool PolicyView::has_workers(const Reach& reach) const {
 }
 
 std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind kind) const {
-  const bool placed = job.shares->placed_in_pool == job.shares->pool;
-  if (placed && job.label_limits.empty()) return {};
-  const std::vector<Template>& templates = job.shape->graph().templates;
+  const bool placed = job.shares->pool.placed == job.shares->pool.position;
+  if (placed && job.place.label_limits.empty()) return {};
+  const std::vector<Template>& templates = job.graph.shape->graph().templates;
   std::vector<std::uint32_t> allowed;
   std::size_t all = 0;
   const std::vector<BandSlot>& seen = policy_.pass->bands;
   for (std::uint32_t i = 0; i < seen.size(); ++i) {
     const BandEntry& band = workers_[seen[i]];
-    if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool) continue;
+    if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool.position) continue;
     ++all;
     const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
     if (may_use(job, seen[i]) && (placed || std::any_of(templates.begin(), templates.end(), has_it)))
@@ -179,7 +179,7 @@ std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind ki
 }
 
 std::uint64_t PolicyView::capacity_for(const Job& job, BandKind kind, std::uint64_t all) const {
-  if (job.label_limits.empty()) return all;
+  if (job.place.label_limits.empty()) return all;
   std::uint64_t capacity = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind && may_use(job, BandSlot{i}))
@@ -189,10 +189,10 @@ std::uint64_t PolicyView::capacity_for(const Job& job, BandKind kind, std::uint6
 
 bool PolicyView::is_limited(const Job& job, BandKind kind) const {
   const JobShares& shares = *job.shares;
-  if (policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
+  if (policy_.contended[shares.pool.position * kBandKinds + static_cast<std::size_t>(kind)]) return true;
   if (job.spec.policy.slots_max > 0 || job.spec.policy.gang > 0) return true;
-  if (job.on_hold || !shares.rules.limits.empty()) return true;
-  if (!counts_quotas(shares.pool)) return false;
+  if (job.status.on_hold || !shares.rules.limits.empty()) return true;
+  if (!counts_quotas(shares.pool.position)) return false;
   if (!job.spec.policy.may_be_preempted()) return true;
   for (std::uint32_t at = shares.project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at]) {
     const ProjectConfig& project = policy_.config.projects[at];

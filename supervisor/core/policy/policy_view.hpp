@@ -33,7 +33,7 @@ class PolicyView {
   /// Whether any present band is in it.
   bool has_workers(const Reach& reach) const;
   /// Whether a policy is in force.
-  bool policed() const { return policy_.config.in_force(); }
+  bool policed() const { return is_in_force(policy_.config); }
   /// The time in which a preempted attempt of the job may save its state. The site may have lowered its limit since.
   Duration grace_of(const Job& job) const;
   /// The longest grace of preemptible jobs in a pool.
@@ -51,8 +51,8 @@ class PolicyView {
   PriorityScale scale_of(const JobSpec& spec) const;
   /// Whether the job may be on that band at all, apart from the requests of its subtasks.
   bool may_use(const Job& job, BandSlot band) const {
-    if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool) return false;
-    return job.label_limits.empty() || labels_allow(job, band);
+    if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool.position) return false;
+    return job.place.label_limits.empty() || labels_allow(job, band);
   }
   /// The capacity of the bands that the job may use; `all`: that of all bands of its pool.
   std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;

@@ -126,7 +126,7 @@ void UsageAccounts::note_use(Job& job, const AttemptReport& report) const {
 }
 
 UsedRate UsageAccounts::rate_of(const Job& job, std::uint32_t subtask) const {
-  return used_rate(job.shape->template_of(subtask), policy_.config.usage);
+  return used_rate(job.graph.shape->template_of(subtask), policy_.config.usage);
 }
 
 }  // namespace penstock::supervisor

@@ -28,7 +28,7 @@ bool Adoption::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Pro
   if (hot.attempt > claim.attempt.value()) {
     PENSTOCK_COVERAGE_MARK("an attempt took the place of a later one");
     hot.flags |= SubtaskFlag::kOutrun;
-    job.outrun.edit()[SubtaskIndex{subtask}] = hot.attempt;
+    job.extras.outrun.edit()[SubtaskIndex{subtask}] = hot.attempt;
   }
   machine_.assign(job, subtask, workers_[slot].bands[claim.band.value()], claim.attempt.value());
   hot.flags |= SubtaskFlag::kAdopted;
@@ -40,7 +40,7 @@ bool Adoption::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Pro
 
 bool Adoption::has_failed(const Job& job, std::uint32_t subtask, Attempt attempt) {
   if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return false;
-  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{subtask});
   if (history == nullptr || attempt.value() > history->last_attempt) return false;
   PENSTOCK_COVERAGE_MARK("an attempt that has failed is claimed");
   return true;

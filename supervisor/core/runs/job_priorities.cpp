@@ -25,15 +25,15 @@ void JobPriorities::change_priority(Job& job, std::int32_t priority) {
 }
 
 void JobPriorities::clear_placements(Job& job) {
-  for (std::uint32_t i = job.first_local; i < job.locals_end(); ++i)
-    if (LocalSet* local = job.find_local(BandSlot{i})) {
+  for (std::uint32_t i = job.place.locals.first(); i < job.place.locals.end(); ++i)
+    if (LocalSet* local = job.place.locals.find(BandSlot{i})) {
       if (local->ready_count() > 0) bands_.change_ready(BandSlot{i}, -static_cast<std::int32_t>(local->ready_count()));
       local->clear();
     }
 }
 
 void JobPriorities::send_priority(const Job& job) {
-  for (const WorkerId worker : job.known_workers)
+  for (const WorkerId worker : job.audience.workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
       mail_.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
 }
@@ -54,17 +54,17 @@ void JobPriorities::follow_scale(Job& job) {
 
 void JobPriorities::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {
   const std::uint64_t key_before = job.order_key(subtask);
-  job.priority_changes.edit()[SubtaskIndex{subtask}] = priority;
+  job.extras.priority_changes.edit()[SubtaskIndex{subtask}] = priority;
   records_.record_change(job, subtask);
-  if (!job.keys_carry_priority) {
+  if (!job.extras.keys_carry_priority) {
     // Until now the rank alone was the key. All keys that are kept are outdated; this happens once for a job.
-    job.keys_carry_priority = true;
+    job.extras.keys_carry_priority = true;
     clear_placements(job);
     for (std::uint32_t i = 0; i < job.total(); ++i)
       if (job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid()) placer_.become_placeable(job, i);
   } else if (const BandSlot placed_on = job.hot[subtask].band;
              job.hot[subtask].phase == SubtaskPhase::Placeable && placed_on.valid()) {
-    if (job.local(placed_on).erase(key_before)) bands_.change_ready(placed_on, -1);
+    if (job.place.locals.at(placed_on).erase(key_before)) bands_.change_ready(placed_on, -1);
     placer_.become_placeable(job, subtask);
   }
   if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;

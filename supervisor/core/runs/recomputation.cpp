@@ -21,7 +21,7 @@ void Recomputation::find_again(Job& job, std::uint32_t subtask) {
 }
 
 bool Recomputation::read_again(Job& job, std::uint32_t subtask) {
-  if (job.data.checkpoint(subtask) == nullptr || job.cancelling) return false;
+  if (job.data.checkpoint(subtask) == nullptr || job.status.cancelling) return false;
   if (data_.promote_checkpoint(job, subtask)) return true;
   if (somebody_may_work()) return false;
   PENSTOCK_COVERAGE_MARK("a checkpoint waits for a worker");
@@ -41,10 +41,10 @@ bool Recomputation::somebody_may_work() const {
 
 void Recomputation::read_what_waits() {
   for (const SubtaskId& id : std::exchange(unread_, {})) {
-    if (!jobs_.knows(id.job) || jobs_[id.job].state != JobState::Running) continue;
+    if (!jobs_.knows(id.job) || jobs_[id.job].status.state != JobState::Running) continue;
     Job& job = jobs_[id.job];
     const std::uint32_t subtask = id.index.value();
-    if (job.recovering || job.cancelling || !DataDirectory::is_gone(job, subtask)) continue;
+    if (job.status.recovering || job.status.cancelling || !DataDirectory::is_gone(job, subtask)) continue;
     if (DataDirectory::is_needed(job, subtask)) find_again(job, subtask);
   }
 }
@@ -52,7 +52,7 @@ void Recomputation::read_what_waits() {
 void Recomputation::recompute(Job& job, std::uint32_t subtask) {
   // An earlier one of several losses may have ended the job; subtasks opened now would never be cancelled. While
   // workers from before a restart may still bring the missing data, nothing is made again.
-  if (job.cancelling || job.recovering) return;
+  if (job.status.cancelling || job.status.recovering) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;
   while (!pending.empty()) {
@@ -65,7 +65,7 @@ void Recomputation::recompute(Job& job, std::uint32_t subtask) {
         if (job.hot[done].phase == SubtaskPhase::Waiting && job.hot[done].unplaced == 0)
           placer_.become_placeable(job, done);
       ends_.cancel_job(job,
-                       Error{ErrorCode::InputLost, job.shape->name(subtask),
+                       Error{ErrorCode::InputLost, job.graph.shape->name(subtask),
                              "its outputs are lost, and more than " + std::to_string(config_.lineage_depth_max) +
                                  " subtasks would have to run again",
                              "raise `supervisor.lineage_depth_max`, or keep replicas or checkpoints"},
@@ -88,7 +88,7 @@ void Recomputation::recompute(Job& job, std::uint32_t subtask) {
 void Recomputation::raise_to_readers(Job& job, const std::vector<std::uint32_t>& reopened) {
   std::int32_t urgent = INT32_MIN;
   for (const std::uint32_t subtask : reopened)
-    for (const std::uint32_t reader : job.shape->successors(subtask))
+    for (const std::uint32_t reader : job.graph.shape->successors(subtask))
       if (!is_final(job.hot[reader].phase)) urgent = std::max(urgent, job.user_priority(reader));
   for (const std::uint32_t subtask : reopened)
     if (!is_final(job.hot[subtask].phase) && job.user_priority(subtask) < urgent)
@@ -98,7 +98,7 @@ void Recomputation::raise_to_readers(Job& job, const std::vector<std::uint32_t>&
 void Recomputation::cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened) {
   std::vector<std::uint32_t> doomed;
   for (const std::uint32_t subtask : reopened)
-    for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+    for (const std::uint32_t predecessor : job.graph.shape->predecessors(subtask)) {
       const SubtaskHot& hot = job.hot[predecessor];
       // A predecessor that is being cancelled has taken its unfinished successors with it: nothing would cancel this
       // one later.
@@ -108,10 +108,10 @@ void Recomputation::cancel_what_cannot_run(Job& job, const std::vector<std::uint
       break;
     }
   if (doomed.empty()) return;
-  if (job.error->message.empty())
-    job.error =
+  if (job.status.error->message.empty())
+    job.status.error =
         Seldom{Error{ErrorCode::InputLost,
-                     job.shape->name(doomed.front()),
+                     job.graph.shape->name(doomed.front()),
                      "its outputs were lost, and a predecessor that would have to run again was cancelled or failed",
                      {}}};
   ends_.cancel_subtasks(job, std::move(doomed), Duration{0});
@@ -121,9 +121,9 @@ void Recomputation::reopen(Job& job, std::uint32_t subtask, std::vector<std::uin
   PENSTOCK_COVERAGE_MARK("a lost output is made again");
   ++counters_.recomputed;
   machine_.transition(job, subtask, SubtaskPhase::Waiting);
-  const auto predecessors = job.shape->predecessors(subtask);
+  const auto predecessors = job.graph.shape->predecessors(subtask);
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
+    if (job.graph.shape->edge_output(job.graph.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     ++job.data.readers(predecessors[k]);
     if (DataDirectory::is_gone(job, predecessors[k]) && !read_again(job, predecessors[k]))
       pending.push_back(predecessors[k]);
@@ -136,9 +136,10 @@ void Recomputation::lose_external_datum(const ExternalInput& input, WorkerSlot s
   PENSTOCK_COVERAGE_MARK("an external datum was not there");
   Job& producer_job = jobs_[producer.job];
   const std::uint32_t subtask = producer.index.value();
-  if (producer_job.state != JobState::Running) {
+  if (producer_job.status.state != JobState::Running) {
     if (const OutputLocation* at = external_inputs_.find_output(input.datum); at != nullptr)
-      producer_job.outputs.erase(producer_job.outputs.begin() + (at - producer_job.outputs.data()));
+      producer_job.outputs.locations.erase(producer_job.outputs.locations.begin() +
+                                           (at - producer_job.outputs.locations.data()));
     return;
   }
   if (producer_job.hot[subtask].phase != SubtaskPhase::Succeeded || !producer_job.data.in_use() ||
@@ -148,20 +149,20 @@ void Recomputation::lose_external_datum(const ExternalInput& input, WorkerSlot s
     return producer_job.data.remove_replica(subtask, workers_[slot].id);
   data_.drop(producer_job, subtask, true);
   data_.forget_checkpoint(producer_job, subtask);
-  if (!producer_job.recovering) find_again(producer_job, subtask);
+  if (!producer_job.status.recovering) find_again(producer_job, subtask);
 }
 
 void Recomputation::requeue(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
-  if (!job.recovering && (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)) {
+  if (!job.status.recovering && (job.status.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)) {
     ends_.end_subtask(job, subtask, SubtaskPhase::Cancelled);
     return;
   }
   machine_.transition(job, subtask, SubtaskPhase::Waiting);
-  if (job.data.in_use() && !job.recovering) {
-    const auto predecessors = job.shape->predecessors(subtask);
+  if (job.data.in_use() && !job.status.recovering) {
+    const auto predecessors = job.graph.shape->predecessors(subtask);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
-      if (job.shape->edge_output(job.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
+      if (job.graph.shape->edge_output(job.graph.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
           DataDirectory::is_gone(job, predecessors[k]))
         find_again(job, predecessors[k]);
   }

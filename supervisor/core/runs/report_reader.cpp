@@ -90,15 +90,15 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
 }
 
 void ReportReader::cancelled(Job& job, std::uint32_t subtask) {
-  ++job.counts.attempts;
+  ++job.tally.counts.attempts;
   const std::uint8_t flags = job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked);
-  if (!job.cancelling && flags == SubtaskFlag::kAdopted) {
+  if (!job.status.cancelling && flags == SubtaskFlag::kAdopted) {
     PENSTOCK_COVERAGE_MARK("a cancel that was not written is undone");
     return recomputation_.requeue(job, subtask);
   }
-  if (job.recovering) return recomputation_.requeue(job, subtask);  // A later attempt may still come back.
+  if (job.status.recovering) return recomputation_.requeue(job, subtask);  // A later attempt may still come back.
   ends_.end_subtask(job, subtask, SubtaskPhase::Cancelled);
-  if (!job.cancelling) ends_.cancel_subtasks(job, {subtask}, kDefaultGrace);
+  if (!job.status.cancelling) ends_.cancel_subtasks(job, {subtask}, kDefaultGrace);
 }
 
 void ReportReader::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
@@ -126,8 +126,8 @@ void ReportReader::succeed(Job& job, const AttemptReport& report, std::span<cons
   ends_.end_subtask(job, subtask, SubtaskPhase::Succeeded);
   ++tables_.counters.succeeded;
   measure(job, report);
-  if (report.forward == ForwardResult::Hit) ++job.counts.forward_hits;
-  if (report.forward > ForwardResult::Hit) ++job.counts.forward_misses;
+  if (report.forward == ForwardResult::Hit) ++job.tally.counts.forward_hits;
+  if (report.forward > ForwardResult::Hit) ++job.tally.counts.forward_misses;
   if (!outputs.empty()) outputs_.data.keep(job, subtask, outputs);
   count_down_successors(job, subtask, slot);
   outputs_.data.release_inputs(job, subtask);
@@ -139,10 +139,10 @@ void ReportReader::succeed(Job& job, const AttemptReport& report, std::span<cons
 }
 
 void ReportReader::measure(Job& job, const AttemptReport& report) {
-  ++job.counts.attempts;
-  job.counts.run_us += report.run_us;
+  ++job.tally.counts.attempts;
+  job.tally.counts.run_us += report.run_us;
   if (report.outcome != Outcome::Succeeded) return;
-  TemplateFacts& facts = job.templates[job.shape->template_index(report.subtask.value())];
+  TemplateFacts& facts = job.graph.templates[job.graph.shape->template_index(report.subtask.value())];
   const std::int64_t measured = std::int64_t{report.run_us} * 1000;
   const auto mean = static_cast<std::int64_t>(facts.mean_ns);
   // The first few runs count fully, later ones by an eighth: quick to learn, slow to forget.
@@ -170,7 +170,7 @@ void ReportReader::notice(Job& job, std::uint32_t producer, WorkerSlot to, Worke
   const std::uint16_t count = DataDirectory::outputs_of(job, producer);
   bool any = false;
   for (std::uint16_t output = 0; output < count; ++output) {
-    const std::int64_t bytes = job.data.bytes(*job.shape, producer, output);
+    const std::int64_t bytes = job.data.bytes(*job.graph.shape, producer, output);
     if (bytes == 0) continue;
     batch.notices.push_back(InputNotice{SubtaskIndex{producer}, output, holder, bytes});
     if (holder.valid()) fleet_.mail.introduce(to, holder);

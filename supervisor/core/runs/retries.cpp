@@ -27,12 +27,12 @@ void Retries::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail&
   ++counters_.failed_attempts;
   SubtaskHot& hot = job.hot[subtask];
   hot.flags |= SubtaskFlag::kTroubled;
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
   // A process runner serves many subtasks, and may have been killed for its own growth rather than for this one's.
   const bool innocent = detail.failure == FailureClass::RunnerCrash &&
                         history.failures < config_.runner_crashes_forgiven &&
-                        job.shape->template_of(subtask).runner == RunnerKind::Process;
+                        job.graph.shape->template_of(subtask).runner == RunnerKind::Process;
   const bool larger = detail.failure == FailureClass::OutOfMemory &&
                       ask_for_more_memory(job, subtask, Bytes{detail.peak_memory_bytes}, history);
   if (policy.charged && !innocent && !larger) ++history.charged;
@@ -54,7 +54,8 @@ void Retries::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail&
   if (not_there && !larger) rule_out_bands(job, subtask, detail, history);
   const bool stays_unreachable =
       unreachable && note_unreachable_input(history, workers_, workers_[hot.band].worker, config_, event_.now);
-  if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) return recomputation_.requeue(job, subtask);
+  if (job.status.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)
+    return recomputation_.requeue(job, subtask);
   if (!may_retry(job, subtask, history, detail.failure) || !is_retryable_elsewhere(job, subtask, detail)) {
     ends_.fail_subtask(job, subtask, detail);
     return;
@@ -72,7 +73,7 @@ void Retries::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail&
       data_.forget_checkpoint(job, producer);
     }
   }
-  if (const ExternalInput* external = job.shape->external_input_of(subtask);
+  if (const ExternalInput* external = job.graph.shape->external_input_of(subtask);
       external != nullptr && detail.failure == FailureClass::InputLost)
     recomputation_.lose_external_datum(*external, workers_[hot.band].worker);
   const Duration delay = unreachable
@@ -86,9 +87,9 @@ void Retries::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail&
 }
 
 bool Retries::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, SubtaskHistory& history) {
-  const Template& own = job.shape->template_of(subtask);
+  const Template& own = job.graph.shape->template_of(subtask);
   const Bytes had = job.memory_of(subtask);
-  const bool asks = own.memory_max > had && own.retryable && !job.cancelling &&
+  const bool asks = own.memory_max > had && own.retryable && !job.status.cancelling &&
                     (job.hot[subtask].flags & SubtaskFlag::kCancelAsked) == 0;
   if (!asks) return false;
   Bytes wanted = had * 2;
@@ -100,18 +101,19 @@ bool Retries::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, S
     if (eligibility_.is_eligible(own, band) && eligibility_.knows_larger(band))
       there_is = std::max(there_is, Eligibility::memory_limit_of(band));
   }
-  const LargerTemplate larger{job.shape->template_index(subtask), std::min({wanted, own.memory_max, there_is})};
+  const LargerTemplate larger{job.graph.shape->template_index(subtask), std::min({wanted, own.memory_max, there_is})};
   if (larger.memory <= had) return false;
-  const auto number = static_cast<std::uint32_t>(job.shape->graph().templates.size() + job.larger_templates->size());
-  const auto [known, is_new] = job.larger_numbers.edit().try_emplace(larger, TemplateIndex{number});
-  if (is_new) job.larger_templates.edit().push_back(larger);
+  const auto number =
+      static_cast<std::uint32_t>(job.graph.shape->graph().templates.size() + job.graph.larger_templates->size());
+  const auto [known, is_new] = job.graph.larger_numbers.edit().try_emplace(larger, TemplateIndex{number});
+  if (is_new) job.graph.larger_templates.edit().push_back(larger);
   if (is_new && job.shares != nullptr) units_.measure_requests(job);  // Quotas count it.
   history.larger = known->second;
   return true;
 }
 
 bool Retries::may_retry(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const {
-  const Template& wanted = job.shape->template_of(subtask);
+  const Template& wanted = job.graph.shape->template_of(subtask);
   const FailurePolicy policy = failure_policy(failure);
   if (policy.response == FailureResponse::FailSubtask || history.failures >= config_.failures_max) return false;
   // Such attempts never began to run, so even a subtask that must not run twice may be tried again; one that found no
@@ -135,7 +137,7 @@ void Retries::wait_before_retry(Job& job, std::uint32_t subtask, Duration delay)
 
 void Retries::run_timers() {
   while (const std::optional<RetryTimer> timer = timers_.take_due(event_.now)) {
-    if (!jobs_.knows(timer->job) || jobs_[timer->job].state != JobState::Running) continue;
+    if (!jobs_.knows(timer->job) || jobs_[timer->job].status.state != JobState::Running) continue;
     Job& job = jobs_[timer->job];
     const SubtaskHot& hot = job.hot[timer->subtask];
     if (hot.phase != SubtaskPhase::Backoff || hot.attempt != timer->attempt) continue;
@@ -150,7 +152,7 @@ void Retries::make_elsewhere(Job& job, std::uint32_t producer) {
   if (producer >= job.total()) return;
   const SubtaskHot& made = job.hot[producer];
   const bool there = made.phase == SubtaskPhase::Succeeded && job.data.in_use() && !job.data.gone(producer);
-  if (!there || !job.shape->template_of(producer).retryable) return;
+  if (!there || !job.graph.shape->template_of(producer).retryable) return;
   const WorkerSlot holder = workers_[made.band].worker;
   bool elsewhere = false;
   for (std::uint32_t i = 0; i < workers_.band_slots() && !elsewhere; ++i)
@@ -159,7 +161,7 @@ void Retries::make_elsewhere(Job& job, std::uint32_t producer) {
   if (!elsewhere) return;
   PENSTOCK_COVERAGE_MARK("an unreachable input was made again elsewhere");
   job.hot[producer].flags |= SubtaskFlag::kTroubled;
-  rule_out_worker(job.histories.edit()[SubtaskIndex{producer}], workers_, holder);
+  rule_out_worker(job.extras.histories.edit()[SubtaskIndex{producer}], workers_, holder);
   data_.drop(job, producer, true);
 }
 

@@ -22,15 +22,16 @@ void SubtaskEnds::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phas
     note_failed(job, subtask, {lost->message}, *lost);
   }
   machine_.transition(job, subtask, phase);
-  if (!job.thieves->empty()) job.thieves.edit().erase(SubtaskIndex{subtask});
-  if (job.open == 0) maybe_done_.push_back(job.id);
+  if (!job.extras.thieves->empty()) job.extras.thieves.edit().erase(SubtaskIndex{subtask});
+  if (job.tally.open == 0) maybe_done_.push_back(job.id);
   awaited_.changed({job.id, SubtaskIndex{subtask}});
   if (phase == SubtaskPhase::Cancelled) progress_.cancelled(job, subtask);
   if (phase != SubtaskPhase::Succeeded) data_.release_inputs(job, subtask);
 }
 
 void SubtaskEnds::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
-  if (job.recovering) return job.deferred_cancels.edit().push_back({false, std::move(pending), kill_after});
+  if (job.status.recovering)
+    return job.status.deferred_cancels.edit().push_back({false, std::move(pending), kill_after});
   std::vector<bool> seen(job.total());
   while (!pending.empty()) {
     const std::uint32_t subtask = pending.back();
@@ -49,7 +50,7 @@ void SubtaskEnds::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, 
     } else if (hot.phase == SubtaskPhase::Succeeded) {
       continue;
     }
-    for (const std::uint32_t successor : job.shape->successors(subtask)) pending.push_back(successor);
+    for (const std::uint32_t successor : job.graph.shape->successors(subtask)) pending.push_back(successor);
   }
 }
 
@@ -60,42 +61,44 @@ void SubtaskEnds::cancel_open_subtasks(Job& job, Duration kill_after) {
     end_subtask(job, i, SubtaskPhase::Cancelled);
   }
   // One small message for each worker, however many attempts it holds.
-  for (const WorkerId worker : job.known_workers)
+  for (const WorkerId worker : job.audience.workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
       mail_.tell(slot, CancelBatch{job.id, true, {}, kill_after});
 }
 
 void SubtaskEnds::cancel_job(Job& job, Error why, Duration kill_after) {
-  if (job.state != JobState::Running) return;
-  if (!job.cancelling) job.error = Seldom{std::move(why)};
-  job.cancelling = true;
+  if (job.status.state != JobState::Running) return;
+  if (!job.status.cancelling) job.status.error = Seldom{std::move(why)};
+  job.status.cancelling = true;
   barriers_.leave_barriers(job);
   records_.record_change(job);
   // A run that a worker of before a restart may have must not be told to have been cancelled before it is.
-  if (job.recovering)
-    job.deferred_cancels.edit().push_back({true, {}, kill_after});
+  if (job.status.recovering)
+    job.status.deferred_cancels.edit().push_back({true, {}, kill_after});
   else
     cancel_open_subtasks(job, kill_after);
 }
 
 void SubtaskEnds::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
   end_subtask(job, subtask, SubtaskPhase::Failed);
-  note_failed(job, subtask, job.histories->find(SubtaskIndex{subtask})->lines, detail);
-  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error->message.empty()) {
+  note_failed(job, subtask, job.extras.histories->find(SubtaskIndex{subtask})->lines, detail);
+  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.status.error->message.empty()) {
     PENSTOCK_COVERAGE_MARK("a repeated subtask failed after an earlier success");
     // Its success was reported and stays so; only its lost output cannot be made again.
-    job.error = Seldom{Error{
-        ErrorCode::InputLost, job.shape->name(subtask), "its outputs were lost and it failed when it ran again", {}}};
+    job.status.error = Seldom{Error{ErrorCode::InputLost,
+                                    job.graph.shape->name(subtask),
+                                    "its outputs were lost and it failed when it ran again",
+                                    {}}};
   }
-  if (job.shape->template_of(subtask).on_failure == OnFailure::Continue) {
+  if (job.graph.shape->template_of(subtask).on_failure == OnFailure::Continue) {
     std::vector<std::uint32_t> successors;
-    for (const std::uint32_t successor : job.shape->successors(subtask)) successors.push_back(successor);
+    for (const std::uint32_t successor : job.graph.shape->successors(subtask)) successors.push_back(successor);
     cancel_subtasks(job, std::move(successors), Duration{0});
     return;
   }
   const ErrorCode code = detail.code.value_or(ErrorCode::UserError);
   cancel_job(job,
-             Error{code, job.shape->name(subtask),
+             Error{code, job.graph.shape->name(subtask),
                    "failed for good: " + std::string{to_string(detail.failure)} + ": " + detail.message,
                    "see the history of its attempts; on_failure = \"continue\" would let the rest go on"},
              kDefaultGrace);
@@ -103,7 +106,7 @@ void SubtaskEnds::fail_subtask(Job& job, std::uint32_t subtask, const FailureDet
 
 void SubtaskEnds::note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history,
                               const FailureDetail& detail) {
-  progress_.failed(job, {SubtaskIndex{subtask}, job.shape->name(subtask), std::move(history), detail});
+  progress_.failed(job, {SubtaskIndex{subtask}, job.graph.shape->name(subtask), std::move(history), detail});
 }
 
 void SubtaskEnds::fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required) {
@@ -115,7 +118,7 @@ void SubtaskEnds::fail_for_missing_band(Job& job, std::uint32_t subtask, const B
   detail.message = "NoAvailableBand: it requires band '" + name + "', which is not there since " +
                    std::to_string(config_.required_band_wait / std::chrono::seconds{1}) +
                    " s (start that worker again, or submit with --wait-for-resources)";
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{subtask}];
   history.last = detail;
   history.lines.push_back(detail.message);
   job.hot[subtask].flags |= SubtaskFlag::kTroubled;
@@ -126,9 +129,9 @@ void SubtaskEnds::fail_external_input(Job& job, const ExternalInput& input, cons
   FailureDetail detail;
   detail.failure = FailureClass::InputLost;
   detail.code = ErrorCode::InputLost;
-  detail.message = "subtask '" + job.shape->name(input.subtask) + "' borrows " + name_of(input.datum) + ": " + why +
-                   " (run that again, or keep replicas of it)";
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{input.subtask}];
+  detail.message = "subtask '" + job.graph.shape->name(input.subtask) + "' borrows " + name_of(input.datum) + ": " +
+                   why + " (run that again, or keep replicas of it)";
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{input.subtask}];
   history.last = detail;
   history.lines.push_back(detail.message);
   job.hot[input.subtask].flags |= SubtaskFlag::kTroubled;

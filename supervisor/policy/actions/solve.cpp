@@ -20,6 +20,23 @@ using Piece = TakenMembers;
 /// Not a setting: the cost of a new look at whether a search may succeed.
 constexpr std::uint32_t kTriesBeforeLooking = 4;
 
+/// The choices of one scenario's search so far.
+struct Choices {
+  std::vector<Piece> pieces;
+  std::map<std::uint32_t, std::vector<std::size_t>> by_job;     ///< Positions in `pieces`.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on;  ///< By band.
+};
+
+/// Where a scenario may still succeed.
+struct Outlook {
+  std::uint32_t tries = 0;
+  bool looked = false;            ///< The members below are valid; else every band is hopeful.
+  bool anywhere = false;          ///< All of the wanted members might fit whichever go, or they are too many to tell.
+  std::int64_t helpful_left = 0;  ///< Members on hopeful bands that have not been taken, at most.
+  std::vector<bool> helps;        ///< By band: hopeful, or its jobs may be on a hopeful one as well.
+  std::vector<bool> hopeful;      ///< By band: it might hold one of the wanted members if all went that may.
+};
+
 /// One search for one job.
 class Solver {
  public:
@@ -84,18 +101,19 @@ class Solver {
       fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
     gang_room_ = GangRoom{trial_, wanted_};
     find_bands_with_room();
-    tries_ = 0;
-    looked_ = false;
-    anywhere_ = true;
-    helpful_left_ = INT64_MAX;
+    outlook_.tries = 0;
+    outlook_.looked = false;
+    outlook_.anywhere = true;
+    outlook_.helpful_left = INT64_MAX;
   }
 
   /// Whether one more try may succeed. Most searches that succeed do so soon; only longer ones are worth a look at all
   /// bands, unless an earlier search has looked already.
   bool is_worth_a_try() {
     const BestCaseKey key{rules_.only_project, rules_.not_project, wanted_.size() > 1};
-    if (looked_ || (++tries_ <= kTriesBeforeLooking && !pass_.best_case_rooms().has(trial_, key))) return true;
-    looked_ = true;
+    if (outlook_.looked || (++outlook_.tries <= kTriesBeforeLooking && !pass_.best_case_rooms().has(trial_, key)))
+      return true;
+    outlook_.looked = true;
     return find_hopeful_bands(key);
   }
 
@@ -104,27 +122,27 @@ class Solver {
     const BestCaseRoom& best_case =
         pass_.best_case_rooms().get(trial_, key, [this](BestCaseRoom& fresh) { look_at_victims(fresh); });
     if (!gang_room_.might_fit(best_case)) return false;
-    hopeful_.assign(pass_.snapshot().bands.size(), false);
-    helpful_left_ = 0;
+    outlook_.hopeful.assign(pass_.snapshot().bands.size(), false);
+    outlook_.helpful_left = 0;
     bool all = true;
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const Member& wanted = pass_.snapshot().members[wanted_[i]];
       bool any = fits_anyway_[i];
       for (const std::uint32_t band : trial_.bands()) {
         if (!best_case.might_hold(wanted_[i], band) || !band_allowed(pass_.snapshot(), wanted, band)) continue;
-        hopeful_[band] = any = true;
+        outlook_.hopeful[band] = any = true;
       }
       all = all && any;
     }
     // Members that go together with one on a hopeful band help, too.
-    helps_ = hopeful_;
+    outlook_.helps = outlook_.hopeful;
     for (const std::uint32_t band : trial_.bands()) {
-      if (best_case.is_tied(band)) helps_[band] = true;
-      if (helps_[band]) helpful_left_ += best_case.takeable(band);
+      if (best_case.is_tied(band)) outlook_.helps[band] = true;
+      if (outlook_.helps[band]) outlook_.helpful_left += best_case.takeable(band);
     }
-    anywhere_ =
+    outlook_.anywhere =
         wanted_.size() > 1 || std::all_of(fits_anyway_.begin(), fits_anyway_.end(), [](bool fits) { return fits; });
-    if (anywhere_) helpful_left_ = INT64_MAX;
+    if (outlook_.anywhere) outlook_.helpful_left = INT64_MAX;
     return all;
   }
 
@@ -160,13 +178,14 @@ class Solver {
   /// Whether a piece belongs to a job that a try on a hopeful band could include.
   bool is_helpful(const Piece& piece) const {
     const Members& members = pass_.order().members(piece.workload);
-    return anywhere_ || std::any_of(members.begin(), members.end(), [this](std::uint32_t member) {
-             return is_active(trial_.state(member)) && helps_[trial_.holdings(member).band];
+    return outlook_.anywhere || std::any_of(members.begin(), members.end(), [this](std::uint32_t member) {
+             return is_active(trial_.state(member)) && outlook_.helps[trial_.holdings(member).band];
            });
   }
 
   bool is_hopeful(const Bands& bands) const {
-    return anywhere_ || std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return hopeful_[band]; });
+    return outlook_.anywhere ||
+           std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return outlook_.hopeful[band]; });
   }
 
   bool may_take_from(std::uint32_t project) const {
@@ -211,9 +230,9 @@ class Solver {
       return is_active(trial_.state(member)) && !taken[member];
     };
     Agenda agenda = victims_agenda(is_there);
-    pieces_.clear();
-    pieces_of_.clear();
-    jobs_on_.clear();
+    chosen_.pieces.clear();
+    chosen_.by_job.clear();
+    chosen_.jobs_on.clear();
     std::uint32_t jobs = 0;
     std::uint32_t last_job = kNone;
     // A scenario without enough devices in all needs no trial.
@@ -240,10 +259,10 @@ class Solver {
       last_job = *victim;
       room += devices_of(piece);
       if (!is_helpful(piece)) continue;
-      helpful_left_ -= std::ssize(piece.members);
+      outlook_.helpful_left -= std::ssize(piece.members);
       choose(std::move(piece));
       if ((needed <= room || needed == 0) && attempt_on_bands()) return true;
-      if (helpful_left_ <= 0) return false;  // No band that is left can help.
+      if (outlook_.helpful_left <= 0) return false;  // No band that is left can help.
     }
     return false;
   }
@@ -257,30 +276,30 @@ class Solver {
   /// Tries every band on which the last piece's job holds a place, with all that was chosen of the jobs there gone.
   bool attempt_on_bands() {
     std::vector<std::uint32_t> bands;
-    for (const std::size_t piece : pieces_of_[pieces_.back().workload])
-      for (const std::uint32_t member : pieces_[piece].members) bands.push_back(trial_.holdings(member).band);
+    for (const std::size_t piece : chosen_.by_job[chosen_.pieces.back().workload])
+      for (const std::uint32_t member : chosen_.pieces[piece].members) bands.push_back(trial_.holdings(member).band);
     std::sort(bands.begin(), bands.end());
     bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
     for (const std::uint32_t band : bands) {
       std::vector<std::size_t> there;
-      for (const std::uint32_t job : jobs_on_[band])
-        there.insert(there.end(), pieces_of_[job].begin(), pieces_of_[job].end());
+      for (const std::uint32_t job : chosen_.jobs_on[band])
+        there.insert(there.end(), chosen_.by_job[job].begin(), chosen_.by_job[job].end());
       std::sort(there.begin(), there.end());
       std::vector<const Piece*> chosen;
       for (const Piece& piece : recorded_) chosen.push_back(&piece);
-      for (const std::size_t piece : there) chosen.push_back(&pieces_[piece]);
+      for (const std::size_t piece : there) chosen.push_back(&chosen_.pieces[piece]);
       if (might_fit(chosen) && attempt(chosen)) return true;
     }
     return false;
   }
 
   void choose(Piece piece) {
-    pieces_of_[piece.workload].push_back(pieces_.size());
+    chosen_.by_job[piece.workload].push_back(chosen_.pieces.size());
     for (const std::uint32_t member : piece.members) {
-      std::vector<std::uint32_t>& there = jobs_on_[trial_.holdings(member).band];
+      std::vector<std::uint32_t>& there = chosen_.jobs_on[trial_.holdings(member).band];
       if (std::find(there.begin(), there.end(), piece.workload) == there.end()) there.push_back(piece.workload);
     }
-    pieces_.push_back(std::move(piece));
+    chosen_.pieces.push_back(std::move(piece));
   }
 
   /// Devices come from free ones, or from members that may lose theirs.
@@ -452,19 +471,11 @@ class Solver {
   const std::vector<Members>& victims_;  ///< By project, while nothing has been tried.
   Members wanted_;
   std::vector<Piece> recorded_;
-  // The choices of one scenario's search so far.
-  std::vector<Piece> pieces_;
-  std::map<std::uint32_t, std::vector<std::size_t>> pieces_of_;  ///< By job, positions in `pieces_`.
-  std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
+  Choices chosen_;
   std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: a band has room while none has gone.
   GangRoom gang_room_;             ///< The same for all of them together.
   std::vector<bool> bands_with_room_;
-  std::uint32_t tries_ = 0;
-  bool looked_ = false;            ///< The members below are valid; else every band is hopeful.
-  bool anywhere_ = false;          ///< All of `wanted_` might fit whichever go, or they are too many to tell.
-  std::int64_t helpful_left_ = 0;  ///< Members on hopeful bands that have not been taken, at most.
-  std::vector<bool> helps_;        ///< By band: hopeful, or its jobs may be on a hopeful one as well.
-  std::vector<bool> hopeful_;      ///< By band: it might hold one of `wanted_` if all went that may.
+  Outlook outlook_;
   std::vector<bool> offered_;
 };
 

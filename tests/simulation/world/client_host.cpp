@@ -31,7 +31,7 @@ ClientHost::ClientHost(World& world, std::uint32_t index) : world_(world), index
 void ClientHost::start() {
   connect();
   for (std::uint32_t i = 0; i < wanted_; ++i)
-    world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] {
+    world_.timeline().after(milliseconds{world_.rng().between(0, 300)}, [this, i] {
       const std::uint32_t number = index_ * kNumbersOfAClient + i + 1;
       draw_graph(number);
       submit(number);
@@ -52,7 +52,7 @@ void ClientHost::connect() {
     const Faults& faults = world_.options().faults;
     if (!faults.supervisor_restarts && !faults.supervisor_stalls && !faults.client_deaths)
       return world_.oracle().breach("the supervisor was lost, though nothing happened to it");
-    world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
+    world_.timeline().after(Duration{0}, [this, connection] { connection_broke(connection); });
   };
   endpoint_->attach(connection_, false, 0, world_.now());
   world_.supervisor().links().plan_client_tick(incarnation());
@@ -76,14 +76,14 @@ void ClientHost::die(Duration away, bool farewell) {
   connection_ = 0;
   endpoint_.reset();
   if (farewell)
-    world_.queue().after(world_.latency(),
+    world_.timeline().after(world_.latency(),
                          [this, self = incarnation()] { world_.supervisor().links().drop_client(self); });
-  world_.queue().after(away, [this] { connect_again(); });
+  world_.timeline().after(away, [this] { connect_again(); });
 }
 
 void ClientHost::connect_again() {
   if (!world_.supervisor().up() || world_.supervisor().stopped()) {
-    world_.queue().after(milliseconds{200}, [this] { connect_again(); });
+    world_.timeline().after(milliseconds{200}, [this] { connect_again(); });
     return;
   }
   connect();
@@ -232,7 +232,7 @@ void ClientHost::reference(std::uint32_t number) {
   spec.policy.gang = spec.policy.slots_max = 0;
   const Graph graph =
       referencing_graph(rng, book_.accepted[number], book_.identities[number], *book_.submitted[number]);
-  world_.queue().after(milliseconds{rng.between(0, 400)},
+  world_.timeline().after(milliseconds{rng.between(0, 400)},
                        [this, referencing, graph = std::make_shared<const Graph>(graph)] {
                          book_.submitted[referencing] = graph;
                          submit(referencing);
@@ -250,10 +250,10 @@ void ClientHost::look_away(std::uint32_t number) {
   const auto is_it = [this, number, identity] {
     return book_.accepted.contains(number) && book_.identities[number] == identity;
   };
-  world_.queue().after(leaves, [this, job, identity, is_it] {
+  world_.timeline().after(leaves, [this, job, identity, is_it] {
     if (is_it()) send(UnfollowJob{job, identity});
   });
-  world_.queue().after(leaves + away, [this, job, number, identity, is_it] {
+  world_.timeline().after(leaves + away, [this, job, number, identity, is_it] {
     if (is_it() && !ended_.contains(job)) send(AttachJob{number, JobSelector{job, {}}, identity});
   });
 }
@@ -329,7 +329,7 @@ void ClientHost::arrive(const Frame& frame) {
 void ClientHost::plan_link_tick() {
   const Instant at = endpoint_->plan();
   if (at == kNever) return;
-  world_.queue().at(at, [this, at, connection = connection_] {
+  world_.timeline().at(at, [this, at, connection = connection_] {
     if (connection == connection_ && endpoint_ != nullptr && endpoint_->due(at, world_.now())) plan_link_tick();
   });
 }
@@ -341,7 +341,7 @@ void ClientHost::receive(const MessagePtr& message) {
     const bool passing =
         reply->refusal.code == ErrorCode::StorageFull || reply->refusal.code == ErrorCode::NoAvailableBand;
     if (!reply->job.valid() && passing) {
-      world_.queue().after(milliseconds{100}, [this, number = reply->submission] {
+      world_.timeline().after(milliseconds{100}, [this, number = reply->submission] {
         if (!book_.accepted.contains(number)) submit(static_cast<std::uint32_t>(number));
       });
       return;

@@ -42,13 +42,13 @@ void FaultPlan::plan_restore() {
   const milliseconds put_back = taken + milliseconds{rng.chance(1, 4) ? 0 : rng.between(1, 3000)};
   const milliseconds away{rng.between(1, rng.chance(1, 3) ? 12000 : 500)};
   auto backup = std::make_shared<SupervisorHost::Backup>();
-  world_.queue().after(taken, [this, backup] { *backup = world_.supervisor().back_up(); });
-  world_.queue().after(put_back, [this, backup, away] {
+  world_.timeline().after(taken, [this, backup] { *backup = world_.supervisor().back_up(); });
+  world_.timeline().after(put_back, [this, backup, away] {
     if (!world_.faults_on()) return;
     SupervisorHost& supervisor = world_.supervisor();
     if (supervisor.up()) {
       supervisor.crash();
-      world_.queue().after(away, [this] { world_.supervisor().come_back(); });
+      world_.timeline().after(away, [this] { world_.supervisor().come_back(); });
     }
     supervisor.put_back(*backup);
   });
@@ -59,7 +59,7 @@ void FaultPlan::plan_late_workers() {
   Rng rng{mix_bits(world_.options().seed) ^ 0x1a7e};
   if (!rng.chance(1, 4)) return;
   for (std::uint64_t count = 1 + rng.below(2); count > 0; --count)
-    world_.queue().after(milliseconds{rng.between(300, 3000)}, [this] { world_.add_worker().link().connect(); });
+    world_.timeline().after(milliseconds{rng.between(300, 3000)}, [this] { world_.add_worker().link().connect(); });
 }
 
 /// True if it has struck.
@@ -75,14 +75,14 @@ bool FaultPlan::stop_or_deafen(WorkerHost& host) {
   const bool mute = stalls_.chance(1, 2);
   world_.note(mute ? "nothing that life % sends arrives" : "nothing arrives at life %", {host.life()});
   host.link().set_one_way(mute ? OneWay::Mute : OneWay::Deaf);
-  world_.queue().after(milliseconds{stalls_.between(10, 20000)}, [&host] { host.link().set_one_way(OneWay::None); });
+  world_.timeline().after(milliseconds{stalls_.between(10, 20000)}, [&host] { host.link().set_one_way(OneWay::None); });
   return true;
 }
 
 /// An operator that orders something of a subtask that a worker has just now; `operate` mostly finds one that has
 /// ended.
 void FaultPlan::plan_meddling() {
-  world_.queue().after(milliseconds{meddling_.between(1, 40)}, [this] {
+  world_.timeline().after(milliseconds{meddling_.between(1, 40)}, [this] {
     if (!world_.faults_on()) return;
     meddle();
     plan_meddling();
@@ -94,7 +94,7 @@ void FaultPlan::meddle() {
   if (jobs.empty()) return;
   const JobId id = jobs[meddling_.below(jobs.size())];
   const supervisor::Job* job = world_.supervisor().core().find_job(id);
-  if (job == nullptr || job->state != JobState::Running) return;
+  if (job == nullptr || job->status.state != JobState::Running) return;
   std::vector<std::uint32_t> under_way;
   for (std::uint32_t i = 0; i < job->hot.size(); ++i)
     if (job->hot[i].phase == supervisor::SubtaskPhase::Assigned) under_way.push_back(i);
@@ -107,7 +107,7 @@ void FaultPlan::meddle() {
 }
 
 void FaultPlan::next() {
-  world_.queue().after(milliseconds{world_.rng().between(1, 150)}, [this] {
+  world_.timeline().after(milliseconds{world_.rng().between(1, 150)}, [this] {
     if (!world_.faults_on()) return stop();
     strike();
     next();
@@ -121,7 +121,7 @@ void FaultPlan::strike() {
   WorkerHost& host = *world_.workers()[rng.below(world_.workers().size())];
   if (faults.supervisor_restarts && world_.supervisor().up() && rng.chance(1, 40)) {
     world_.supervisor().crash();
-    world_.queue().after(milliseconds{rng.between(1, rng.chance(1, 3) ? 12000 : 500)},
+    world_.timeline().after(milliseconds{rng.between(1, rng.chance(1, 3) ? 12000 : 500)},
                          [this] { world_.supervisor().come_back(); });
     return;
   }
@@ -159,7 +159,7 @@ void FaultPlan::strike() {
 
 void FaultPlan::crash(WorkerHost& host) {
   host.crash();
-  world_.queue().after(milliseconds{world_.rng().between(1, 3000)}, [&host] {
+  world_.timeline().after(milliseconds{world_.rng().between(1, 3000)}, [&host] {
     if (!host.up()) host.come_back();
   });
 }
@@ -168,10 +168,10 @@ void FaultPlan::reset(WorkerHost& host) {
   if (host.link().endpoint() == nullptr || host.link().endpoint()->connection() == 0) return;
   const std::uint64_t connection = host.link().endpoint()->connection();
   world_.note("the connection of life % is reset", {host.life()});
-  world_.queue().after(world_.latency(), [this, life = host.life(), connection] {
+  world_.timeline().after(world_.latency(), [this, life = host.life(), connection] {
     world_.supervisor().links().connection_broke(life, connection);
   });
-  world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
+  world_.timeline().after(world_.latency(), [&host, connection, life = host.life()] {
     if (host.up() && host.life() == life)
       host.deliver([&host, connection] { host.link().connection_broke(connection); });
   });
@@ -180,7 +180,7 @@ void FaultPlan::reset(WorkerHost& host) {
 void FaultPlan::cut_off(WorkerHost& host) {
   world_.note("life % is cut off from the network", {host.life()});
   host.link().set_cut_off(true);
-  world_.queue().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.link().set_cut_off(false); });
+  world_.timeline().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.link().set_cut_off(false); });
 }
 
 void FaultPlan::operate() {
@@ -233,9 +233,9 @@ void FaultPlan::send_entitlements(const EntitlementBatch& plan) {
     EntitlementBatch own{plan.version, {}};
     for (const Entitlement& each : plan.entitlements) {
       const supervisor::Job* job = world_.supervisor().core().find_job(each.job);
-      if (job == nullptr || job->state != JobState::Running) continue;
-      if (std::find(job->known_workers.begin(), job->known_workers.end(), world_.supervisor().number_of(*host)) !=
-          job->known_workers.end())
+      if (job == nullptr || job->status.state != JobState::Running) continue;
+      if (std::find(job->audience.workers.begin(), job->audience.workers.end(), world_.supervisor().number_of(*host)) !=
+          job->audience.workers.end())
         own.entitlements.push_back(each);
     }
     endpoint->send(std::make_shared<const Message>(ToWorker{std::move(own)}), world_.now());
@@ -288,13 +288,13 @@ void FaultPlan::stop() {
     if (!host->up()) host->come_back();
     // Again for those that are not back yet: they may come back draining.
     for (const int after : {0, 5, 15, 30, 70})
-      world_.queue().after(std::chrono::seconds{after}, [this, name = host->name()] {
+      world_.timeline().after(std::chrono::seconds{after}, [this, name = host->name()] {
         world_.client().order({0, "undrain", {name}});
       });
   }
   // Again, because an order may be lost with a supervisor.
   for (const int after : {0, 5, 15, 30, 70})
-    world_.queue().after(std::chrono::seconds{after}, [this] {
+    world_.timeline().after(std::chrono::seconds{after}, [this] {
       for (const JobId id : world_.jobs())
         if (world_.config().has_rules) world_.client().order({0, "release", {to_string(id)}});
     });

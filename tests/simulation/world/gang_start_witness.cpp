@@ -47,7 +47,7 @@ void GangStartWitness::check_give_back(WorkerHost& host, const BarrierAnswer& an
 
 /// Where older workers have begun on a gang it keeps what runs when its barrier is given up: that is no beginning.
 bool GangStartWitness::gave_up_but_runs(const supervisor::Job& job, BandKind kind, std::uint64_t barrier) const {
-  if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier->opened == barrier) return false;
+  if (job.shares->kinds[static_cast<std::size_t>(kind)].gang.barrier->opened == barrier) return false;
   const supervisor::WorkerTable& workers = core().workers();
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
     if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)
@@ -82,7 +82,7 @@ void GangStartWitness::check_begin(WorkerId id, const Entitlement& entitlement) 
   const BandKind kind = host->kind_of(entitlement.band);
   const WorkerTable& workers = core().workers();
   // Behind an open barrier members begin as soon as they are there, and are reported as started only after a while.
-  const bool open = job->shares->kinds[static_cast<std::size_t>(kind)].barrier->open;
+  const bool open = job->shares->kinds[static_cast<std::size_t>(kind)].gang.barrier->open;
   bool runs = false;
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
     const supervisor::BandEntry& band = workers[BandSlot{i}];

@@ -74,12 +74,12 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
   std::vector<GangView> gangs;
   for (const JobId id : jobs) {
     const supervisor::Job* job = core.find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling || job->spec.policy.gang == 0) continue;
+    if (job == nullptr || job->shares == nullptr || job->status.cancelling || job->spec.policy.gang == 0) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       const supervisor::KindShare& share = job->shares->kinds[static_cast<std::size_t>(kind)];
       if (share.unit_milli == 0 || share.bound) continue;
       GangView& seen = gangs.emplace_back(GangView{id, kind, job->spec.policy.gang * 1000ULL});
-      seen.lost_to_others = share.lost_to_others;
+      seen.lost_to_others = share.gang.lost_to_others;
       for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
         if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}];
             band.alive && band.kind == kind) {

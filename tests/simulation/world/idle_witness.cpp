@@ -14,9 +14,9 @@ bool is_idle(const BandEntry& band) {
 
 /// Whether any CPU band that is large enough may have whatever is ready of the job.
 bool is_free(const Job& job) {
-  return job.state == JobState::Running && !job.cancelling && !job.recovering && !job.waiting_for_disk &&
-         job.shares == nullptr && job.label_limits.empty() && job.shape->external_inputs().empty() &&
-         job.histories->size() == 0;
+  return job.status.state == JobState::Running && !job.status.cancelling && !job.status.recovering &&
+         !job.status.waiting_for_disk && job.shares == nullptr && job.place.label_limits.empty() &&
+         job.graph.shape->external_inputs().empty() && job.extras.histories->size() == 0;
 }
 
 bool fits(const Template& wanted, const BandEntry& band) {
@@ -29,13 +29,13 @@ bool fits(const Template& wanted, const BandEntry& band) {
 std::string ready_beside(const SupervisorCore& core, const std::vector<JobId>& jobs, const BandEntry& idle) {
   for (const JobId id : jobs) {
     const Job* job = core.find_job(id);
-    if (job == nullptr || job->shape == nullptr || !is_free(*job)) continue;
+    if (job == nullptr || job->graph.shape == nullptr || !is_free(*job)) continue;
     for (std::uint32_t i = 0; i < job->total(); ++i) {
       const SubtaskHot& hot = job->hot[i];
       if (hot.phase != SubtaskPhase::Placeable || hot.missing > 0 || !hot.band.valid()) continue;
       const BandEntry& home = core.workers()[hot.band];
       const bool needed_there = home.id != idle.id && home.runnable < home.slots;
-      if (!needed_there && fits(job->shape->template_of(i), idle))
+      if (!needed_there && fits(job->graph.shape->template_of(i), idle))
         return to_string(SubtaskId{id, SubtaskIndex{i}}) + " is ready, kept for " + to_string(home.id) + " with " +
                std::to_string(home.runnable) + " runnable and " + std::to_string(home.in_flight) + " in flight on " +
                std::to_string(home.slots) + " slots";

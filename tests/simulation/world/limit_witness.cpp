@@ -85,14 +85,15 @@ std::vector<LimitedJob> limited_jobs(const supervisor::SupervisorCore& core, con
   std::vector<LimitedJob> limited;
   for (const JobId id : jobs) {
     const supervisor::Job* job = core.find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // A job that ends takes nothing new.
-    LimitedJob& seen = limited.emplace_back(LimitedJob{id, job->on_hold});
+    if (job == nullptr || job->shares == nullptr || job->status.cancelling)
+      continue;  // A job that ends takes nothing new.
+    LimitedJob& seen = limited.emplace_back(LimitedJob{id, job->status.on_hold});
     seen.limits = limits_of(config, job->spec.owner, job->spec.policy);
     seen.exempt = qos_of(config, job->spec.owner, job->spec.policy).exempt;
     seen.has_run = job->shares->rules.has_run;
     for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
       const supervisor::BandSlot band{i};
-      if (!workers[band].alive || core.policy().pool_of_band[i] != job->shares->pool) continue;
+      if (!workers[band].alive || core.policy().pool_of_band[i] != job->shares->pool.position) continue;
       const supervisor::BandShare share = job->shares->of(band);
       seen.given[static_cast<std::size_t>(workers[band].kind)] += given_to(*job, band, workers[band].kind);
       seen.unlimited |= !share.limited();

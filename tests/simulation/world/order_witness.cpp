@@ -19,9 +19,9 @@ void OrderWitness::answered(const SendToClient& word) {
   if (answer == nullptr || answer->value["subtask"].text() == nullptr || answer->value["cancelled"].is_null()) return;
   if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
   const Job* job = core().find_job(job_selector_of(*answer->value["job"].text()).id);
-  if (job == nullptr || job->shape == nullptr) return;  // The job has ended.
+  if (job == nullptr || job->graph.shape == nullptr) return;  // The job has ended.
   const bool everywhere = answer->value["unconfirmed"].is_null() && *answer->value["cancelled"].boolean();
-  world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())},
+  world_.oracle().cancel_answered({job->id, job->graph.shape->find_key_or_number(*answer->value["subtask"].text())},
                                   everywhere);
 }
 
@@ -63,10 +63,10 @@ void OrderWitness::check_place(WorkerId id, JobId number) const {
   const Register& worker = core().workers()[slot].description;
   if (!allow(label_limits_of(config().policy, job->spec.policy), worker.labels))
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which has none of its labels");
-  if (job->shares == nullptr || !config().policy.in_force()) return;
+  if (job->shares == nullptr || !is_in_force(config().policy)) return;
   const auto pool = static_cast<std::uint32_t>(pool_of_worker(config().policy, worker.name));
-  const std::vector<std::uint32_t>& pools = job->shares->fallback.pools();
-  if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
+  const std::vector<std::uint32_t>& pools = job->shares->pool.fallback.pools();
+  if (pool != job->shares->pool.position || std::find(pools.begin(), pools.end(), pool) == pools.end())
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
 }
 

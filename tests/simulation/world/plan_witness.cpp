@@ -22,10 +22,10 @@ void PlanWitness::check_one_pool() const {
         static_cast<std::uint32_t>(pool_of_worker(config().policy, table.worker_of(BandSlot{i}).description.name));
     for (const AssignedRef& ref : table[BandSlot{i}].assigned) {
       const Job* job = core().find_job(ref.job);
-      if (job == nullptr || job->shares == nullptr || job->shares->fallback.pools().size() == 1) continue;
+      if (job == nullptr || job->shares == nullptr || job->shares->pool.fallback.pools().size() == 1) continue;
       const SubtaskHot& hot = job->hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
-      if (!job->shape->template_of(ref.subtask).retryable) continue;
+      if (!job->graph.shape->template_of(ref.subtask).retryable) continue;
       if (pool_of.try_emplace(ref.job, pool).first->second != pool)
         world_.oracle().breach(to_string(ref.job) + " is in two of its pools at once");
     }
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> PlanWitness::count_started() const {
   std::vector<std::uint64_t> started(core().workers().band_slots());
   for (const JobId id : world_.jobs()) {
     const Job* job = core().find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;
+    if (job == nullptr || job->shares == nullptr || job->status.cancelling) continue;
     for (std::uint32_t i = 0; i < started.size(); ++i) started[i] += job->shares->of(BandSlot{i}).started;
   }
   return started;
@@ -50,7 +50,8 @@ void PlanWitness::check_plan() const {
   std::vector<std::uint64_t> given(table.band_slots());
   for (const JobId id : world_.jobs()) {
     const Job* job = core().find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // A job that ends takes nothing new.
+    if (job == nullptr || job->shares == nullptr || job->status.cancelling)
+      continue;  // A job that ends takes nothing new.
     for (std::uint32_t i = 0; i < given.size(); ++i)
       if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.planned > 0) {
         // A share smaller than a slot of a CPU band is rounded up for each job.

@@ -214,15 +214,15 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
 
 /// The share of a job by policy, and what it has, on each band.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers) {
-  std::string text = "; in pool '" + job.shares->pool_name + "', number " +
-                     std::to_string(job.shares->fallback.index()) + " of " +
-                     std::to_string(job.shares->fallback.pools().size()) + ", " +
-                     std::to_string(job.unschedulable.size()) + " unschedulable";
-  for (const supervisor::TriedPool& tried : job.shares->tried) text += ", tried: " + tried.blocked_by;
+  std::string text = "; in pool '" + job.shares->pool.name + "', number " +
+                     std::to_string(job.shares->pool.fallback.index()) + " of " +
+                     std::to_string(job.shares->pool.fallback.pools().size()) + ", " +
+                     std::to_string(job.place.unschedulable.size()) + " unschedulable";
+  for (const supervisor::TriedPool& tried : job.shares->pool.tried) text += ", tried: " + tried.blocked_by;
   for (std::size_t at = 0; at < supervisor::kBandKinds; ++at)
     if (const supervisor::KindShare& kind = job.shares->kinds[at]; kind.unit_milli > 0)
       text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +
-              (kind.hold.empty() ? "" : ", held by " + kind.hold);
+              (kind.why.hold.empty() ? "" : ", held by " + kind.why.hold);
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
     const supervisor::BandShare share = job.shares->of(supervisor::BandSlot{i});
     text += "; " + to_string(workers[supervisor::BandSlot{i}].id) + ": planned " + std::to_string(share.planned) + "m" +

@@ -49,10 +49,10 @@ void SupervisorHost::maybe_die_behind_answer() {
   const bool dies = world_.options().faults.supervisor_restarts && mix_bits(world_.options().seed ^ 0xa45e) % 6 == 0;
   if (!dies || !world_.faults_on() || !answers_.chance(1, 4)) return;
   const Duration away = milliseconds{answers_.between(1, 500)};
-  world_.queue().after(Duration{0}, [this, away, life = life_] {
+  world_.timeline().after(Duration{0}, [this, away, life = life_] {
     if (life != life_ || !up_) return;
     crash();
-    world_.queue().after(away, [this] { come_back(); });
+    world_.timeline().after(away, [this] { come_back(); });
   });
 }
 
@@ -83,7 +83,7 @@ void SupervisorHost::stop_for(Duration duration) {
 
 void SupervisorHost::when_running(std::function<void()> what) {
   if (!stopped()) return what();
-  world_.queue().at(stopped_until_, [this, life = life_, what = std::move(what)]() mutable {
+  world_.timeline().at(stopped_until_, [this, life = life_, what = std::move(what)]() mutable {
     if (life == life_ && up_) when_running(std::move(what));
   });
 }
@@ -91,7 +91,7 @@ void SupervisorHost::when_running(std::function<void()> what) {
 void SupervisorHost::after(Duration delay, std::function<void()> what) { at(world_.now() + delay, std::move(what)); }
 
 void SupervisorHost::at(Instant when, std::function<void()> what) {
-  world_.queue().at(when, [this, life = life_, what = std::move(what)]() mutable {
+  world_.timeline().at(when, [this, life = life_, what = std::move(what)]() mutable {
     if (life == life_ && up_) when_running(std::move(what));
   });
 }
@@ -160,7 +160,7 @@ void SupervisorHost::arm(std::optional<Instant> at) {
     return;
   }
   tick_at_ = *at - clock_of(incarnation());
-  world_.queue().at(tick_at_, [this, planned = tick_at_, life = life_] {
+  world_.timeline().at(tick_at_, [this, planned = tick_at_, life = life_] {
     if (tick_at_ != planned || life != life_) return;
     when_running([this] {
       tick_at_ = kNever;

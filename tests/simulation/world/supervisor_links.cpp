@@ -18,7 +18,7 @@ void SupervisorLinks::crash() {
   for (const auto& worker : world_.workers()) {
     Endpoint* const endpoint = worker->link().endpoint();
     if (endpoint == nullptr || world_.rng().chance(1, 4)) continue;  // A part only notices the silence.
-    world_.queue().after(world_.latency(),
+    world_.timeline().after(world_.latency(),
                          [raw = worker.get(), connection = endpoint->connection(), life = worker->life()] {
                            if (raw->up() && raw->life() == life)
                              raw->deliver([raw, connection] { raw->link().connection_broke(connection); });
@@ -27,7 +27,7 @@ void SupervisorLinks::crash() {
   peers_.clear();
   welcomed_.clear();
   for (const auto& [incarnation, client] : clients_)
-    world_.queue().after(world_.latency(), [to = client.host, connection = client.host->connection()] {
+    world_.timeline().after(world_.latency(), [to = client.host, connection = client.host->connection()] {
       to->connection_broke(connection);
     });
   clients_.clear();
@@ -42,7 +42,7 @@ void SupervisorLinks::accept_worker(WorkerHost& worker, std::uint64_t connection
         accept_worker(worker, connection, hello);
     });
   const auto reply = [&](std::function<void()> what) {
-    world_.queue().after(world_.latency(), [&worker, life, what = std::move(what)] {
+    world_.timeline().after(world_.latency(), [&worker, life, what = std::move(what)] {
       if (worker.up() && worker.life() == life) worker.deliver(what);
     });
   };
@@ -170,7 +170,7 @@ void SupervisorLinks::accept_client(ClientHost& client, std::uint64_t connection
     const Faults& faults = world_.options().faults;
     if (!faults.supervisor_stalls && !faults.client_deaths)
       world_.oracle().breach("the client was lost, though nothing happened to it");
-    world_.queue().after(Duration{0}, [this, incarnation] { drop_client(incarnation); });
+    world_.timeline().after(Duration{0}, [this, incarnation] { drop_client(incarnation); });
   };
   peer.endpoint->attach(connection, false, 0, world_.now());
 }

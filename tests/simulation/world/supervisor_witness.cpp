@@ -46,7 +46,7 @@ void ProgressWitness::look(bool progress) {
   const std::vector<JobId> jobs = world_.jobs();
   const auto running = static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), [this](JobId id) {
     const Job* job = core().find_job(id);
-    return job != nullptr && job->state == JobState::Running;
+    return job != nullptr && job->status.state == JobState::Running;
   }));
   const bool changed = std::exchange(running_jobs_, running) != running;
   const bool succeeded = std::exchange(succeeded_, core().counters().succeeded) != core().counters().succeeded;

@@ -62,7 +62,7 @@ void WorkerHost::end_life() {
 
 void WorkerHost::deliver(std::function<void()> what) {
   const std::uint64_t life = life_;
-  world_.queue().at(std::max(world_.now(), hung_until_), [this, life, what = std::move(what)] {
+  world_.timeline().at(std::max(world_.now(), hung_until_), [this, life, what = std::move(what)] {
     if (life != life_ || !up_) return;
     if (hung()) return deliver(what);
     what();
@@ -70,7 +70,7 @@ void WorkerHost::deliver(std::function<void()> what) {
 }
 
 void WorkerHost::after(Duration delay, std::function<void()> what) {
-  world_.queue().after(delay, [this, life = life_, what = std::move(what)] {
+  world_.timeline().after(delay, [this, life = life_, what = std::move(what)] {
     if (life == life_ && up_) deliver(what);
   });
 }
@@ -111,7 +111,7 @@ void WorkerHost::crash_of(const ProgramRun& culprit) {
   world_.note("subtask %:% brings life % down", {culprit.id.job.value(), culprit.id.index.value(), life_});
   crash_ = OperatorCrash{Incarnation{life_}, culprit.id, culprit.attempt, 11, "an operator crashed"};
   go_down();
-  world_.queue().after(milliseconds{world_.rng().between(1, world_.rng().chance(3, 4) ? 100 : 2000)}, [this] {
+  world_.timeline().after(milliseconds{world_.rng().between(1, world_.rng().chance(3, 4) ? 100 : 2000)}, [this] {
     if (!up_) come_back();
   });
 }
@@ -121,7 +121,7 @@ void WorkerHost::go_down() {
   end_life();
   if (link_.endpoint() != nullptr && world_.rng().chance(2, 3)) {
     // The kernel closes its sockets; otherwise the host is gone without a word.
-    world_.queue().after(world_.latency(), [this, life = life_, connection = link_.endpoint()->connection()] {
+    world_.timeline().after(world_.latency(), [this, life = life_, connection = link_.endpoint()->connection()] {
       world_.supervisor().links().connection_broke(life, connection);
     });
   }

@@ -28,12 +28,12 @@ void WorkerLink::connect() {
     hello.peer = supervisor_.incarnation;
     hello.received_through = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
     if (can_connect()) {
-      world_.queue().after(world_.latency(), [this, connection, hello] {
+      world_.timeline().after(world_.latency(), [this, connection, hello] {
         if (host_.up() && hello.incarnation.value() == host_.life() && asks_on(connection) && can_connect())
           world_.supervisor().links().accept_worker(host_, connection, hello);
       });
     }
-    world_.queue().after(milliseconds{200}, [this, connection, life = host_.life()] {
+    world_.timeline().after(milliseconds{200}, [this, connection, life = host_.life()] {
       const bool linked = endpoint_ != nullptr && endpoint_->link().attached();
       if (host_.up() && life == host_.life() && asks_on(connection) && !linked) connect();
     });
@@ -84,14 +84,14 @@ void WorkerLink::make_endpoint() {
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
   endpoint_->heard = [this](Instant sent) { host_.handle(worker_event::SupervisorHeard{sent}); };
   endpoint_->silent = [this] {
-    world_.queue().after(Duration{0}, [this, life = host_.life(), connection = endpoint_->connection()] {
+    world_.timeline().after(Duration{0}, [this, life = host_.life(), connection = endpoint_->connection()] {
       if (life == host_.life()) connection_broke(connection);
     });
   };
   endpoint_->lost = [this](const char*) {
     world_.note("life % has lost its link", {host_.life()});
     // The supervisor was away for too long; it begins another life.
-    world_.queue().after(Duration{0}, [this, life = host_.life()] {
+    world_.timeline().after(Duration{0}, [this, life = host_.life()] {
       if (life == host_.life() && host_.up()) host_.refused();
     });
   };
@@ -114,7 +114,7 @@ void WorkerLink::connection_broke(std::uint64_t connection) {
   if (!host_.up() || endpoint_ == nullptr || endpoint_->connection() != connection) return;
   endpoint_->detach(world_.now());
   plan_tick();
-  world_.queue().after(milliseconds{world_.rng().between(1, 50)}, [this, life = host_.life()] {
+  world_.timeline().after(milliseconds{world_.rng().between(1, 50)}, [this, life = host_.life()] {
     if (host_.up() && life == host_.life() && !endpoint_->link().attached()) connect();
   });
 }
@@ -129,7 +129,7 @@ void WorkerLink::plan_tick() {
   if (endpoint_ == nullptr) return;
   const Instant at = endpoint_->plan();
   if (at == kNever) return;
-  world_.queue().at(at, [this, life = host_.life(), at] {
+  world_.timeline().at(at, [this, life = host_.life(), at] {
     if (life != host_.life() || !host_.up()) return;
     host_.deliver([this, at] {
       if (endpoint_ != nullptr && endpoint_->due(at, world_.now())) plan_tick();

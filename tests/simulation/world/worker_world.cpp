@@ -49,7 +49,7 @@ void WorkerWorld::end_round() {
 
 void WorkerWorld::arm(Instant at) {
   tick_at_ = at - clock_of(Incarnation{host_.life()});
-  host_.world().queue().at(tick_at_, [&host = host_, life = host_.life(), this, at = tick_at_] {
+  host_.world().timeline().at(tick_at_, [&host = host_, life = host_.life(), this, at = tick_at_] {
     // This object is of that life.
     if (life != host.life() || !host.up() || tick_at_ != at) return;
     tick_at_ = kNever;

@@ -54,11 +54,11 @@ void World::carry(Instant& wire, bool cut_off, std::function<void()> arrival) {
   if (cut_off) return;
   const bool risky = options_.faults.losses && faults_on();
   if (risky && rng_.chance(1, 50)) return;
-  if (risky && rng_.chance(1, 50)) queue_.after(latency(), arrival);
+  if (risky && rng_.chance(1, 50)) timeline_.after(latency(), arrival);
   const Instant own = now() + latency();
-  if (risky && rng_.chance(1, 50)) return queue_.at(own, std::move(arrival));
+  if (risky && rng_.chance(1, 50)) return timeline_.at(own, std::move(arrival));
   wire = std::max(wire, own);
-  queue_.at(wire, std::move(arrival));
+  timeline_.at(wire, std::move(arrival));
 }
 
 WorkerHost* World::find_worker(WorkerId id) {
@@ -108,7 +108,7 @@ WorldResult World::run() {
   const auto count = 1 + rng_.below(options_.workers_max);
   for (std::uint64_t i = 0; i < count; ++i) {
     WorkerHost& host = add_worker();
-    queue_.after(milliseconds{rng_.between(0, 200)}, [&host] { host.link().connect(); });
+    timeline_.after(milliseconds{rng_.between(0, 200)}, [&host] { host.link().connect(); });
   }
   plan_->start();
   const Instant began = now();
@@ -116,8 +116,8 @@ WorldResult World::run() {
   int settles = 0;
   Instant present{};
   std::uint64_t events_before_present = 0;
-  while (!queue_.empty() && oracle_.failure().empty()) {
-    queue_.run_next();
+  while (!timeline_.empty() && oracle_.failure().empty()) {
+    timeline_.run_next();
     ++course_.events;
     if (now() != std::exchange(present, now())) events_before_present = course_.events;
     // A deadline that is due for ever would keep a real process busy for ever.
@@ -168,9 +168,9 @@ std::string World::describe_unfinished() const {
     std::size_t shown = 0;
     const supervisor::Job* job = supervisor_->core().find_job(id);
     if (job != nullptr)
-      text += "\n  " + to_string(id) + " " + std::string{to_string(job->state)} + ", " + std::to_string(job->open) +
-              " open";
-    if (job == nullptr || job->state != JobState::Running) continue;
+      text += "\n  " + to_string(id) + " " + std::string{to_string(job->status.state)} + ", " +
+              std::to_string(job->tally.open) + " open";
+    if (job == nullptr || job->status.state != JobState::Running) continue;
     if (job->shares != nullptr) text += describe_shares(*job, supervisor_->core().workers());
     for (std::uint32_t i = 0; i < job->total() && shown < 8; ++i) {
       const supervisor::SubtaskHot& hot = job->hot[i];
@@ -179,7 +179,7 @@ std::string World::describe_unfinished() const {
       const SubtaskId subtask{id, SubtaskIndex{i}};
       text += "\n  " + to_string(subtask, Attempt{hot.attempt}) + " phase " +
               std::to_string(static_cast<int>(hot.phase)) + " missing " + std::to_string(hot.missing) + " unplaced " +
-              std::to_string(hot.unplaced) + (job->cancelling ? " (job is being cancelled)" : "");
+              std::to_string(hot.unplaced) + (job->status.cancelling ? " (job is being cancelled)" : "");
       if (!hot.band.valid()) continue;
       text += " on " + to_string(supervisor_->core().workers()[hot.band].id);
       for (const auto& host : workers_)

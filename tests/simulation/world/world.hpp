@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/simulation/world/client_host.hpp"
-#include "tests/simulation/world/event_queue.hpp"
+#include "tests/simulation/world/timeline.hpp"
 #include "tests/simulation/world/options.hpp"
 #include "tests/simulation/world/oracle.hpp"
 #include "tests/simulation/world/story.hpp"
@@ -30,8 +30,8 @@ class World {
   WorldResult run();
 
   // The world as the hosts see it.
-  Instant now() const { return queue_.now(); }
-  EventQueue& queue() { return queue_; }
+  Instant now() const { return timeline_.now(); }
+  Timeline& timeline() { return timeline_; }
   Rng& rng() { return rng_; }
   Oracle& oracle() { return oracle_; }
   SupervisorHost& supervisor() { return *supervisor_; }
@@ -76,7 +76,7 @@ class World {
 
   const WorldOptions options_;
   Rng rng_;
-  EventQueue queue_;
+  Timeline timeline_;
   Story story_;
   Oracle oracle_;
   const WorldConfig config_;

@@ -42,6 +42,16 @@ constexpr std::size_t kProgramsMax = 256;  ///< Remembered paths of programs; at
 // Moves itself into a memory group and then becomes the program, which is limited from its first instruction.
 constexpr const char* kEnterGroup = "echo 0 >\"$0\" || exit 125; exec \"$@\"";
 
+/// The standard streams of a program. Watches are destroyed before their descriptors.
+struct Streams {
+  InputFeed input;
+  Descriptor output;
+  Descriptor error;
+  std::optional<DescriptorWatch> input_watch;
+  std::optional<DescriptorWatch> output_watch;
+  std::optional<DescriptorWatch> error_watch;
+};
+
 /// Everything that one run holds.
 struct Running {
   Running(CommandRun&& what, const CommandRunnerConfig& config)
@@ -63,13 +73,7 @@ struct Running {
   std::optional<Process> process;
   std::size_t guard_line = 0;
   std::int64_t peak_bytes = 0;
-  InputFeed input;
-  Descriptor output;
-  Descriptor error;
-  // Watches are destroyed before their descriptors.
-  std::optional<DescriptorWatch> input_watch;
-  std::optional<DescriptorWatch> output_watch;
-  std::optional<DescriptorWatch> error_watch;
+  Streams streams;
   std::optional<DescriptorWatch> end_watch;
 };
 
@@ -145,9 +149,9 @@ struct CommandRunner::State {
         on_end(std::move(end_told)),
         base_environment(own_environment()),
         spool(config.spool),
-        measure_timer(event_loop),
-        daemon_timer(event_loop) {
-    if (config.ends_daemons) daemons.emplace();
+        left_behind{LoopTimer{event_loop}, {}},
+        measurement{LoopTimer{event_loop}} {
+    if (config.ends_daemons) left_behind.daemons.emplace();
     std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, kMark + guard.token()};
     if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
     set_variables(base_environment, additions);
@@ -183,19 +187,36 @@ struct CommandRunner::State {
   const CommandRunnerConfig config;
   const OnEnd on_end;
   std::vector<std::string> base_environment;
+  std::map<std::string, std::string> programs;  ///< Paths where programs were found.
+
+  /// Processes that an attempt has left behind.
+  struct LeftBehind {
+    LoopTimer timer;  ///< To look again for them.
+    std::optional<Daemons> daemons;
+  };
+  /// The control groups by which the kernel keeps programs to their memory.
+  struct HardLimits {
+    bool tried = false;
+    std::unique_ptr<MemoryGroups> groups;  ///< Null: there are none here.
+  };
+  /// Runs by order of arrival: a program starts when data have left the device for it.
+  struct Waiting {
+    Runs runs;
+    std::uint64_t turns = 0;
+  };
+  /// Of the memory of all programs.
+  struct Measurement {
+    LoopTimer timer;
+    std::int64_t reported = 0;  ///< Last reported value.
+  };
 
   Spool spool;
   GroupGuard guard;
-  bool memory_groups_tried = false;
-  std::unique_ptr<MemoryGroups> memory_groups;
-  std::map<std::string, std::string> programs;  ///< Paths where programs were found.
+  HardLimits memory;
   std::uint64_t orphans = 0;
-  Runs waiting;  ///< By order of arrival: a program starts when data have left the device for it.
-  std::uint64_t turns = 0;
-  LoopTimer measure_timer;
-  LoopTimer daemon_timer;  ///< To look again for processes that an attempt has left behind.
-  std::optional<Daemons> daemons;
-  std::int64_t measured = 0;  ///< Last reported value.
+  Waiting waiting;
+  LeftBehind left_behind;
+  Measurement measurement;
   std::array<char, kReadBytes> scratch;
   Runs runs;
   /// For functions posted to the loop, which outlives this object.
@@ -209,7 +230,7 @@ CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig
 }
 
 void CommandRunner::end() {
-  state_->waiting.clear();
+  state_->waiting.runs.clear();
   for (auto& [ticket, running] : state_->runs) running->process->signal_group(SIGKILL);
   state_->guard.end_daemons();
 }
@@ -226,10 +247,10 @@ CommandRunner::~CommandRunner() {
 }
 
 void CommandRunner::end_daemons(const std::string& mark) {
-  if (state_->daemons) state_->end_daemons({mark});
+  if (state_->left_behind.daemons) state_->end_daemons({mark});
 }
 
-std::size_t CommandRunner::running() const { return state_->runs.size() + state_->waiting.size(); }
+std::size_t CommandRunner::running() const { return state_->runs.size() + state_->waiting.runs.size(); }
 
 void CommandRunner::start(CommandRun run) {
   auto owned = std::make_unique<Running>(std::move(run), state_->config);
@@ -254,16 +275,16 @@ std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& ru
 
 // Moving the data of a whole device takes seconds, and the loop carries the heartbeats of the worker.
 void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs) {
-  const std::uint64_t turn = turns++;
-  waiting[turn] = std::move(owned);
-  DeviceTier* const tier = waiting[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
+  const std::uint64_t turn = waiting.turns++;
+  waiting.runs[turn] = std::move(owned);
+  DeviceTier* const tier = waiting.runs[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
   device_thread.add(SpillThread::Turn::Waited, [this, tier, turn, inputs = std::move(inputs)] {
     for (const DataKey& key : inputs) store.find(key);  // Copies the datum to the host.
     if (tier != nullptr) tier->make_free();
     loop.post([turn, weak = std::weak_ptr<State*>{self}] {
       const std::shared_ptr<State*> state = weak.lock();
       if (state == nullptr) return;
-      auto node = (*state)->waiting.extract(turn);
+      auto node = (*state)->waiting.runs.extract(turn);
       if (!node.empty()) (*state)->begin(std::move(node.mapped()));
     });
   });
@@ -281,10 +302,10 @@ void CommandRunner::State::begin(std::unique_ptr<Running> owned) {
 }
 
 void CommandRunner::stop(std::uint64_t ticket, bool kill) {
-  const auto waits = std::find_if(state_->waiting.begin(), state_->waiting.end(),
+  const auto waits = std::find_if(state_->waiting.runs.begin(), state_->waiting.runs.end(),
                                   [&](const auto& entry) { return entry.second->run.ticket == ticket; });
-  if (waits != state_->waiting.end()) {
-    const std::unique_ptr<Running> held = std::move(state_->waiting.extract(waits).mapped());
+  if (waits != state_->waiting.runs.end()) {
+    const std::unique_ptr<Running> held = std::move(state_->waiting.runs.extract(waits).mapped());
     state_->release(*held);
     auto failure = failure_of(FailureClass::RunnerCrash, "was ended before its program began");
     failure->signal = kill ? SIGKILL : SIGTERM;
@@ -299,7 +320,7 @@ void CommandRunner::stop(std::uint64_t ticket, bool kill) {
 }
 
 void CommandRunner::kill_all() {
-  state_->waiting.clear();
+  state_->waiting.runs.clear();
   State::Runs killed;
   for (auto& [ticket, running] : state_->runs) {
     running->process->signal_group(SIGKILL);
@@ -315,7 +336,7 @@ void CommandRunner::kill_all() {
 bool CommandRunner::State::gather_input(Running& running) {
   const CommandRun& run = running.run;
   if (!run.program.standard_input.empty()) {
-    running.input.add(run.program.standard_input);
+    running.streams.input.add(run.program.standard_input);
     return true;
   }
   for (const DataKey& key : run.inputs) {
@@ -327,7 +348,7 @@ bool CommandRunner::State::gather_input(Running& running) {
       tell(running, std::move(failure));
       return false;
     }
-    running.input.add(std::move(blob));
+    running.streams.input.add(std::move(blob));
   }
   return true;
 }
@@ -358,8 +379,8 @@ Result<void> CommandRunner::State::launch(Running& running) {
   Result<Pipe> error = open_pipe();
   if (!error) return std::move(error).error();
   Descriptor input;
-  if (!running.input.finished()) {
-    Result<Descriptor> opened = running.input.open();
+  if (!running.streams.input.finished()) {
+    Result<Descriptor> opened = running.streams.input.open();
     if (!opened) return std::move(opened).error();
     input = std::move(opened).value();
   }
@@ -375,8 +396,8 @@ Result<void> CommandRunner::State::launch(Running& running) {
   running.process = std::move(process).value();
   running.process->bind(config.processors);
   running.guard_line = guard.enter(running.process->id());
-  running.output = std::move(output->read);
-  running.error = std::move(error->read);
+  running.streams.output = std::move(output->read);
+  running.streams.error = std::move(error->read);
   return {};
 }
 
@@ -421,10 +442,10 @@ std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& 
 void CommandRunner::State::limit_memory(Running& running, ProcessStart& start) {
   const Bytes limit = running.run.program.request.memory;
   if (limit.is_zero()) return;
-  if (!memory_groups_tried) memory_groups = MemoryGroups::open();
-  memory_groups_tried = true;
-  if (memory_groups == nullptr) return;
-  Result<MemoryGroup> group = memory_groups->make(limit);
+  if (!memory.tried) memory.groups = MemoryGroups::open();
+  memory.tried = true;
+  if (memory.groups == nullptr) return;
+  Result<MemoryGroup> group = memory.groups->make(limit);
   if (!group) return;  // The program runs without a limit; the quota still counts it.
   running.memory = std::move(group).value();
   std::vector<std::string> arguments{"-c", kEnterGroup, running.memory->entrance(), start.program};
@@ -435,27 +456,27 @@ void CommandRunner::State::limit_memory(Running& running, ProcessStart& start) {
 }
 
 void CommandRunner::State::watch(Running& running) {
-  running.output_watch.emplace(loop, running.output);
-  running.error_watch.emplace(loop, running.error);
+  running.streams.output_watch.emplace(loop, running.streams.output);
+  running.streams.error_watch.emplace(loop, running.streams.error);
   running.end_watch.emplace(loop, running.process->end_descriptor());
-  set_non_blocking(running.output);
-  set_non_blocking(running.error);
-  running.output_watch->when_readable([this, &running] { read_output(running); });
-  running.error_watch->when_readable([this, &running] { read_error(running); });
+  set_non_blocking(running.streams.output);
+  set_non_blocking(running.streams.error);
+  running.streams.output_watch->when_readable([this, &running] { read_output(running); });
+  running.streams.error_watch->when_readable([this, &running] { read_error(running); });
   running.end_watch->when_readable([this, &running] { ended(running); });
   feed(running);
-  if (measure_timer.armed_for() == kNever)
-    measure_timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
+  if (measurement.timer.armed_for() == kNever)
+    measurement.timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
 }
 
 void CommandRunner::State::feed(Running& running) {
-  if (!running.input.write_some()) {
-    running.input_watch.reset();
-    running.input.close();
+  if (!running.streams.input.write_some()) {
+    running.streams.input_watch.reset();
+    running.streams.input.close();
     return;
   }
-  if (!running.input_watch) running.input_watch.emplace(loop, running.input.descriptor());
-  running.input_watch->when_writable([this, &running] { feed(running); });
+  if (!running.streams.input_watch) running.streams.input_watch.emplace(loop, running.streams.input.descriptor());
+  running.streams.input_watch->when_writable([this, &running] { feed(running); });
 }
 
 /// False at the end of the stream.
@@ -472,17 +493,17 @@ bool CommandRunner::State::read_some(Descriptor& from, int reads, Sink& sink) {
 }
 
 void CommandRunner::State::read_output(Running& running) {
-  if (read_some(running.output, kReadsInARow, running.head))
-    running.output_watch->when_readable([this, &running] { read_output(running); });
+  if (read_some(running.streams.output, kReadsInARow, running.head))
+    running.streams.output_watch->when_readable([this, &running] { read_output(running); });
   else
-    running.output_watch.reset();
+    running.streams.output_watch.reset();
 }
 
 void CommandRunner::State::read_error(Running& running) {
-  if (read_some(running.error, kReadsInARow, running.tail))
-    running.error_watch->when_readable([this, &running] { read_error(running); });
+  if (read_some(running.streams.error, kReadsInARow, running.tail))
+    running.streams.error_watch->when_readable([this, &running] { read_error(running); });
   else
-    running.error_watch.reset();
+    running.streams.error_watch.reset();
 }
 
 void CommandRunner::State::ended(Running& running) {
@@ -495,13 +516,13 @@ void CommandRunner::State::ended(Running& running) {
   }
   // Reads the output written just before the end. The pipe holds at most this much, so a process outside the group that
   // still writes is not waited for.
-  read_some(running.output, 1024, running.head);
-  read_some(running.error, 1024, running.tail);
+  read_some(running.streams.output, 1024, running.head);
+  read_some(running.streams.error, 1024, running.tail);
   const auto found = runs.find(running.run.ticket);
   const std::unique_ptr<Running> held = std::move(found->second);
   runs.erase(found);
   if (runs.empty()) {
-    measure_timer.cancel();
+    measurement.timer.cancel();
     tell_measured(0);
   }
   conclude(*held, end);
@@ -549,8 +570,8 @@ void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail>
 /// Gives back all that the run holds outside this process.
 void CommandRunner::State::release(Running& running) {
   if (running.process) guard.leave(running.guard_line);
-  if (running.memory) memory_groups->remove(*running.memory);
-  if (running.process && daemons)
+  if (running.memory) memory.groups->remove(*running.memory);
+  if (running.process && left_behind.daemons)
     end_daemons({kMark + guard.token(), kSubtask + to_string(running.run.id),
                  kAttempt + std::to_string(running.run.attempt.value())});
   running.memory.reset();
@@ -559,15 +580,15 @@ void CommandRunner::State::release(Running& running) {
 }
 
 void CommandRunner::State::end_daemons(std::vector<std::string> marks) {
-  if (!daemons->end(marks)) return;
+  if (!left_behind.daemons->end(marks)) return;
   // The children of those come to us when they have ended. The marks of a younger attempt may replace these: an attempt
   // that forks faster than it is killed needs a memory group.
-  daemon_timer.arm(monotonic_now() + kLookAgain, [this, again = std::move(marks)] { end_daemons(again); });
+  left_behind.timer.arm(monotonic_now() + kLookAgain, [this, again = std::move(marks)] { end_daemons(again); });
 }
 
 void CommandRunner::State::tell_measured(std::int64_t bytes) {
-  if (config.on_measured && (bytes != 0 || measured != 0)) config.on_measured(Bytes{bytes});
-  measured = bytes;
+  if (config.on_measured && (bytes != 0 || measurement.reported != 0)) config.on_measured(Bytes{bytes});
+  measurement.reported = bytes;
 }
 
 void CommandRunner::State::measure() {
@@ -577,7 +598,7 @@ void CommandRunner::State::measure() {
     sum += running->memory ? running->memory->current_bytes() : resident_bytes(running->process->id());
   }
   tell_measured(sum);
-  if (!runs.empty()) measure_timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
+  if (!runs.empty()) measurement.timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
 }
 
 }  // namespace penstock::worker

@@ -69,7 +69,7 @@ Child::Child(Process process, RunnerChannel channel, Descriptor output, const Ch
       channel_(std::move(channel)),
       output_(std::move(output)),
       tail_(options.tail_bytes),
-      logs_(options.logs) {}
+      log_{options.logs, {}, {}, {}} {}
 
 Child::~Child() {
   if (!leaves_until_) kill();
@@ -140,24 +140,24 @@ void Child::read_output() {
 
 void Child::log_lines(std::string_view text) {
   for (const char c : text) {
-    if (c != '\n' && line_.size() < kLineBytesMax) {
-      line_ += c;
+    if (c != '\n' && log_.line.size() < kLineBytesMax) {
+      log_.line += c;
       continue;
     }
     end_line();
-    if (c != '\n') line_ += c;
+    if (c != '\n') log_.line += c;
   }
 }
 
 void Child::end_line() {
-  log_line(LogLevel::Info, "runner", "pid=" + std::to_string(process_.id()) + " text=\"" + line_ + "\"");
-  if (logs_ != nullptr && subtask_.job.valid()) logs_->add(subtask_, attempt_, line_);
-  line_.clear();
+  log_line(LogLevel::Info, "runner", "pid=" + std::to_string(process_.id()) + " text=\"" + log_.line + "\"");
+  if (log_.jobs != nullptr && log_.subtask.job.valid()) log_.jobs->add(log_.subtask, log_.attempt, log_.line);
+  log_.line.clear();
 }
 
 void Child::end_lines() {
   read_output();
-  if (!line_.empty()) end_line();
+  if (!log_.line.empty()) end_line();
 }
 
 Result<std::optional<FromRunner>> Child::receive() {

@@ -65,8 +65,8 @@ class Child {
   ChildMemory memory() const;
   /// Its output from now on belongs to this attempt.
   void work_for(SubtaskId id, Attempt attempt) {
-    subtask_ = id;
-    attempt_ = attempt;
+    log_.subtask = id;
+    log_.attempt = attempt;
   }
   /// Takes in its output; an unfinished last line counts as one.
   void end_lines();
@@ -89,14 +89,19 @@ class Child {
   void end_line();
   bool wait_for_end(Instant late);
 
+  /// Where the lines of its output go.
+  struct OutputLog {
+    JobLogs* jobs = nullptr;
+    std::string line;   ///< The unfinished last one.
+    SubtaskId subtask;  ///< The subtask of its output; without a job: none yet.
+    Attempt attempt;
+  };
+
   Process process_;
   RunnerChannel channel_;
   Descriptor output_;
   OutputTail tail_;
-  std::string line_;  ///< The unfinished last line.
-  JobLogs* logs_;
-  SubtaskId subtask_;  ///< The subtask of its output; without a job: none yet.
-  Attempt attempt_;
+  OutputLog log_;
   std::vector<Descriptor> segments_;
   mutable std::mutex mutex_;
   bool buried_ = false;

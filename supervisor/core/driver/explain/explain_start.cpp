@@ -39,9 +39,10 @@ std::string seconds_text(std::uint64_t us) { return decimal_text(us / 1000) + " 
 /// part of all its subtasks. `basis`: the basis of the estimate, or why there is none.
 std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std::string& basis) const {
   const KindShare& share = other.shares->kinds[static_cast<std::size_t>(kind_)];
-  const policy::Parts& parts = core_.view_.parts_in(other.shares->pool);
+  const policy::Parts& parts = core_.view_.parts_in(other.shares->pool.position);
   const QueueConfig* queue = find_queue(core_.policy_.config, other.spec.policy.queue);
-  const bool has_limit = parts.has(policy::Action::Backfill) || (queue != nullptr && queue->time_limit > Duration{0});
+  const bool has_limit =
+      policy::has_action(parts, policy::Action::Backfill) || (queue != nullptr && queue->time_limit > Duration{0});
   basis = to_string(other.id);
   if (has_limit && share.holds_since != kNever) {
     const Instant by = later(share.holds_since, core_.view_.time_limit_of(other));
@@ -57,28 +58,30 @@ std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std:
     const std::uint64_t runs = there.planned / std::max<std::uint64_t>(allocation_unit.run_milli, 1);
     at_once += std::min<std::uint64_t>(runs, there.runnable);
   }
-  const JobCounts& counts = other.counts;
-  const std::optional<Duration> rest = rest_of({counts.attempts, counts.run_us, other.open, at_once});
+  const JobCounts& counts = other.tally.counts;
+  const std::optional<Duration> rest = rest_of({counts.attempts, counts.run_us, other.tally.open, at_once});
   if (!rest.has_value()) {
     basis += " (no time limit, and " + std::to_string(counts.attempts) + " of " + std::to_string(other.total()) +
              " subtasks ended)";
     return rest;
   }
   basis += " (progress: " + std::to_string(counts.attempts) + " subtasks took " +
-           seconds_text(counts.run_us / counts.attempts) + " each, " + std::to_string(other.open) + " are left, " +
-           std::to_string(at_once) + " run at once)";
+           seconds_text(counts.run_us / counts.attempts) + " each, " + std::to_string(other.tally.open) +
+           " are left, " + std::to_string(at_once) + " run at once)";
   return rest;
 }
 
 /// Jobs that wait for room in its pool as well and go before it.
 std::vector<const Job*> PolicyAnswers::Explainer::waiting_before() const {
   std::vector<const Job*> before;
-  const bool by_order = !core_.view_.counts_quotas(job_.shares->pool) &&
-                        !core_.view_.parts_in(job_.shares->pool).has(policy::Action::StartByShare);
+  const bool by_order =
+      !core_.view_.counts_quotas(job_.shares->pool.position) &&
+      !policy::has_action(core_.view_.parts_in(job_.shares->pool.position), policy::Action::StartByShare);
   for (const JobId id : core_.indices_.active) {
     const Job& other = core_.jobs_[id];
-    if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
-    const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;
+    if (&other == &job_ || other.shares == nullptr || other.shares->pool.position != job_.shares->pool.position)
+      continue;
+    const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].why.waits;
     if (!waits.has_value() || waits->hold == policy::Hold::NeverFits || waits->hold == policy::Hold::Held ||
         waits->hold == policy::Hold::AtSlotsMax || waits->hold == policy::Hold::AtFairShare)
       continue;
@@ -93,8 +96,9 @@ std::vector<const Job*> PolicyAnswers::Explainer::waiting_before() const {
 /// The estimate if all jobs before it start first, and none passes another.
 Value::Record PolicyAnswers::Explainer::start_by_room() const {
   const std::vector<const Job*> before = waiting_before();
-  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool);
-  const bool by_order = !core_.view_.counts_quotas(job_.shares->pool) && !parts.has(policy::Action::StartByShare);
+  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool.position);
+  const bool by_order = !core_.view_.counts_quotas(job_.shares->pool.position) &&
+                        !policy::has_action(parts, policy::Action::StartByShare);
   if (!by_order && !before.empty())
     return unknown(std::to_string(before.size()) +
                    " other jobs wait, and the next one depends on the slots of all then");
@@ -109,8 +113,9 @@ Value::Record PolicyAnswers::Explainer::start_by_room() const {
     waiting.push_back({each.need(), of_each.whole_bands, of_each.piece, runs_for});
   };
   for (const Job* each : before)
-    add(Explainer{core_, *each, kind_},
-        parts.has(policy::Action::Backfill) ? std::optional{core_.view_.time_limit_of(*each)} : std::nullopt);
+    add(Explainer{core_, *each, kind_}, policy::has_action(parts, policy::Action::Backfill)
+                                            ? std::optional{core_.view_.time_limit_of(*each)}
+                                            : std::nullopt);
   add(*this, std::nullopt);
   const StartEstimate estimate = estimate_start(view, ends, waiting);
   const std::string others = before.empty() ? "" : std::to_string(before.size()) + " that wait before it start first; ";
@@ -166,13 +171,13 @@ Value::Record PolicyAnswers::Explainer::start_by_share() const {
 
 std::optional<Value::Record> PolicyAnswers::Explainer::start() const {
   if (core_.view_.milli_held(job_, kind_) > 0 || core_.hold_of(job_, kind_).empty()) return std::nullopt;
-  if (job_.on_hold) return unknown("it is on hold until `release`");
-  if (share_.starts_by != kNever && share_.starts_by > core_.event_.now)
-    return known("reserved", share_.starts_by - core_.event_.now, "time limits of running jobs");
-  if (share_.barrier->waits()) return unknown("its gang begins when workers hold all its slots");
-  if (!share_.waits.has_value())
-    return unknown(job_.unschedulable.empty() ? "a limit keeps it from starting" : "no band may have it now");
-  const WaitsFor& waits = *share_.waits;
+  if (job_.status.on_hold) return unknown("it is on hold until `release`");
+  if (share_.why.starts_by != kNever && share_.why.starts_by > core_.event_.now)
+    return known("reserved", share_.why.starts_by - core_.event_.now, "time limits of running jobs");
+  if (share_.gang.barrier->waits()) return unknown("its gang begins when workers hold all its slots");
+  if (!share_.why.waits.has_value())
+    return unknown(job_.place.unschedulable.empty() ? "a limit keeps it from starting" : "no band may have it now");
+  const WaitsFor& waits = *share_.why.waits;
   switch (waits.hold) {
     case policy::Hold::NoRoom:
     case policy::Hold::HigherPriority:
@@ -180,11 +185,11 @@ std::optional<Value::Record> PolicyAnswers::Explainer::start() const {
     case policy::Hold::FirstServed: return start_by_room();
     case policy::Hold::AtFairShare: return start_by_share();
     case policy::Hold::PredecessorsLeave: {
-      if (!core_.view_.parts_in(job_.shares->pool).preemption)
+      if (!core_.view_.parts_in(job_.shares->pool.position).preemption)
         return unknown("its place is promised when others have left it");
       const bool one = waits.other.valid() && core_.jobs_.knows(waits.other);
-      const Duration grace =
-          one ? core_.view_.grace_of(core_.jobs_[waits.other]) : core_.view_.longest_grace_in(job_.shares->pool);
+      const Duration grace = one ? core_.view_.grace_of(core_.jobs_[waits.other])
+                                 : core_.view_.longest_grace_in(job_.shares->pool.position);
       return known("estimated", grace, "its place is promised, and the jobs that leave it have so much grace");
     }
     case policy::Hold::NeverFits: return unknown("no end makes room: its pool could not hold it if it were empty");

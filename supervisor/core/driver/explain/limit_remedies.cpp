@@ -27,7 +27,7 @@ std::string hold_of_drained(const WorkerTable& workers, const Job& job, BandKind
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   std::uint64_t there = 0;
   std::uint64_t open = 0;
-  std::uint64_t runnable = job.unschedulable.size();
+  std::uint64_t runnable = job.place.unschedulable.size();
   std::string names;
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
     const BandEntry& band = workers[BandSlot{i}];
@@ -53,7 +53,7 @@ bool PolicyAnswers::is_at_cap(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   const std::uint64_t held = view_.milli_held(job, kind);
   if (held + share.allocation_unit.milli <= std::uint64_t{cap} * 1000) return false;
-  std::uint64_t runnable = job.unschedulable.size();
+  std::uint64_t runnable = job.place.unschedulable.size();
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind)
       runnable += demand_.runnable_for(job, BandSlot{i});
@@ -65,14 +65,15 @@ std::string PolicyAnswers::hold_of(const Job& job, BandKind kind) const {
   if (policy_.agenda.is_hidden(job.id))
     return "policy.queue_depth: of jobs like it the policy looks at " + std::to_string(policy_.config.queue_depth) +
            " that wait; it is one of " + std::to_string(policy_.agenda.hidden_like(job.id)) + " behind them";
-  if (share.barrier->waits()) return barriers_.barrier_hold(job, kind);
-  if (share.hold.empty() && !share.gave_back.empty() && view_.milli_held(job, kind) == 0) return share.gave_back;
-  if (!share.hold.empty()) return share.hold;
+  if (share.gang.barrier->waits()) return barriers_.barrier_hold(job, kind);
+  if (share.why.hold.empty() && !share.gang.gave_back.empty() && view_.milli_held(job, kind) == 0)
+    return share.gang.gave_back;
+  if (!share.why.hold.empty()) return share.why.hold;
   if (!is_at_cap(job, kind)) {
     if (view_.milli_held(job, kind) == 0) {
-      if (job.unschedulable.empty() || job.shape == nullptr) return {};
-      const std::uint32_t first = job.unschedulable.front();
-      const bool on_devices = wants_gpu(job.shape->template_of(first));
+      if (job.place.unschedulable.empty() || job.graph.shape == nullptr) return {};
+      const std::uint32_t first = job.place.unschedulable.front();
+      const bool on_devices = wants_gpu(job.graph.shape->template_of(first));
       return on_devices == (kind == BandKind::Gpu) ? feasibility_.explain_unschedulable(job, first) : std::string{};
     }
     return hold_of_drained(workers_, job, kind, [&](BandSlot band) { return demand_.runnable_for(job, band); });

@@ -71,9 +71,9 @@ void add_new(Value::List& all, Value::Record made) {
 Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) const {
   const JobRules& rules = job_.shares->rules;
   const std::string own = to_string(job_.id);
-  if (share_.barrier->waits()) return record_of("barrier", own, Value{}, Value{}, text);
-  if (share_.waits.has_value()) {
-    const WaitsFor& waits = *share_.waits;
+  if (share_.gang.barrier->waits()) return record_of("barrier", own, Value{}, Value{}, text);
+  if (share_.why.waits.has_value()) {
+    const WaitsFor& waits = *share_.why.waits;
     const bool slots = waits.resource == policy::Resource::Gpu;
     const Value need = slots ? slots_value(waits.need) : Value{waits.need};
     const Value had = slots ? slots_value(waits.have) : Value{waits.have};
@@ -83,7 +83,7 @@ Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) cons
     }
     return record_of(rule_of(waits.hold), waits.other.valid() ? to_string(waits.other) : own, need, had, text);
   }
-  if (!share_.hold.empty() && rules.blocked_by != LimitRule::None) {
+  if (!share_.why.hold.empty() && rules.blocked_by != LimitRule::None) {
     Value::List same;
     add_limits(same);
     for (const Value& each : same)
@@ -98,7 +98,7 @@ Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) cons
     if (!same.empty()) return record_of("cap", own, same.front()["need"], same.front()["had"], text);
   }
   if (text.rfind("drained", 0) == 0) return record_of("drained", own, Value{}, Value{}, text);
-  if (job_.unschedulable.empty() || core_.view_.milli_held(job_, kind_) > 0)
+  if (job_.place.unschedulable.empty() || core_.view_.milli_held(job_, kind_) > 0)
     return record_of("gang", own, Value{}, Value{}, text);
   return record_of(text.rfind("infeasible", 0) == 0 ? "feasible" : "room", own, Value{}, Value{}, text);
 }
@@ -173,7 +173,7 @@ void PolicyAnswers::Explainer::add_share(Value::List& all) const {
   const std::int64_t share = view->share();
   if (share >= view->need) return;
   const auto granularity =
-      static_cast<std::int64_t>(core_.policy_.divisions.at(domain_of(job_.shares->pool, kind_)).granularity);
+      static_cast<std::int64_t>(core_.policy_.divisions.at(domain_of(job_.shares->pool.position, kind_)).granularity);
   add_new(all, record_of("fair_share", to_string(job_.id), slots_value(view->need * granularity),
                          slots_value(share * granularity),
                          "fair share: with more it would hold " + decimal_text(view->need * granularity) + " of the " +
@@ -195,9 +195,9 @@ void PolicyAnswers::Explainer::add_room(Value::List& all) const {
 Value::List PolicyAnswers::Explainer::holds() const {
   Value::List all;
   const std::string text = core_.hold_of(job_, kind_);
-  if (text.empty() && !job_.on_hold) return all;
+  if (text.empty() && !job_.status.on_hold) return all;
   if (!text.empty()) all.push_back(first_hold(text));
-  if (job_.on_hold)
+  if (job_.status.on_hold)
     add_new(all, record_of("hold", to_string(job_.id), Value{}, Value{},
                            "it is on hold by an operator: `release` lets it go"));
   Value::List more;

@@ -44,7 +44,7 @@ std::vector<PolicyAnswers::Explainer::Sums> PolicyAnswers::Explainer::sums_with(
   std::vector<Sums> sums(tree.parents.size());
   for (const JobId id : core_.indices_.active) {
     const Job& each = core_.jobs_[id];
-    if (each.shares == nullptr || each.shares->pool != job_.shares->pool) continue;
+    if (each.shares == nullptr || each.shares->pool.position != job_.shares->pool.position) continue;
     const std::array<std::int64_t, 2> amounts{amount_of(core_.view_, each, kind_, policy::Resource::Gpu),
                                               amount_of(core_.view_, each, kind_, policy::Resource::Memory)};
     for (std::uint32_t at = each.shares->project; at < sums.size(); at = tree.parents[at])
@@ -60,7 +60,7 @@ std::vector<PolicyAnswers::Explainer::Sums> PolicyAnswers::Explainer::sums_with(
 std::vector<PolicyAnswers::Explainer::Bound> PolicyAnswers::Explainer::bounds_in(const PolicyConfig& config) const {
   std::vector<Bound> bounds;
   const ProjectTree& tree = core_.policy_.tree;
-  const std::uint32_t pool = job_.shares->pool;
+  const std::uint32_t pool = job_.shares->pool.position;
   if (!core_.view_.counts_quotas(pool)) return bounds;
   const std::vector<std::int64_t> slots =
       guarantees_in(config, tree, pool, kind_ == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
@@ -94,12 +94,13 @@ std::vector<PolicyAnswers::Explainer::Bound> PolicyAnswers::Explainer::bounds_in
 /// of another if its project, and departments above it, would still hold their guarantees.
 std::vector<bool> PolicyAnswers::Explainer::reclaimable(const RoomView& room) const {
   const ProjectTree& tree = core_.policy_.tree;
-  const std::vector<std::int64_t> guaranteed = guarantees_in(
-      core_.policy_.config, tree, job_.shares->pool, kind_ == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
+  const std::vector<std::int64_t> guaranteed =
+      guarantees_in(core_.policy_.config, tree, job_.shares->pool.position,
+                    kind_ == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
   std::vector<std::uint64_t> held(tree.parents.size(), 0);
   for (const JobId id : core_.indices_.active) {
     const Job& each = core_.jobs_[id];
-    if (each.shares == nullptr || each.shares->pool != job_.shares->pool) continue;
+    if (each.shares == nullptr || each.shares->pool.position != job_.shares->pool.position) continue;
     const std::uint64_t own = core_.view_.milli_held(each, kind_);
     for (std::uint32_t at = each.shares->project; at < held.size(); at = tree.parents[at]) held[at] += own;
   }
@@ -138,7 +139,7 @@ void PolicyAnswers::Explainer::add_settings(const RoomView& room, const std::vec
     const std::int64_t amount = amount_to_set(bound.resource, bound.would_hold);
     const bool memory = bound.resource == policy::Resource::Memory;
     // Elsewhere a department guarantees the sum of its parts.
-    if (bound.guarantee && core_.policy_.tree.guarantee_pools[bound.project] != job_.shares->pool) continue;
+    if (bound.guarantee && core_.policy_.tree.guarantee_pools[bound.project] != job_.shares->pool.position) continue;
     if (bound.guarantee) {
       const ProjectSetting what = memory                   ? ProjectSetting::Memory
                                   : kind_ == BandKind::Gpu ? ProjectSetting::GpuSlots

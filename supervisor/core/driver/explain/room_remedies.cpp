@@ -52,16 +52,17 @@ std::uint64_t PolicyAnswers::Explainer::step() const {
 
 /// The same, as of the last pass.
 std::uint64_t PolicyAnswers::Explainer::need() const {
-  const bool reported = share_.waits.has_value() && share_.waits->resource == policy::Resource::Gpu &&
-                        (share_.waits->hold == policy::Hold::NoRoom || share_.waits->hold == policy::Hold::NeverFits);
+  const bool reported =
+      share_.why.waits.has_value() && share_.why.waits->resource == policy::Resource::Gpu &&
+      (share_.why.waits->hold == policy::Hold::NoRoom || share_.why.waits->hold == policy::Hold::NeverFits);
   // Where quotas count, the last pass has the need of the first member of a gang only.
-  const bool of_all = reported && !(is_gang() && core_.view_.counts_quotas(job_.shares->pool));
-  return of_all ? static_cast<std::uint64_t>(std::max<std::int64_t>(share_.waits->need, 1)) : step();
+  const bool of_all = reported && !(is_gang() && core_.view_.counts_quotas(job_.shares->pool.position));
+  return of_all ? static_cast<std::uint64_t>(std::max<std::int64_t>(share_.why.waits->need, 1)) : step();
 }
 
 RoomView::Holder PolicyAnswers::Explainer::holder_of(const Job& other, const RoomView& room) const {
   const KindShare& share = other.shares->kinds[static_cast<std::size_t>(kind_)];
-  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool);
+  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool.position);
   RoomView::Holder holder{other.id, kNever, {}};
   for (const RoomView::Place& place : room.places) {
     const BandShare of_band = other.shares->of(place.band);
@@ -69,7 +70,7 @@ RoomView::Holder PolicyAnswers::Explainer::holder_of(const Job& other, const Roo
     holder.places.push_back(
         std::max(of_band.planned, core_.demand_.milli_run(share, of_band, core_.workers_[place.band])));
   }
-  if (parts.has(policy::Action::Backfill) && share.holds_since != kNever) {
+  if (policy::has_action(parts, policy::Action::Backfill) && share.holds_since != kNever) {
     holder.ends_by = later(share.holds_since, core_.view_.time_limit_of(other));
     // As backfill takes it.
     if (holder.ends_by <= core_.event_.now) holder.ends_by = later(core_.event_.now, parts.overrun);
@@ -80,7 +81,7 @@ RoomView::Holder PolicyAnswers::Explainer::holder_of(const Job& other, const Roo
 /// Room without places, with the way in which the job takes it.
 RoomView PolicyAnswers::Explainer::empty_room() const {
   RoomView view;
-  const bool quotas = core_.view_.counts_quotas(job_.shares->pool);
+  const bool quotas = core_.view_.counts_quotas(job_.shares->pool.position);
   view.whole_bands = is_gang() && !quotas;
   view.piece = is_gang() && quotas ? std::max<std::uint64_t>(share_.allocation_unit.milli, 1) : 0;
   return view;
@@ -97,7 +98,7 @@ RoomView PolicyAnswers::Explainer::room() const {
   }
   for (const JobId id : core_.indices_.active) {
     const Job& other = core_.jobs_[id];
-    if (other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
+    if (other.shares == nullptr || other.shares->pool.position != job_.shares->pool.position) continue;
     RoomView::Holder holder = holder_of(other, view);
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < holder.places.size(); ++i) {
@@ -115,17 +116,18 @@ RoomView PolicyAnswers::Explainer::room() const {
 /// little.
 std::vector<RoomView::Amounts> PolicyAnswers::Explainer::leaving_for(const RoomView& room,
                                                                      std::int64_t precedence) const {
-  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool);
+  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool.position);
   std::vector<RoomView::Amounts> leaving(room.holders.size());
   if (!parts.preemption) return leaving;
-  const bool quotas = core_.view_.counts_quotas(job_.shares->pool);
+  const bool quotas = core_.view_.counts_quotas(job_.shares->pool.position);
   const std::vector<bool> reclaimed = quotas ? reclaimable(room) : std::vector<bool>{};
   for (std::size_t at = 0; at < room.holders.size(); ++at) {
     const RoomView::Holder& holder = room.holders[at];
     const Job& other = core_.jobs_[holder.job];
-    const bool leaves = quotas                                       ? reclaimed[at]
-                        : parts.has(policy::Action::StartByPriority) ? core_.view_.precedence_of(other) < precedence
-                                                                     : parts.has(policy::Action::StartByShare);
+    const bool leaves = quotas ? reclaimed[at]
+                        : policy::has_action(parts, policy::Action::StartByPriority)
+                            ? core_.view_.precedence_of(other) < precedence
+                            : policy::has_action(parts, policy::Action::StartByShare);
     if (!leaves || !core_.demand_.may_leave(other, kind_)) continue;
     for (std::size_t i = 0; i < holder.places.size(); ++i) {
       const std::uint64_t held = holder.places[i];
@@ -182,8 +184,8 @@ std::vector<PolicyAnswers::Explainer::Candidate> PolicyAnswers::Explainer::absen
     const WorkerEntry& worker = core_.workers_[WorkerSlot{i}];
     const std::string& name = worker.description.name;
     if (worker.alive || core_.workers_.find(name).valid()) continue;
-    if (pool_of_worker(core_.policy_.config, name) != std::int64_t{job_.shares->pool}) continue;
-    if (!job_.label_limits.empty() && !allow(job_.label_limits, worker.description.labels)) continue;
+    if (pool_of_worker(core_.policy_.config, name) != std::int64_t{job_.shares->pool.position}) continue;
+    if (!job_.place.label_limits.empty() && !allow(job_.place.label_limits, worker.description.labels)) continue;
     Candidate absent{name, "it comes back", {}, {}};
     for (const BandDescription& band : worker.description.bands)
       if (const auto slots = band.capacity.slots.value() / 1000; band.kind == kind_ && slots > 0)
@@ -237,14 +239,16 @@ void PolicyAnswers::Explainer::add_workers(const RoomView& room, const Helps& he
 
 /// In a pool by priority: the least priority above all waiting jobs for which enough would leave.
 void PolicyAnswers::Explainer::add_priority(const RoomView& room, Value::List& rows) const {
-  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool);
-  if (!parts.has(policy::Action::StartByPriority) || parts.ordering != policy::Ordering::Priority) return;
+  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool.position);
+  if (!policy::has_action(parts, policy::Action::StartByPriority) || parts.ordering != policy::Ordering::Priority)
+    return;
   std::int64_t priority = job_.spec.priority;
   std::vector<std::int64_t> levels;  // A job may leave for one with a higher priority.
   for (const JobId id : core_.indices_.active) {
     const Job& other = core_.jobs_[id];
-    if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
-    const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;
+    if (&other == &job_ || other.shares == nullptr || other.shares->pool.position != job_.shares->pool.position)
+      continue;
+    const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].why.waits;
     const bool competes = waits.has_value() && waits->hold != policy::Hold::NeverFits &&
                           waits->hold != policy::Hold::Held && waits->hold != policy::Hold::AtSlotsMax;
     if (competes && other.spec.priority >= priority) priority = std::int64_t{other.spec.priority} + 1;
@@ -272,15 +276,15 @@ void PolicyAnswers::Explainer::add_other(const WaitsFor& waits, Value::List& row
   const Job* other = known ? core_.jobs_.find(waits.other) : nullptr;
   if (waits.hold == policy::Hold::PredecessorsLeave) {
     Value::Record leaves = remedy_row("leave", name, "");
-    if (core_.view_.parts_in(job_.shares->pool).preemption)
-      leaves.emplace_back("within_s", within(other == nullptr ? core_.view_.longest_grace_in(job_.shares->pool)
+    if (core_.view_.parts_in(job_.shares->pool.position).preemption)
+      leaves.emplace_back("within_s", within(other == nullptr ? core_.view_.longest_grace_in(job_.shares->pool.position)
                                                               : core_.view_.grace_of(*other)));
     rows.emplace_back(std::move(leaves));
     return;
   }
   Value::Record starts = remedy_row("start", name, "");
   if (other != nullptr && other->shares != nullptr)
-    if (const Instant at = other->shares->kinds[static_cast<std::size_t>(kind_)].starts_by; at != kNever)
+    if (const Instant at = other->shares->kinds[static_cast<std::size_t>(kind_)].why.starts_by; at != kNever)
       starts.emplace_back("within_s", within(at - core_.event_.now));
   rows.emplace_back(std::move(starts));
   if (waits.hold == policy::Hold::HigherPriority) add_priority(room(), rows);
@@ -302,14 +306,14 @@ Value::List PolicyAnswers::Explainer::freed_by() const {
   PENSTOCK_COVERAGE_MARK("remedies for a blocked job are searched");
   Value::List rows;
   const std::string name = to_string(job_.id);
-  if (job_.on_hold) {
+  if (job_.status.on_hold) {
     rows.emplace_back(remedy_row("release", name, "release " + name));
     return rows;
   }
   const std::uint32_t cap = job_.spec.policy.slots_max;
   const auto held = static_cast<std::int64_t>(core_.view_.milli_held(job_, kind_));
-  if (!share_.waits.has_value() && !core_.is_at_cap(job_, kind_)) return remedies_of_limit();
-  const WaitsFor waits = share_.waits.value_or(WaitsFor{policy::Hold::AtSlotsMax, std::int64_t{cap} * 1000, held});
+  if (!share_.why.waits.has_value() && !core_.is_at_cap(job_, kind_)) return remedies_of_limit();
+  const WaitsFor waits = share_.why.waits.value_or(WaitsFor{policy::Hold::AtSlotsMax, std::int64_t{cap} * 1000, held});
   switch (waits.hold) {
     case policy::Hold::NoRoom:
     case policy::Hold::NeverFits: {

@@ -33,14 +33,14 @@ policy::ShareLimit limit_in(const std::vector<ShareView::Sharer>& sharers, const
 
 /// The last pass's division with the present holdings. None: the pool is not shared fairly, or nothing was divided yet.
 std::optional<ShareView> PolicyAnswers::Explainer::shares() const {
-  const std::uint32_t domain = domain_of(job_.shares->pool, kind_);
+  const std::uint32_t domain = domain_of(job_.shares->pool.position, kind_);
   const auto last = core_.policy_.divisions.find(domain);
   if (last == core_.policy_.divisions.end()) return std::nullopt;
   const auto slots = [granularity = last->second.granularity](std::uint64_t milli) {
     return static_cast<std::int64_t>((milli + granularity - 1) / granularity);
   };
   ShareView view;
-  view.max_min = core_.view_.parts_in(job_.shares->pool).sharing == policy::Sharing::MaxMin;
+  view.max_min = core_.view_.parts_in(job_.shares->pool.position).sharing == policy::Sharing::MaxMin;
   view.capacity = last->second.capacity;
   for (const ProjectConfig& project : core_.policy_.config.projects)
     view.projects.push_back({project.weight == kNoWeight ? 1000 : project.weight, 0});
@@ -58,7 +58,8 @@ std::optional<ShareView> PolicyAnswers::Explainer::shares() const {
     const JobId id = last->second.jobs[i];
     if (!core_.jobs_.knows(id) || id == job_.id) continue;
     const Job& each = core_.jobs_[id];
-    if (each.shares != nullptr && each.shares->pool == job_.shares->pool) add(each, last->second.groups[i]);
+    if (each.shares != nullptr && each.shares->pool.position == job_.shares->pool.position)
+      add(each, last->second.groups[i]);
   }
   const auto own = std::find(last->second.jobs.begin(), last->second.jobs.end(), job_.id);
   policy::ShareGroup group;
@@ -108,7 +109,8 @@ void PolicyAnswers::Explainer::add_share_rows(Value::List& rows) const {
     for (const RoomView::Place& place : of.places) milli += place.open ? place.all : place.all - place.free;
     return milli;
   };
-  const std::uint64_t granularity = core_.policy_.divisions.at(domain_of(job_.shares->pool, kind_)).granularity;
+  const std::uint64_t granularity =
+      core_.policy_.divisions.at(domain_of(job_.shares->pool.position, kind_)).granularity;
   add_workers(
       now,
       [&](const RoomView& more) -> std::optional<std::string> {

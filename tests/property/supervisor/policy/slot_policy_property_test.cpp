@@ -69,11 +69,11 @@ void plan_is_sound(const Snapshot& snapshot, const Plan& plan, const Parts& part
     for (const Place& place : start.places) slots += place.slots;
     RC_ASSERT(slots == member.slots);  // A gang starts as a whole.
     RC_ASSERT(!member.single_band || start.places.size() == 1);
-    if (start.backfilled && parts.has(Action::StartByPriority)) RC_ASSERT(may_preempt(snapshot, start.member));
+    if (start.backfilled && has_action(parts, Action::StartByPriority)) RC_ASSERT(may_preempt(snapshot, start.member));
   }
   for (const Preemption& each : plan.preemptions) {
     RC_ASSERT(may_preempt(snapshot, each.member));
-    if (parts.has(Action::StartByPriority)) {
+    if (has_action(parts, Action::StartByPriority)) {
       RC_ASSERT(parts.preemption);
       // The job that the member leaves for has its place then.
       RC_ASSERT(std::any_of(plan.reservations.begin(), plan.reservations.end(), [&](const Reservation& reservation) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "common/protocol/settings.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 namespace penstock {

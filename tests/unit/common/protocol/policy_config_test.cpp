@@ -26,8 +26,8 @@ std::string verdict(const std::function<void(PolicyConfig&)>& change) {
 
 TEST(PolicyConfig, WhatFitsTogetherIsAccepted) {
   EXPECT_EQ(verdict([](PolicyConfig&) {}), "accepted");
-  EXPECT_FALSE(PolicyConfig{}.in_force());
-  EXPECT_TRUE(good().in_force());
+  EXPECT_FALSE(is_in_force(PolicyConfig{}));
+  EXPECT_TRUE(is_in_force(good()));
 }
 
 TEST(PolicyConfig, EachMistakeHasItsOwnError) {

@@ -23,37 +23,37 @@ TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
   KindShare share = gang_of_four();
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait - Duration{1}, kWait));
-  EXPECT_EQ(share.gave_back, "");
+  EXPECT_EQ(share.gang.gave_back, "");
   EXPECT_TRUE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
-  EXPECT_EQ(share.gave_back,
+  EXPECT_EQ(share.gang.gave_back,
             "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: a part of them was lost with a "
             "worker");
 }
 
 TEST(GangWaits, WhatRunsThatMayNotLeaveHaveTakenIsSaidToBeTheirs) {
   KindShare share = gang_of_four();
-  share.lost_to_others = true;
+  share.gang.lost_to_others = true;
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
   EXPECT_TRUE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
-  EXPECT_EQ(share.gave_back,
+  EXPECT_EQ(share.gang.gave_back,
             "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: others run on a part of them and "
             "may not leave");
   EXPECT_FALSE(aborts_reservation(share, kFour, {{BandSlot{0}, 4000}}, kNow + kWait, kWait));
-  EXPECT_FALSE(share.lost_to_others);
+  EXPECT_FALSE(share.gang.lost_to_others);
 }
 
 TEST(GangWaits, WhoGetsItsLostPartInTimeBeginsAnewWithTheNext) {
   KindShare share = gang_of_four();
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
   EXPECT_FALSE(aborts_reservation(share, kFour, {{BandSlot{0}, 4000}}, kNow + 1s, kWait));
-  EXPECT_EQ(share.incomplete_since, kNever);
+  EXPECT_EQ(share.gang.incomplete_since, kNever);
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
   KindShare share = gang_of_four();
   EXPECT_FALSE(aborts_reservation(share, kFour, {}, kNow, Duration{0}));
-  EXPECT_EQ(share.incomplete_since, kNever);
+  EXPECT_EQ(share.gang.incomplete_since, kNever);
 }
 
 // Found by the simulator (seed 880042371): a gang that wanted nothing for a moment, in a pass that took too long and
@@ -85,7 +85,7 @@ TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
   EXPECT_EQ(share.promised.size(), 1U);
   EXPECT_TRUE(gives_promise_back(share, kNow + kWait, kWait, kGrace));
   EXPECT_TRUE(share.promised.empty());
-  EXPECT_EQ(share.gave_back,
+  EXPECT_EQ(share.gang.gave_back,
             "its gang gave its promised places back after `policy.gang_wait`, 2 s: others had not left all of them");
   share.promised = {kTwoOfFour};
   EXPECT_FALSE(gives_promise_back(share, kNow + kWait, kWait, kGrace)) << "the next promise has its own time";
@@ -106,17 +106,17 @@ TEST(GangWaits, OthersHaveTheirGraceForLeavingWhatIsPromised) {
   EXPECT_FALSE(gives_promise_back(share, kNow, kWait, 3s));
   EXPECT_FALSE(gives_promise_back(share, kNow + 3s - Duration{1}, kWait, 3s));
   EXPECT_TRUE(gives_promise_back(share, kNow + 3s, kWait, 3s));
-  EXPECT_EQ(share.gave_back,
+  EXPECT_EQ(share.gang.gave_back,
             "its gang gave its promised places back after `policy.grace`, 3 s: others had not left all of them");
 }
 
 TEST(GangWaits, WhatItGaveBackIsSaidUntilItHasAll) {
   KindShare share = gang_of_four();
-  share.gave_back = "something";
+  share.gang.gave_back = "something";
   EXPECT_FALSE(aborts_reservation(share, kFour, kTwoOfFour, kNow, kWait));
-  EXPECT_EQ(share.gave_back, "something");
+  EXPECT_EQ(share.gang.gave_back, "something");
   EXPECT_FALSE(aborts_reservation(share, kFour, {{BandSlot{1}, 4000}}, kNow, kWait));
-  EXPECT_EQ(share.gave_back, "");
+  EXPECT_EQ(share.gang.gave_back, "");
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ struct InvariantRooms {
   void add_job(const Graph& graph) {
     SharedGraph& shared = tables.graphs.add(shape_of(graph));
     Job& added = tables.jobs.add(JobId{1});
-    added.graph = &shared;
-    added.shape = shared.shape.get();
-    added.hot.resize(added.shape->size());
-    added.templates.resize(1);
+    added.graph.shared = &shared;
+    added.graph.shape = shared.shape.get();
+    added.hot.resize(added.graph.shape->size());
+    added.graph.templates.resize(1);
     SubtaskMachine::open(added);
     tables.indices.active.insert(added.id, added.spec.priority);
     driver.membership.open_shares(added);
@@ -66,8 +66,8 @@ TEST(InvariantsDeathTest, AWrongCountOfASubtaskIsFound) {
   InvariantRooms rooms;
   EXPECT_DEATH((++rooms.job().hot[6].missing, rooms.check()), "missing == hot.missing 1:6");
   EXPECT_DEATH((++rooms.job().hot[6].unplaced, rooms.check()), "unplaced == hot.unplaced 1:6");
-  EXPECT_DEATH((++rooms.job().open, rooms.check()), "open == job->open .* job-1");
-  EXPECT_DEATH((--rooms.job().in_flight, rooms.check()), "assigned == job->in_flight job-1");
+  EXPECT_DEATH((++rooms.job().tally.open, rooms.check()), "open == job->tally.open .* job-1");
+  EXPECT_DEATH((--rooms.job().tally.in_flight, rooms.check()), "assigned == job->tally.in_flight job-1");
 }
 
 TEST(InvariantsDeathTest, AWrongCountOfABandIsFound) {

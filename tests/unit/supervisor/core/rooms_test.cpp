@@ -71,7 +71,7 @@ TEST(Rooms, AJobGoesThroughAllRoomsByTheirSharedTables) {
   EXPECT_EQ(rooms.tables.maybe_done, std::vector{job.id});
   rooms.out.clear();
   rooms.lifecycle.releases.finish_if_done(job);
-  EXPECT_EQ(job.state, JobState::Succeeded);
+  EXPECT_EQ(job.status.state, JobState::Succeeded);
   EXPECT_EQ(rooms.told<JobProgress>(), 1U);
   EXPECT_EQ(rooms.tables.watchdog.look_at(), kNever);
   const AdminRequest all{1, "jobs", {"--all"}, {}};
@@ -81,7 +81,7 @@ TEST(Rooms, AJobGoesThroughAllRoomsByTheirSharedTables) {
 TEST(Rooms, WithAJournalAReplyLeavesWhenItsRecordIsOnTheDisk) {
   AllRooms rooms{Durability::Journal};
   const JobId job = rooms.submit();
-  EXPECT_TRUE(rooms.tables.jobs[job].waiting_for_disk);
+  EXPECT_TRUE(rooms.tables.jobs[job].status.waiting_for_disk);
   EXPECT_FALSE(rooms.ledger.accepting.take_written().has_value());
   rooms.ledger.gate.commit(true);
   EXPECT_EQ(rooms.told<SubmitReply>(), 0U);

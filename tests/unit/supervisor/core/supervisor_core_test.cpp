@@ -26,7 +26,7 @@ TEST(SupervisorCore, AChainRunsFromEndToEnd) {
   EXPECT_EQ(cluster.state(), JobState::Running);
   cluster.succeed(1, 2);
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
-  EXPECT_EQ(cluster.job().counts.attempts, 3U);
+  EXPECT_EQ(cluster.job().tally.counts.attempts, 3U);
   EXPECT_EQ(cluster.take<ForgetJob>().size(), 1U);
   EXPECT_EQ(cluster.core().workers()[BandSlot{0}].in_flight, 0U);
 }
@@ -119,7 +119,7 @@ TEST(SupervisorCore, OtherWordsOfAWorkerThatIsGoneAreDropped) {
 
 /// When the first job, which has ended, is too old to be remembered.
 Instant forgotten(SupervisorHarness& cluster) {
-  return later(cluster.job().ended, SupervisorConfig{}.finished_jobs_age_max);
+  return later(cluster.job().status.ended, SupervisorConfig{}.finished_jobs_age_max);
 }
 
 TEST(SupervisorCore, WithoutWorkNothingIsPlanned) {

@@ -132,7 +132,7 @@ TEST(TransferRetry, WhatStaysUnreachableIsMadeAgainOnAnotherWorkerThanItsHolder)
   EXPECT_EQ(two.cluster.drops(), Lines{"0 at w" + std::to_string(two.maker) + ", lost"});
   const Lines again = two.cluster.assigned();
   EXPECT_NE(std::find(again.begin(), again.end(), "0#2 to w" + std::to_string(other)), again.end());
-  EXPECT_EQ(two.cluster.job().histories->find(SubtaskIndex{1})->failures, 1U);
+  EXPECT_EQ(two.cluster.job().extras.histories->find(SubtaskIndex{1})->failures, 1U);
   two.cluster.ignore();
 }
 

@@ -186,7 +186,7 @@ TEST(ManyJobs, AnIdleBandFindsWhatItMayHaveBehindThousandsOfJobsThatItMayNot) {
     ASSERT_TRUE(due.has_value());
     jobs.handle(supervisor_event::Tick{});
   }
-  EXPECT_EQ(jobs.core().find_job(free)->in_flight, 1U);
+  EXPECT_EQ(jobs.core().find_job(free)->tally.in_flight, 1U);
   jobs.core().validate();
 }
 
@@ -252,7 +252,7 @@ TEST(ManyJobs, AChangeOfASubtasksPriorityLeavesNothingBehind) {
     cluster.ignore();
     EXPECT_EQ(cluster.core().workers()[BandSlot{0}].ready_here, 17U);
   }
-  EXPECT_EQ(cluster.job().find_local(BandSlot{0})->ready_count(), 17U);
+  EXPECT_EQ(cluster.job().place.locals.find(BandSlot{0})->ready_count(), 17U);
 }
 
 TEST(ManyJobs, AClientThatGoesLeavesItsOwnJobsOnly) {

@@ -26,7 +26,7 @@ TEST(SitePool, HasThePartsOfThePoolAndOwnersOfTheConfiguration) {
   ASSERT_TRUE(found.has_value()) << to_string(found.error());
   EXPECT_EQ(found->name, "gpu");
   EXPECT_EQ(found->parts.sharing, policy::Sharing::QuotaTree);
-  EXPECT_FALSE(found->parts.has(policy::Action::Consolidate));
+  EXPECT_FALSE(policy::has_action(found->parts, policy::Action::Consolidate));
   EXPECT_EQ(found->half_life_s, 7200);
   const policy::ReplayOwners& owners = found->owners;
   ASSERT_EQ(owners.projects.size(), 4U) << "and one for jobs without a project";

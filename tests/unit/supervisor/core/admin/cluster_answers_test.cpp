@@ -137,7 +137,7 @@ TEST_F(ClusterAnswersTest, ASubtaskBeforeARetryIsExplainedWithTheRestOfItsWait) 
   tables.timers.add(RetryTimer{event.now + 250ms, job.id, 0, job.hot[0].attempt});
   event.now += 100ms;
   EXPECT_EQ(answers.explain_subtask(job, 0)["reason"], Value{"failed and runs again in 150 ms"});
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{0}];
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{0}];
   history.transfers = 2;
   history.last.message = "worker-2 cannot be reached";
   history.lines = {"attempt 1"};

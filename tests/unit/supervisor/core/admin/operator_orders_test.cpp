@@ -78,13 +78,13 @@ TEST(OperatorOrders, AHoldThatChangesSomethingIsWrittenAndMakesAPassDue) {
   OrderRooms rooms{"priority"};
   const Job& job = rooms.submit();
   EXPECT_EQ(rooms.admin.orders.hold_by_request(order("hold", {"job-1"})).value()["was"], Value{false});
-  EXPECT_TRUE(job.on_hold);
+  EXPECT_TRUE(job.status.on_hold);
   EXPECT_EQ(rooms.records<record::JobChanged>(), 1U);
   EXPECT_TRUE(rooms.pass_is_due());
   EXPECT_EQ(rooms.admin.orders.hold_by_request(order("hold", {"job-1"})).value()["was"], Value{true});
   EXPECT_EQ(rooms.records<record::JobChanged>(), 0U);
   EXPECT_EQ(rooms.admin.orders.hold_by_request(order("release", {"job-1"})).value()["was"], Value{true});
-  EXPECT_FALSE(job.on_hold);
+  EXPECT_FALSE(job.status.on_hold);
 }
 
 TEST(OperatorOrders, AnOrderThatIsRefusedChangesNothing) {
@@ -107,7 +107,7 @@ TEST(OperatorOrders, AnOrderThatIsRefusedChangesNothing) {
     EXPECT_FALSE(rooms.pass_is_due()) << what;
   }
   EXPECT_FALSE(rooms.admin.orders.cancel_by_request(order("cancel", {"job-1", "--kill-after-ms=soon"})).has_value());
-  EXPECT_FALSE(job.cancelling);
+  EXPECT_FALSE(job.status.cancelling);
   EXPECT_EQ(rooms.records<record::JobChanged>(), 0U);
   EXPECT_EQ(rooms.admin.orders.set_by_request(order("set", {"cap", "job-1", "4"})).value()["was"], Value{});
   EXPECT_EQ(rooms.admin.orders.set_by_request(order("set", {"cap", "job-1", "none"})).value()["was"], Value{4});
@@ -171,8 +171,8 @@ TEST(OperatorOrders, ACancelOfASubtaskTakesItsSuccessorsAndIsWritten) {
   EXPECT_EQ(rooms.records<record::SubtaskChanged>(), 0U);
   EXPECT_EQ(rooms.admin.orders.cancel_by_request(order("cancel", {"job-1", "a"})).value()["cancelled"], Value{true});
   for (const std::uint32_t subtask : {0U, 1U}) EXPECT_EQ(job.hot[subtask].phase, SubtaskPhase::Cancelled) << subtask;
-  EXPECT_TRUE(job.cancel_orders->contains(SubtaskIndex{0}));
-  EXPECT_FALSE(job.cancel_orders->contains(SubtaskIndex{1}));
+  EXPECT_TRUE(job.extras.cancel_orders->contains(SubtaskIndex{0}));
+  EXPECT_FALSE(job.extras.cancel_orders->contains(SubtaskIndex{1}));
   EXPECT_EQ(rooms.records<record::SubtaskChanged>(), 1U);
   PENSTOCK_EXPECT_COVERAGE_MARK(
       "a subtask that had ended without success was cancelled",
@@ -202,7 +202,7 @@ TEST(OperatorOrders, AnAnswerWaitsForWorkersThatHaveToSaySomething) {
   EXPECT_EQ(rooms.questions(), 1U);
   EXPECT_TRUE(rooms.admin.orders.await_confirmations(kOperator, cancel, answer));
   EXPECT_EQ(rooms.questions(), 1U);
-  job.recovering = true;
+  job.status.recovering = true;
   EXPECT_TRUE(rooms.admin.orders.await_confirmations(kOperator, cancel, answer));
   EXPECT_EQ(rooms.questions(), 0U) << "workers of before the restart are asked when they are back";
 }

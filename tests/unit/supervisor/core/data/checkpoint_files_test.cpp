@@ -80,7 +80,7 @@ TEST_F(CheckpointFilesTest, OfTooManyLostWritersTheFirstIsForgotten) {
 }
 
 TEST_F(CheckpointFilesTest, TheCheckpointOfAnEndedJobIsWrittenWithItsEnd) {
-  job().state = JobState::Succeeded;
+  job().status.state = JobState::Succeeded;
   EXPECT_TRUE(directory.receive(slot(0), job(), checkpoint(0)));
 }
 

@@ -33,12 +33,12 @@ TEST_F(DataDirectoryTest, ReadersThatWereFinalBeforeTheFirstBytesAreCountedOff) 
 TEST_F(DataDirectoryTest, AClientIsToldWhereAWantedOutputIs) {
   job().hot[0].flags |= SubtaskFlag::kWanted;
   succeed(0, 1, 100);
-  ASSERT_EQ(job().outputs.size(), 1U);
-  EXPECT_EQ(job().outputs[0].data_address, "host-2:7");
-  EXPECT_EQ(job().outputs[0].bytes, 100);
+  ASSERT_EQ(job().outputs.locations.size(), 1U);
+  EXPECT_EQ(job().outputs.locations[0].data_address, "host-2:7");
+  EXPECT_EQ(job().outputs.locations[0].bytes, 100);
   succeed(0, 0, 70);
-  ASSERT_EQ(job().outputs.size(), 1U) << "what was made before is replaced";
-  EXPECT_EQ(job().outputs[0].data_address, "host-1:7");
+  ASSERT_EQ(job().outputs.locations.size(), 1U) << "what was made before is replaced";
+  EXPECT_EQ(job().outputs.locations[0].data_address, "host-1:7");
 }
 
 TEST_F(DataDirectoryTest, ALostOutputIsReturnedIfItIsNeeded) {
@@ -61,7 +61,7 @@ TEST_F(DataDirectoryTest, AReplicaTakesThePlaceOfALostOutput) {
   directory.validate();
   EXPECT_TRUE(lose(0).empty());
   EXPECT_EQ(job().hot[0].band, band(1));
-  EXPECT_EQ(job().outputs[0].data_address, "host-2:7");
+  EXPECT_EQ(job().outputs.locations[0].data_address, "host-2:7");
   EXPECT_TRUE(drops(0).empty());
   EXPECT_TRUE(drops(1).empty());
 }

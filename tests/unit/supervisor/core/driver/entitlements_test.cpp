@@ -307,7 +307,7 @@ TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
   supervisor.settle(3);
   EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:2"});
   EXPECT_EQ(supervisor.assigned(), (Lines{"2:0 to w1", "2:1 to w1"}));
-  EXPECT_EQ(supervisor.job(1).histories->size(), 0U) << "it is not charged";
+  EXPECT_EQ(supervisor.job(1).extras.histories->size(), 0U) << "it is not charged";
   supervisor.succeed(1, 0, {}, 2);
   supervisor.succeed(1, 1, {}, 2);
   supervisor.settle(2);
@@ -475,7 +475,7 @@ TEST(Entitlements, AGangThatLosesAWorkerWithItsWorkStaysAGang) {
   ASSERT_EQ(supervisor.entitlements(1), (Lines{"w1:2", "w2:2"}));
   ASSERT_EQ(supervisor.assigned().size(), 8U);
   supervisor.lose(1);
-  ASSERT_FALSE(supervisor.job().histories->empty());
+  ASSERT_FALSE(supervisor.job().extras.histories->empty());
   const auto wait_long = [&] {
     for (int i = 0; i < 4; ++i) supervisor.tick_after(30s), supervisor.settle(1);
   };

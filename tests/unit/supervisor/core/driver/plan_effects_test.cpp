@@ -34,13 +34,13 @@ struct PlanRooms {
     SharedGraph& graph = tables.graphs.add(shape_of(GraphBuilder{}.sources(4).build()));
     Job& job = tables.jobs.add(tables.jobs.next());
     job.spec.policy = std::move(wishes);
-    job.graph = &graph;
-    job.shape = graph.shape.get();
-    job.hot.resize(job.shape->size());
+    job.graph.shared = &graph;
+    job.graph.shape = graph.shape.get();
+    job.hot.resize(job.graph.shape->size());
     SubtaskMachine::open(job);
     tables.indices.active.insert(job.id, job.spec.priority);
     driver.membership.open_shares(job);
-    job.known_of = {Job::kHeardOf};
+    job.audience.known_of = {JobAudience::kHeardOf};
     return job;
   }
   /// A pass that has seen all bands, and one waiting member of one slot for each of these jobs.
@@ -56,7 +56,7 @@ struct PlanRooms {
     for (const Job* job : jobs) {
       const bool gang = job->spec.policy.gang > 0;
       pass.members.push_back({static_cast<std::uint32_t>(pass.subjects.size()), 1000, {}});
-      pass.subjects.push_back({job->id, BandKind::Cpu, gang, domain_of(job->shares->pool, BandKind::Cpu)});
+      pass.subjects.push_back({job->id, BandKind::Cpu, gang, domain_of(job->shares->pool.position, BandKind::Cpu)});
     }
     return pass;
   }
@@ -113,16 +113,16 @@ TEST(PlanEffects, TheRuleThatHoldsAJobIsKnownUntilTheNextPlan) {
   plan.explanations = {{.workload = 0, .hold = Hold::NoRoom, .need = 2, .have = 1},
                        {.workload = 1, .hold = Hold::HigherPriority, .other = 0}};
   rooms.told_by(pass, plan);
-  EXPECT_EQ(first.shares->kinds[0].hold, "no room: it needs 2, and the roomiest place has 1");
-  ASSERT_TRUE(first.shares->kinds[0].waits.has_value());
-  EXPECT_EQ(first.shares->kinds[0].waits->need, 2000);
-  EXPECT_EQ(first.shares->kinds[0].waits->have, 1000);
-  EXPECT_EQ(second.shares->kinds[0].hold, "priority: job-1 of higher priority waits");
-  EXPECT_EQ(second.shares->kinds[0].waits->other, first.id);
+  EXPECT_EQ(first.shares->kinds[0].why.hold, "no room: it needs 2, and the roomiest place has 1");
+  ASSERT_TRUE(first.shares->kinds[0].why.waits.has_value());
+  EXPECT_EQ(first.shares->kinds[0].why.waits->need, 2000);
+  EXPECT_EQ(first.shares->kinds[0].why.waits->have, 1000);
+  EXPECT_EQ(second.shares->kinds[0].why.hold, "priority: job-1 of higher priority waits");
+  EXPECT_EQ(second.shares->kinds[0].why.waits->other, first.id);
   rooms.told_by(pass, {});
   for (const Job* job : {&first, &second}) {
-    EXPECT_EQ(job->shares->kinds[0].hold, "");
-    EXPECT_FALSE(job->shares->kinds[0].waits.has_value());
+    EXPECT_EQ(job->shares->kinds[0].why.hold, "");
+    EXPECT_FALSE(job->shares->kinds[0].why.waits.has_value());
   }
 }
 
@@ -145,11 +145,11 @@ TEST(PlanEffects, APromisedPlaceIsNotHeldAndAPreemptedOneNoLonger) {
   ASSERT_EQ(promised.promised.size(), 1U);
   ASSERT_EQ(promised.promised[0].size(), 1U);
   EXPECT_EQ(promised.promised[0][0].milli, 2000U);
-  EXPECT_EQ(promised.starts_by, start);
+  EXPECT_EQ(promised.why.starts_by, start);
   rooms.told_by(pass, {});
   EXPECT_EQ(first.shares->of(BandSlot{0}).planned, 1000U) << "a member that is not preempted keeps its place";
   EXPECT_TRUE(second.shares->kinds[0].promised.empty());
-  EXPECT_EQ(second.shares->kinds[0].starts_by, kNever);
+  EXPECT_EQ(second.shares->kinds[0].why.starts_by, kNever);
 }
 
 TEST(PlanEffects, AGangHoldsTheSlotsThatItTakesOfEachBand) {
@@ -193,7 +193,7 @@ TEST(PlanEffects, APoolThatTheJobHasLeftMeanwhileGivesNothing) {
   plan.starts = {{.member = 0, .places = {{0, 1}}}};
   rooms.told_by(pass, plan);
   EXPECT_EQ(job.shares->of(BandSlot{0}).planned, 1000U);
-  job.shares->pool = 1;
+  job.shares->pool.position = 1;
   PENSTOCK_EXPECT_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile",
                                 rooms.told_by(pass, plan));
   EXPECT_EQ(job.shares->of(BandSlot{0}).planned, 0U);

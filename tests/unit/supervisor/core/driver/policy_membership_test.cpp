@@ -36,9 +36,9 @@ class PolicyMembershipTest : public ::testing::Test {
     job.id = JobId{1};
     job.spec.owner = "ada";
     job.spec.policy.project = "vision";
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
-    job.known_of = {Job::kHeardOf};
+    job.audience.known_of = {JobAudience::kHeardOf};
   }
   /// A subtask of the job is assigned to the band.
   void assign(std::uint32_t subtask, BandSlot band) {
@@ -46,7 +46,7 @@ class PolicyMembershipTest : public ::testing::Test {
     hot.phase = SubtaskPhase::Assigned;
     hot.band = band;
     hot.attempt = 10 + subtask;
-    ++job.in_flight;
+    ++job.tally.in_flight;
     fleet.workers[band].assigned.push_back({job.id, subtask, hot.attempt});
   }
   /// The slots that each worker was told of since the last call.
@@ -92,10 +92,10 @@ TEST_F(PolicyMembershipTest, AWorkersBandsAreOfThePoolThatNamesIt) {
 }
 
 TEST_F(PolicyMembershipTest, OnlyAJobWithAGraphEntersAPolicyInForce) {
-  job.shape = nullptr;
+  job.graph.shape = nullptr;
   membership.open_shares(job);
   EXPECT_EQ(job.shares, nullptr) << "it has ended";
-  job.shape = shape.get();
+  job.graph.shape = shape.get();
   policy.config.pools.clear();
   membership.open_shares(job);
   EXPECT_EQ(job.shares, nullptr);
@@ -105,8 +105,8 @@ TEST_F(PolicyMembershipTest, OnlyAJobWithAGraphEntersAPolicyInForce) {
 TEST_F(PolicyMembershipTest, AJobEntersWithItsPoolsItsOwnersAndItsLimits) {
   membership.open_shares(job);
   ASSERT_NE(job.shares, nullptr);
-  EXPECT_EQ(job.shares->fallback.pools(), (std::vector<std::uint32_t>{0, 1}));
-  EXPECT_EQ(job.shares->pool, 0U);
+  EXPECT_EQ(job.shares->pool.fallback.pools(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(job.shares->pool.position, 0U);
   EXPECT_EQ(job.shares->project, 1U);
   EXPECT_EQ(job.shares->account, 1U) << "that of its owner, as it names none";
   EXPECT_EQ(job.shares->position, PolicyView::first_position(job.id));
@@ -143,10 +143,10 @@ TEST_F(PolicyMembershipTest, TheLastPlanStaysInForceWhereTheJobMayStillBe) {
     share.planned = 2000;
     share.entitled = MilliSlots{2000};
   }
-  job.known_of = {Job::kHeardOf, Job::kHeardOf};
+  job.audience.known_of = {JobAudience::kHeardOf, JobAudience::kHeardOf};
   job.spec.policy.project.clear();
   membership.open_shares(job);
-  EXPECT_EQ(job.shares->pool, 1U) << "a job without a project is in the default pool";
+  EXPECT_EQ(job.shares->pool.position, 1U) << "a job without a project is in the default pool";
   EXPECT_EQ(job.shares->project, policy.config.projects.size());
   EXPECT_EQ(job.shares->of(kInFirst).planned, 0U);
   EXPECT_EQ(job.shares->of(kInRest).planned, 2000U);

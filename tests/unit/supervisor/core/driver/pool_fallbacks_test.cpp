@@ -377,11 +377,11 @@ TEST(PoolFallbackTest, ANextLifeFindsItInThePoolWhereItWas) {
   }
   for (std::uint32_t prepared = 0; prepared < 3; ++prepared) cluster->say(1, prepared, Outcome::Returned, 2);
   run_passes(cluster);
-  ASSERT_EQ(cluster->job(2).shares->pool_name, "second");
+  ASSERT_EQ(cluster->job(2).shares->pool.name, "second");
   cluster.restart_for_claims();
-  EXPECT_EQ(cluster->job(2).shares->pool_name, "second");
-  EXPECT_EQ(cluster->job(2).shares->fallback.pools(), (std::vector<std::uint32_t>{0, 1}));
-  EXPECT_EQ(cluster->job(1).shares->pool_name, "first");
+  EXPECT_EQ(cluster->job(2).shares->pool.name, "second");
+  EXPECT_EQ(cluster->job(2).shares->pool.fallback.pools(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(cluster->job(1).shares->pool.name, "first");
   cluster->ignore();
 }
 
@@ -396,13 +396,13 @@ TEST(PoolFallbackTest, WorkClaimedInAnotherPoolOfItsListKeepsItThere) {
   spec.policy.pools = {"first", "second"};
   cluster->submit(GraphBuilder{}.sources(3).build(), spec);
   cluster.write_all();
-  ASSERT_EQ(cluster->job().shares->pool_name, "first");
+  ASSERT_EQ(cluster->job().shares->pool.name, "first");
   cluster.restart_for_claims();
   cluster->come_back(2,
                      {.jobs = {{JobId{1}, {{SubtaskIndex{0}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}}, {}}}});
   PENSTOCK_EXPECT_COVERAGE_MARK("a job stays in the pool where its work was claimed", cluster->come_back(1, {}));
-  EXPECT_EQ(cluster->job().shares->pool_name, "second");
-  EXPECT_EQ(cluster->job().shares->fallback.pool(), 1U);
+  EXPECT_EQ(cluster->job().shares->pool.name, "second");
+  EXPECT_EQ(cluster->job().shares->pool.fallback.pool(), 1U);
   cluster->ignore();
 }
 
@@ -422,7 +422,7 @@ class LateClaims {
       cluster->submit(builder.sources(pools.size() == 1 ? 1 : 6).build(), spec);
       run();
     }
-    EXPECT_EQ(cluster->job(2).shares->pool_name, "first");
+    EXPECT_EQ(cluster->job(2).shares->pool.name, "first");
     cluster.restart_for_claims();
     cluster->come_back(2, {.jobs = {claim(1, 0, ClaimedStage::Running)}});
     while (cluster->core().reclaiming()) {
@@ -443,7 +443,7 @@ class LateClaims {
     run();
     EXPECT_EQ(cluster->phase(0, 2), SubtaskPhase::Assigned);
     EXPECT_EQ(cluster->phase(5, 2), SubtaskPhase::Placeable);
-    EXPECT_EQ(cluster->job(2).shares->pool_name, "second");
+    EXPECT_EQ(cluster->job(2).shares->pool.name, "second");
   }
   void come_late(ClaimedStage stage) { cluster->come_back(1, {.jobs = {claim(2, 5, stage)}}); }
   std::vector<AttemptRef> fenced() {
@@ -474,7 +474,7 @@ TEST(PoolFallbackTest, WorkThatIsClaimedLateIsFencedWhenItsJobHasBegunInAnotherP
                                 it.come_late(ClaimedStage::Running));
   EXPECT_EQ(it.fenced(), (std::vector<AttemptRef>{{SubtaskIndex{5}, Attempt{1}}}));
   EXPECT_EQ(it.cluster->phase(5, 2), SubtaskPhase::Placeable) << "it runs again, where the rest of its job is";
-  EXPECT_EQ(it.cluster->job(2).shares->pool_name, "second");
+  EXPECT_EQ(it.cluster->job(2).shares->pool.name, "second");
   const Result<Value> history = it.cluster->ask("audit");
   ASSERT_TRUE(history.has_value());
   bool told = false;
@@ -503,12 +503,12 @@ TEST(PoolFallbackTest, WhatMustNotRunTwiceAndHasNotBegunIsFencedWhenItIsClaimedL
 
 TEST(PoolFallbackTest, AJobThatHasBegunNowhereGoesWhereItsWorkIsClaimedLate) {
   LateClaims it{true};
-  ASSERT_EQ(it.cluster->job(2).shares->pool_name, "second") << "it waits there";
+  ASSERT_EQ(it.cluster->job(2).shares->pool.name, "second") << "it waits there";
   PENSTOCK_EXPECT_COVERAGE_MARK("a job goes where its work is claimed late", it.come_late(ClaimedStage::Running));
   EXPECT_EQ(it.fenced(), std::vector<AttemptRef>{});
-  EXPECT_EQ(it.cluster->job(2).shares->pool_name, "first");
+  EXPECT_EQ(it.cluster->job(2).shares->pool.name, "first");
   it.run();
-  EXPECT_EQ(it.cluster->job(2).shares->pool_name, "first");
+  EXPECT_EQ(it.cluster->job(2).shares->pool.name, "first");
   EXPECT_EQ(it.fenced(), std::vector<AttemptRef>{}) << "what runs keeps its place";
 }
 
@@ -670,7 +670,7 @@ TEST(Labels, AReloadThatLimitsAProjectMovesWhatWaits) {
 // Found by a review: all of a job is in one pool, also when it moves while a plan is made.
 TEST(PoolFallbackTest, APlanGivesNothingInAPoolThatTheJobHasLeftMeanwhile) {
   LateClaims it{true};
-  ASSERT_EQ(it.cluster->job(2).shares->pool_name, "second");
+  ASSERT_EQ(it.cluster->job(2).shares->pool.name, "second");
   it.cluster->succeed(2, 0);
   std::vector<supervisor_action::RunPass> passes;
   for (int i = 0; i < 12 && passes.empty(); ++i) {
@@ -679,7 +679,7 @@ TEST(PoolFallbackTest, APlanGivesNothingInAPoolThatTheJobHasLeftMeanwhile) {
   }
   ASSERT_EQ(passes.size(), 1U);
   it.come_late(ClaimedStage::Running);
-  ASSERT_EQ(it.cluster->job(2).shares->pool_name, "first");
+  ASSERT_EQ(it.cluster->job(2).shares->pool.name, "first");
   PENSTOCK_EXPECT_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile",
                                 it.cluster->handle(PolicedSupervisor::run(passes.front())));
   const WorkerTable& workers = it.cluster->core().workers();

@@ -16,8 +16,8 @@ class EndedJobsTest : public ::testing::Test {
   Job& end(std::uint32_t number, Instant when) {
     Job& job = jobs.add(JobId{number});
     job.id = JobId{number};
-    job.state = JobState::Succeeded;
-    job.ended = when;
+    job.status.state = JobState::Succeeded;
+    job.status.ended = when;
     ended.add(job);
     return job;
   }
@@ -57,7 +57,7 @@ TEST_F(EndedJobsTest, AJobThatIsTooOldIsForgotten) {
 
 TEST_F(EndedJobsTest, TheLastJobStaysHoweverLargeItIs) {
   config.finished_jobs_bytes_max = 16000;
-  end(1, at(1)).error = Seldom{Error{ErrorCode::Internal, {}, std::string(20000, 'x'), {}}};
+  end(1, at(1)).status.error = Seldom{Error{ErrorCode::Internal, {}, std::string(20000, 'x'), {}}};
   ended.weigh(jobs[JobId{1}]);
   EXPECT_TRUE(forgotten(at(2)).empty());
   end(2, at(2));
@@ -67,7 +67,7 @@ TEST_F(EndedJobsTest, TheLastJobStaysHoweverLargeItIs) {
 }
 
 TEST_F(EndedJobsTest, AJobWithReferencesStays) {
-  end(1, at(1)).references = 1;
+  end(1, at(1)).outputs.references = 1;
   end(2, at(2));
   EXPECT_EQ(ended.next_due(), at(102));
   EXPECT_EQ(forgotten(at(500)), Numbers{2});

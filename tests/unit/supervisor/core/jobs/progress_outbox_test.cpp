@@ -24,9 +24,9 @@ class ProgressOutboxTest : public ::testing::TestWithParam<Durability> {
     config.progress_batch_max = 3;
     Job& job = this->job();
     job.id = kJob;
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
-    job.counts.total = job.open = job.total();
+    job.tally.counts.total = job.tally.open = job.total();
     progress.submitted(job, kClient);
   }
 
@@ -132,8 +132,8 @@ TEST_P(WithoutJournal, ASuccessThatWasToldStands) {
   progress.failed(job(), {SubtaskIndex{0}, "0", {}, {}});
   later(milliseconds{5});
   EXPECT_TRUE(take().empty());
-  EXPECT_EQ(job().counts.cancelled, 0U);
-  EXPECT_EQ(job().counts.failed, 0U);
+  EXPECT_EQ(job().tally.counts.cancelled, 0U);
+  EXPECT_EQ(job().tally.counts.failed, 0U);
   EXPECT_EQ(job().outbox.failures().size(), 1U) << "its job has failed all the same";
   EXPECT_TRUE(everything_so_far(job()).failures.empty());
 }
@@ -171,8 +171,8 @@ TEST_P(WithoutJournal, AnOutputAloneLeavesWithTheNextChange) {
 
 TEST_P(WithoutJournal, TheEndIsKeptForClientsThatAttachLater) {
   for (std::uint32_t i = 0; i < 10; ++i) succeed(i);
-  job().outputs = {OutputLocation{SubtaskIndex{4}, 0, 30, "host:1"}};
-  job().state = JobState::Succeeded;
+  job().outputs.locations = {OutputLocation{SubtaskIndex{4}, 0, 30, "host:1"}};
+  job().status.state = JobState::Succeeded;
   progress.end(job());
   EXPECT_EQ(take().back().state, JobState::Succeeded);
   job().hot = {};
@@ -249,7 +249,7 @@ TEST_P(WithJournal, ACheckpointThatIsGoneAgainIsNotWritten) {
 
 TEST_P(WithJournal, TheRecordOfTheEndIsTheLastOne) {
   succeed(0);
-  job().state = JobState::Failed;
+  job().status.state = JobState::Failed;
   progress.end(job());
   end_of_event();
   EXPECT_TRUE(records().empty()) << "the core writes `JobEnded`, which has everything";

@@ -21,7 +21,7 @@ struct Machine {
     description.bands.resize(2);
     workers.add(WorkerId{1}, Incarnation{1}, description);
     job.id = JobId{1};
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
     if (with_policy) job.shares = std::make_unique<JobShares>();
     SubtaskMachine::open(job);
@@ -67,8 +67,8 @@ struct Machine {
       ++held[hot(i).band.value()];
       runnable[hot(i).band.value()] += missing == 0;
     }
-    EXPECT_EQ(job.open, open);
-    EXPECT_EQ(job.in_flight, in_flight);
+    EXPECT_EQ(job.tally.open, open);
+    EXPECT_EQ(job.tally.in_flight, in_flight);
     for (std::uint32_t band = 0; band < 2; ++band) {
       EXPECT_EQ(workers[BandSlot{band}].in_flight, held[band]);
       EXPECT_EQ(workers[BandSlot{band}].runnable, runnable[band]);
@@ -89,8 +89,8 @@ struct Machine {
 
 TEST(SubtaskMachine, ANewJobWaits) {
   Machine of{GraphBuilder{}.chain(3).build()};
-  EXPECT_EQ(of.job.open, 3U);
-  EXPECT_EQ(of.job.counts.total, 3U);
+  EXPECT_EQ(of.job.tally.open, 3U);
+  EXPECT_EQ(of.job.tally.counts.total, 3U);
   EXPECT_EQ(of.hot(0).unplaced, 0U);
   EXPECT_EQ(of.hot(1).unplaced, 1U);
   of.check();
@@ -139,7 +139,7 @@ TEST(SubtaskMachine, AnOutputThatIsLostMakesReadersWaitAgain) {
   of.assign(1, 1);
   EXPECT_EQ(of.workers[BandSlot{1}].runnable, 1U);
   of.machine.transition(of.job, 0, P::Waiting);
-  EXPECT_EQ(of.job.open, 2U);
+  EXPECT_EQ(of.job.tally.open, 2U);
   EXPECT_EQ(of.workers[BandSlot{1}].runnable, 0U);
   of.check();
 }
@@ -149,7 +149,7 @@ TEST(SubtaskMachine, ASuccessThatIsClaimedElsewhereTakesTheSubtaskThere) {
   of.run(0, 0);
   of.assign(0, 1);
   EXPECT_EQ(of.hot(1).unplaced, 0U) << "its successor was counted once";
-  EXPECT_EQ(of.job.in_flight, 1U);
+  EXPECT_EQ(of.job.tally.in_flight, 1U);
   of.check();
 }
 

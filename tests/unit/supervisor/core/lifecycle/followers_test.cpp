@@ -55,8 +55,8 @@ TEST(Progress, TheEndIsToldAtOnceWithTheOutputs) {
   const std::vector<JobProgress> news = cluster.news();
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].state, JobState::Succeeded);
-  ASSERT_EQ(cluster.job().outputs.size(), 1U);
-  EXPECT_EQ(cluster.job().outputs[0].data_address, "host-1:7000");
+  ASSERT_EQ(cluster.job().outputs.locations.size(), 1U);
+  EXPECT_EQ(cluster.job().outputs.locations[0].data_address, "host-1:7000");
 }
 
 TEST(Progress, WhoAttachesLaterGetsEverythingOnceAndThenTheRest) {
@@ -196,9 +196,9 @@ TEST(Progress, OutputsAreKeptForTheirTimeFromWhenTheLastOneHasLeft) {
   cluster.tick_after(keep * 3 / 4);
   cluster.client_says(UnfollowJob{JobId{1}});
   cluster.tick_after(keep * 3 / 4);
-  EXPECT_EQ(cluster.job().outputs.size(), 1U);
+  EXPECT_EQ(cluster.job().outputs.locations.size(), 1U);
   cluster.tick_after(keep / 4);
-  EXPECT_TRUE(cluster.job().outputs.empty());
+  EXPECT_TRUE(cluster.job().outputs.locations.empty());
   cluster.ignore();
 }
 

@@ -169,7 +169,7 @@ TEST(SubmitAgain, TheSpecIsOfTheNewJobAlone) {
   cluster.succeed(1, 0, {{0, 10}});
   cluster.succeed(1, 1, {{0, 20}});
   cluster.ignore();
-  EXPECT_EQ(cluster.job(1).outputs.size(), 1U);
+  EXPECT_EQ(cluster.job(1).outputs.locations.size(), 1U);
   SubmitAgain message{1, {}, named("second"), content_hash(pair())};
   message.spec.priority = 3;
   again(cluster, message);
@@ -178,8 +178,8 @@ TEST(SubmitAgain, TheSpecIsOfTheNewJobAlone) {
   cluster.succeed(1, 0, {{0, 10}}, 2);
   cluster.succeed(1, 1, {{0, 20}}, 2);
   cluster.ignore();
-  EXPECT_TRUE(cluster.job(2).outputs.empty());
-  EXPECT_EQ(cluster.job(1).outputs.size(), 1U);
+  EXPECT_TRUE(cluster.job(2).outputs.locations.empty());
+  EXPECT_EQ(cluster.job(1).outputs.locations.size(), 1U);
 }
 
 // The client hashes the whole graph; the one that the supervisor hashes was put together from chunks.
@@ -205,7 +205,7 @@ TEST(SubmitAgain, ANewRunBeginsWithTheDurationsOfTheLast) {
   cluster.submit(pair(), named("first"));
   run_pair(cluster, 1);
   again(cluster, pair(), "second");
-  EXPECT_GT(cluster.job(2).templates[0].runs, 0U);
+  EXPECT_GT(cluster.job(2).graph.templates[0].runs, 0U);
   cluster.ignore();
 }
 
@@ -257,9 +257,9 @@ TEST(SubmitAgain, OneThatCouldNotBeWrittenLeavesItsGraph) {
   const auto replies = cluster->take_for<SubmitReply>();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].refusal.code, ErrorCode::StorageFull);
-  EXPECT_EQ(cluster->job(1).graph->jobs, 2U) << "it is still read by whoever writes";
+  EXPECT_EQ(cluster->job(1).graph.shared->jobs, 2U) << "it is still read by whoever writes";
   cluster.write_all();
-  EXPECT_EQ(cluster->job(1).graph->jobs, 1U);
+  EXPECT_EQ(cluster->job(1).graph.shared->jobs, 1U);
   cluster->ignore();
 }
 
@@ -347,8 +347,8 @@ TEST(SubmitAgain, JobsOfOneGraphShareItInTheNextLifeToo) {
   cluster.write_all();
   cluster->ignore();
   cluster.restart();
-  EXPECT_EQ(cluster->job(1).graph, cluster->job(2).graph);
-  EXPECT_EQ(cluster->job(1).graph->jobs, 2U);
+  EXPECT_EQ(cluster->job(1).graph.shared, cluster->job(2).graph.shared);
+  EXPECT_EQ(cluster->job(1).graph.shared->jobs, 2U);
   cluster->client_says(SubmitAgain{1, {}, named("third"), content_hash(pair())});
   EXPECT_EQ(graphs_written(cluster), Lines{"3 runs 1"});
   cluster->ignore();

@@ -24,7 +24,7 @@ WorkerSpec after(const OperatorCrash& crash, std::uint32_t slots = 3) {
 
 const SubtaskHistory& history_of(SupervisorHarness& cluster, std::uint32_t subtask) {
   static const SubtaskHistory none;
-  const SubtaskHistory* history = cluster.job().histories->find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = cluster.job().extras.histories->find(SubtaskIndex{subtask});
   return history == nullptr ? none : *history;
 }
 

@@ -38,7 +38,7 @@ TEST_F(RequiredBand, ThatDoesNotComeBackFailsTheSubtask) {
   EXPECT_EQ(cluster_.state(), JobState::Running);
   PENSTOCK_EXPECT_COVERAGE_MARK("a required band did not come back", cluster_.tick_after(seconds{1}));
   EXPECT_EQ(cluster_.state(), JobState::Failed);
-  const Error& error = *cluster_.job().error;
+  const Error& error = *cluster_.job().status.error;
   EXPECT_EQ(error.code, ErrorCode::NoAvailableBand);
   EXPECT_NE(error.message.find("'worker-1'"), std::string::npos) << error.message;
   EXPECT_NE(error.message.find("30 s"), std::string::npos) << error.message;

@@ -119,7 +119,7 @@ TEST(Recovery, AJobThatWasReleasedWhileItRanIsReleasedAtItsEnd) {
   PENSTOCK_EXPECT_COVERAGE_MARK("a job that was released while it ran was released at its end",
                                 cluster->succeed(1, 1, {{0, 100}}));
   cluster.write_all();
-  EXPECT_TRUE(cluster->job().outputs.empty());
+  EXPECT_TRUE(cluster->job().outputs.locations.empty());
   cluster->ignore();
 }
 
@@ -155,7 +155,7 @@ TEST(Recovery, AJobThatWasReleasedAndIsKeptForOthersStaysKept) {
   cluster.write_all();
   cluster->ignore();
   cluster.restart();
-  EXPECT_EQ(cluster->job().outputs.size(), 1U);
+  EXPECT_EQ(cluster->job().outputs.locations.size(), 1U);
 }
 
 TEST(Recovery, AnAcceptanceThatWasNotWrittenNeverWas) {
@@ -260,8 +260,8 @@ TEST(Recovery, WhatRunsAgainForItsLostOutputsHasItsFailuresStill) {
   cluster->join();
   cluster.write_all();
   EXPECT_EQ(cluster->assigned(), (Lines{"0 to w1", "1 to w1, cached"}));
-  ASSERT_NE(cluster->job().histories->find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(cluster->job().histories->find(SubtaskIndex{0})->charged, 1U);
+  ASSERT_NE(cluster->job().extras.histories->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().extras.histories->find(SubtaskIndex{0})->charged, 1U);
 }
 
 TEST(Recovery, AWorkerThatDiedUnderASubtaskIsRemembered) {
@@ -415,9 +415,9 @@ TEST(Recovery, ResultsOfAnEndedJobAreFoundByTheirKeys) {
     cluster->ignore();
     cluster.restart();
   }
-  const std::uint64_t with_keys = cluster->job().ended_bytes;
+  const std::uint64_t with_keys = cluster->job().status.ended_bytes;
   cluster->client_says(ReleaseJob{JobId{1}});
-  EXPECT_LT(cluster->job().ended_bytes + 60, with_keys) << "keys count, and go with what they name";
+  EXPECT_LT(cluster->job().status.ended_bytes + 60, with_keys) << "keys count, and go with what they name";
   EXPECT_EQ(cluster->ask("results", {"one", "left"}).error().code, ErrorCode::NotFound);
   cluster->ignore();
 }

@@ -107,8 +107,8 @@ TEST_F(ClaimsTest, AFailureThatWasWrittenIsNotChargedAgain) {
   cluster->come_back(2, {});
   PENSTOCK_EXPECT_COVERAGE_MARK("an attempt that has failed is claimed",
                                 cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}}));
-  ASSERT_NE(cluster->job().histories->find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(cluster->job().histories->find(SubtaskIndex{0})->charged, 1U);
+  ASSERT_NE(cluster->job().extras.histories->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().extras.histories->find(SubtaskIndex{0})->charged, 1U);
   cluster->assigned();
   cluster->ignore();
 }
@@ -119,8 +119,8 @@ TEST_F(ClaimsTest, AFailureThatWasNotWrittenIsChargedWhenItIsReportedAgain) {
   die();
   cluster->come_back(2, {});
   cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}});
-  ASSERT_NE(cluster->job().histories->find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(cluster->job().histories->find(SubtaskIndex{0})->charged, 1U);
+  ASSERT_NE(cluster->job().extras.histories->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().extras.histories->find(SubtaskIndex{0})->charged, 1U);
   cluster->assigned();
   cluster->ignore();
 }
@@ -273,7 +273,7 @@ TEST_F(OtherJobTest, AClientThatMeansAnotherJobNeitherFollowsNorReleasesThisOne)
   EXPECT_FALSE(replies[0].job.valid());
   EXPECT_EQ(replies[0].refusal.code, ErrorCode::NotFound);
   cluster->client_says(ReleaseJob{JobId{1}, kOther});
-  EXPECT_FALSE(cluster->core().find_job(JobId{1})->outputs.empty());
+  EXPECT_FALSE(cluster->core().find_job(JobId{1})->outputs.locations.empty());
   cluster->client_says(AttachJob{8, {JobId{1}, {}}, kOurs}, ClientId{2});
   const auto again = cluster->take_for<AttachReply>(ClientId{2});
   ASSERT_EQ(again.size(), 1U);

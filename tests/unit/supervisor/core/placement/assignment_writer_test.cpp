@@ -35,9 +35,9 @@ class AssignmentWriterTest : public ::testing::Test {
     shape = shape_of(graph);
     job.id = JobId{5};
     job.spec.name = "daily";
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
-    job.templates.resize(graph.templates.size());
+    job.graph.templates.resize(graph.templates.size());
   }
   BandSlot band(WorkerSlot worker, std::size_t index = 0) { return workers[worker].bands[index]; }
   void succeed(std::uint32_t subtask, WorkerSlot worker, std::int64_t bytes = 0) {
@@ -99,7 +99,7 @@ TEST_F(AssignmentWriterTest, AnAssignmentIsWrittenWithItsAttemptItsBandAndItsPay
 }
 
 TEST_F(AssignmentWriterTest, AWorkerGetsTheNameOfAJobAndEachTemplateOnce) {
-  constexpr std::uint32_t kLate = Job::kTemplatesInWord + 1;
+  constexpr std::uint32_t kLate = JobAudience::kTemplatesInWord + 1;
   begin(GB{}.add().add({}, kLate).add().add({}, kLate).build());
   const auto sent = [this](std::uint32_t subtask, WorkerSlot worker) {
     mail.flush();
@@ -113,7 +113,7 @@ TEST_F(AssignmentWriterTest, AWorkerGetsTheNameOfAJobAndEachTemplateOnce) {
   EXPECT_EQ(sent(2, kFirst), "");
   EXPECT_EQ(sent(3, kFirst), "");
   EXPECT_EQ(sent(3, kSecond), "daily 64") << "another worker has nothing of it";
-  EXPECT_EQ(job.known_workers, (std::vector<WorkerId>{WorkerId{1}, WorkerId{2}}));
+  EXPECT_EQ(job.audience.workers, (std::vector<WorkerId>{WorkerId{1}, WorkerId{2}}));
 }
 
 TEST_F(AssignmentWriterTest, ABatchIsExtendedWhileItIsTheLastMessageAndHasRoom) {
@@ -170,7 +170,7 @@ TEST_F(AssignmentWriterTest, ASubtaskThatCouldNotGetAnInputIsSentToTheNextCopy) 
   begin(GB{}.chain(2).build());
   succeed(0, kSecond, 100);
   job.data.add_replica(0, WorkerId{3});
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{1}];
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{1}];
   history.transfers = 1;
   EXPECT_EQ(inputs_of(1, kFirst), Inputs{input(0, InputPlace::Remote, WorkerId{2}, 100)})
       << "the subtask is untroubled";
@@ -187,7 +187,7 @@ TEST_F(AssignmentWriterTest, UnderAPolicyEntitlementsComeFirstAndCommandsKnowWhe
   begin(graph.sources(2).build());
   EXPECT_EQ(write(0, kFirst).templates[0].content.environment, std::vector<std::string>{"A=1"});
   EXPECT_EQ(mail.of(kFirst).size(), 1U) << "without a policy no entitlement is sent";
-  job.submitted = Instant{std::chrono::milliseconds{25}};
+  job.status.submitted = Instant{std::chrono::milliseconds{25}};
   job.shares = std::make_unique<JobShares>();
   const Template sent = write(0, kSecond).templates[0].content;
   EXPECT_EQ(checkpoint_key_of(sent, job.id), "job-5.1700000000025");

@@ -40,7 +40,7 @@ class BandQueuesTest : public ::testing::Test {
   }
   Job& add_job(std::uint32_t number, std::int32_t priority = 0) {
     Job& job = jobs.add(JobId{number});
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
     job.spec.priority = priority;
     return job;
@@ -77,7 +77,7 @@ TEST_F(BandQueuesTest, AKeptSubtaskMakesOneEntryOfItsJobAndTheBandDirty) {
   Job& job = add_job(1);
   queues.keep_ready(job, kBand, 2);
   queues.keep_ready(job, kBand, 1);
-  EXPECT_EQ(job.local(kBand).best_ready(), job.order_key(1));
+  EXPECT_EQ(job.place.locals.at(kBand).best_ready(), job.order_key(1));
   EXPECT_EQ(workers[kBand].ready_here, 2U);
   EXPECT_TRUE(workers[kBand].dirty);
   EXPECT_FALSE(workers[kOther].dirty);
@@ -91,22 +91,22 @@ TEST_F(BandQueuesTest, TheHighestPriorityIsFirstAndAmongEqualsTheJobThatHoldsLea
   Job& first = add_job(1);
   Job& second = add_job(2);
   Job& urgent = add_job(3, 5);
-  first.in_flight = 3;
-  second.in_flight = 1;
+  first.tally.in_flight = 3;
+  second.tally.in_flight = 1;
   for (Job* job : {&first, &second, &urgent}) queues.keep_ready(*job, kBand, 0);
   EXPECT_EQ(queues.first_waiting(kBand), &urgent);
-  urgent.local(kBand).clear();
+  urgent.place.locals.at(kBand).clear();
   EXPECT_EQ(queues.first_waiting(kBand), &second);
-  EXPECT_FALSE(urgent.local(kBand).is_waiting()) << "its entry is removed";
-  second.in_flight = 4;
+  EXPECT_FALSE(urgent.place.locals.at(kBand).is_waiting()) << "its entry is removed";
+  second.tally.in_flight = 4;
   EXPECT_EQ(queues.first_waiting(kBand), &first) << "the entry of the second job is brought up to date";
   EXPECT_EQ(waiting().size(), 2U);
 }
 
 TEST_F(BandQueuesTest, AnEntryOfAJobThatMaySendNothingIsRemoved) {
   const std::pair<const char*, std::function<void(Job&)>> cases[] = {
-      {"nothing is kept", [](Job& job) { job.local(kBand).clear(); }},
-      {"the job is cancelled", [](Job& job) { job.cancelling = true; }},
+      {"nothing is kept", [](Job& job) { job.place.locals.at(kBand).clear(); }},
+      {"the job is cancelled", [](Job& job) { job.status.cancelling = true; }},
       {"policy gives it nothing here", [](Job& job) { job.shares = std::make_unique<JobShares>(); }},
       {"the job is forgotten", [this](Job& job) { jobs.erase(job.id); }},
   };
@@ -118,7 +118,7 @@ TEST_F(BandQueuesTest, AnEntryOfAJobThatMaySendNothingIsRemoved) {
     change(job);
     EXPECT_FALSE(queues.correct_waiting(kBand, 0)) << name;
     EXPECT_TRUE(waiting().empty()) << name;
-    const bool is_marked = jobs.knows(JobId{number}) && jobs[JobId{number}].local(kBand).is_waiting();
+    const bool is_marked = jobs.knows(JobId{number}) && jobs[JobId{number}].place.locals.at(kBand).is_waiting();
     EXPECT_FALSE(is_marked) << name;
   }
   EXPECT_EQ(counters.jobs_looked_at, 2 * std::size(cases));
@@ -137,12 +137,12 @@ TEST_F(BandQueuesTest, AJobEntersAnewWithItsPresentPriorityWhereABandIsPresent) 
   EXPECT_EQ(queues.first_waiting(kBand), &job);
   EXPECT_TRUE(workers[kBand].dirty);
   EXPECT_TRUE(waiting(kOther).empty());
-  EXPECT_FALSE(job.local(kOther).is_waiting());
+  EXPECT_FALSE(job.place.locals.at(kOther).is_waiting());
   ASSERT_EQ(waiting().size(), 3U);
   std::size_t outdated = 0;
   while (waiting()[outdated].job != job.id || waiting()[outdated].priority != 0) ASSERT_LT(++outdated, 3U);
   EXPECT_FALSE(queues.correct_waiting(kBand, outdated));
-  EXPECT_TRUE(job.local(kBand).is_waiting()) << "the later entry stays";
+  EXPECT_TRUE(job.place.locals.at(kBand).is_waiting()) << "the later entry stays";
   EXPECT_EQ(queues.first_waiting(kBand), &job);
 }
 

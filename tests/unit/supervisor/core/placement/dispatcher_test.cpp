@@ -541,7 +541,7 @@ TEST(Stealing, AWorkerThatReturnsUnaskedIsLeftAloneForAWhile) {
   EXPECT_EQ(cluster.phase(0), SubtaskPhase::Backoff);
   cluster.tick_after(milliseconds{10});
   EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
-  EXPECT_EQ(cluster.job().counts.failed, 0U);
+  EXPECT_EQ(cluster.job().tally.counts.failed, 0U);
   cluster.succeed(1, 0);
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
 }

@@ -18,8 +18,8 @@ class EligibilityTest : public ::testing::Test {
     shape = shape_of(GraphBuilder{}.sources(2).build());
     graph.eligible.resize(shape->graph().templates.size());
     job.id = JobId{1};
-    job.shape = shape.get();
-    job.graph = &graph;
+    job.graph.shape = shape.get();
+    job.graph.shared = &graph;
     job.hot.resize(shape->size());
   }
   void add(std::uint32_t number, BandKind kind) {
@@ -90,7 +90,7 @@ TEST_F(EligibilityTest, TheSetFollowsBandsThatComeAndGo) {
 }
 
 TEST_F(EligibilityTest, ABandThatWasTriedCountsUntilBandsChange) {
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{1}];
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{1}];
   history.tried = {band(2)};
   history.tried_epoch = workers.epoch();
   EXPECT_TRUE(eligibility.was_tried(job, 1, band(2)));
@@ -111,8 +111,8 @@ TEST_F(EligibilityTest, ALargerAttemptNeedsAWorkerThatKnowsLargerTemplates) {
 }
 
 TEST_F(EligibilityTest, AnAttemptWithMoreMemoryGoesWhereItHasRoom) {
-  job.larger_templates.edit().push_back(LargerTemplate{0, Bytes{2000}});
-  job.histories.edit()[SubtaskIndex{1}].larger = TemplateIndex{1};
+  job.graph.larger_templates.edit().push_back(LargerTemplate{0, Bytes{2000}});
+  job.extras.histories.edit()[SubtaskIndex{1}].larger = TemplateIndex{1};
   job.hot[1].flags |= SubtaskFlag::kTroubled;
   ASSERT_EQ(job.memory_of(1), Bytes{2000});
   workers[workers.find(WorkerId{1})].description.barriers = true;

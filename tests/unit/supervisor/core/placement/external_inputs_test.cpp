@@ -130,7 +130,7 @@ TEST(ExternalInputs, WhatNobodyWantsAnyMoreIsNotForgottenWhileItIsLent) {
   supervisor.handle(supervisor_event::ClientGone{ClientId{1}});
   supervisor.ignore();
   supervisor.tick_after(std::chrono::seconds{10});
-  EXPECT_EQ(supervisor.job(1).outputs.size(), 1U);
+  EXPECT_EQ(supervisor.job(1).outputs.locations.size(), 1U);
   const std::optional<Instant> next = supervisor.core().next_deadline();
   EXPECT_TRUE(!next || *next > supervisor.now()) << "it would be looked at again and again";
   supervisor.succeed(2, 0, {{0, 100}}, 2);
@@ -151,7 +151,7 @@ TEST(ExternalInputs, ALenderKeepsNobodyElseFromBeingForgotten) {
   supervisor.submit(other.add().build(), named("other", Keep::Nothing));
   supervisor.ignore();
   supervisor.succeed(1, 0, {}, 3);
-  ASSERT_EQ(supervisor.job(3).state, JobState::Succeeded);
+  ASSERT_EQ(supervisor.job(3).status.state, JobState::Succeeded);
   supervisor.ignore();
   supervisor.tick_after(std::chrono::seconds{10});
   EXPECT_EQ(supervisor.core().find_job(JobId{3}), nullptr);
@@ -398,7 +398,7 @@ TEST(ExternalInputs, AfterARestartTheJobThatEndedBeforeItStillLends) {
   EXPECT_NE(std::find(assigned.begin(), assigned.end(), "3:0 to w2"), assigned.end());
   // A reference from before the restart keeps its producer job, too.
   cluster->client_says(ReleaseJob{JobId{1}});
-  EXPECT_EQ(cluster->job(1).outputs.size(), 1U);
+  EXPECT_EQ(cluster->job(1).outputs.locations.size(), 1U);
   cluster->ignore();
 }
 
@@ -416,12 +416,12 @@ TEST(ExternalInputs, AfterARestartALenderThatWasReleasedBeforeItIsReleasedAfterW
   cluster->come_back(2, {});
   cluster.write_all();
   cluster->assigned();
-  EXPECT_EQ(cluster->job(1).outputs.size(), 1U);
+  EXPECT_EQ(cluster->job(1).outputs.locations.size(), 1U);
   cluster->succeed(2, 0, {{0, 100}}, 2);
   cluster.write_all();
   PENSTOCK_EXPECT_COVERAGE_MARK("a producer job was released after its last reference", cluster->succeed(2, 1, {}, 2));
   cluster.write_all();
-  EXPECT_TRUE(cluster->job(1).outputs.empty());
+  EXPECT_TRUE(cluster->job(1).outputs.locations.empty());
   cluster->ignore();
 }
 

@@ -25,9 +25,9 @@ class PlacementCostsTest : public ::testing::Test {
       workers.add(WorkerId{i}, Incarnation{i}, description);
     }
     job.id = JobId{1};
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
-    job.templates.resize(shape->graph().templates.size());
+    job.graph.templates.resize(shape->graph().templates.size());
   }
   BandSlot band(std::uint32_t number) { return workers[workers.find(WorkerId{number})].bands.front(); }
   void made_on(std::uint32_t number, std::int64_t bytes) {
@@ -61,16 +61,16 @@ TEST_F(PlacementCostsTest, ADurationIsAsGivenOrAsSeenOrAGuess) {
   config.lookahead = milliseconds{20};
   config.lookahead_subtasks_initial = 10;
   EXPECT_EQ(costs.estimate_ns(job, 0), 2'000'000U);
-  job.templates[0].runs = 3;
-  job.templates[0].mean_ns = 5000;
+  job.graph.templates[0].runs = 3;
+  job.graph.templates[0].mean_ns = 5000;
   EXPECT_EQ(costs.estimate_ns(job, 0), 5000U);
-  job.templates[0].mean_ns = 1;
+  job.graph.templates[0].mean_ns = 1;
   EXPECT_EQ(costs.estimate_ns(job, 0), 100U) << "nothing takes no time";
 }
 
 TEST_F(PlacementCostsTest, AQueueTakesItsDurationsDividedByTheSlots) {
-  job.templates[0].runs = 1;
-  job.templates[0].mean_ns = 1000;
+  job.graph.templates[0].runs = 1;
+  job.graph.templates[0].mean_ns = 1000;
   workers[band(1)].in_flight = 3;
   workers[band(1)].ready_here = 5;
   EXPECT_EQ(costs.queue_ns(job, 0, band(1)), 8 * 1000 / 2);
@@ -94,8 +94,8 @@ TEST_F(PlacementCostsTest, TheCheapestBandWinsThenTheOneWithLessToDo) {
   EXPECT_EQ(costs.cheapest_of(job, 1, both), band(2));
   made_on(2, 0);
   job.hot[0].band = BandSlot::none();
-  job.templates[0].runs = 1;
-  job.templates[0].mean_ns = 1000;
+  job.graph.templates[0].runs = 1;
+  job.graph.templates[0].mean_ns = 1000;
   workers[band(2)].in_flight = 1;
   EXPECT_EQ(costs.cheapest_of(job, 1, both), band(1));
 }

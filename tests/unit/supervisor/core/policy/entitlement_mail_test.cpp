@@ -39,7 +39,7 @@ class EntitlementMailTest : public ::testing::Test {
     share.beside.device_memory = kGiB;
     share.beside_least.edit().cpu = MilliCpu{250};
     share.beside_least.edit().named = {{"licence", 2}};
-    share.barrier.edit().begin(9, kNow, kNow + seconds{20});
+    share.gang.barrier.edit().begin(9, kNow, kNow + seconds{20});
     return share;
   }
   std::vector<EntitlementBatch> take() {
@@ -142,7 +142,7 @@ TEST_F(EntitlementMailTest, NothingIsReservedWithoutSlotsWithoutALimitOrWithoutA
     EXPECT_EQ(sent_for(0), plain(1, 0, slots));
   }
   entitle(0, MilliSlots{6000});
-  share.barrier.edit().open_as_held();
+  share.gang.barrier.edit().open_as_held();
   EXPECT_EQ(sent_for(0), plain(1, 0, MilliSlots{6000}));
 }
 

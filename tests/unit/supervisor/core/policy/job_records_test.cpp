@@ -20,9 +20,9 @@ class JobRecordsTest : public ::testing::Test {
   JobRecordsTest() {
     event.out = &out;
     job.id = JobId{7};
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
-    job.counts.total = job.total();
+    job.tally.counts.total = job.total();
   }
   /// Records that the event has ordered to be written.
   std::vector<Record> written() {
@@ -71,13 +71,13 @@ TEST_F(JobRecordsTest, AChangeOfAJobIsWrittenWholeWithItsPlaceInThePolicy) {
   job.scale = PriorityScale{PoolConfig{.priorities = "1-99", .default_priority = 30}};
   job.spec.policy = JobPolicy{.weight = 1500, .slots_max = 4, .qos = "expedite", .queue = "night", .user_factor = 250};
   job.spec.policy.account = "lab";
-  job.cancelling = job.on_hold = job.release_when_unreferenced = true;
-  job.error.edit() = Error{ErrorCode::Cancelled, "job-7", "was cancelled", {}};
+  job.status.cancelling = job.status.on_hold = job.outputs.release_when_unreferenced = true;
+  job.status.error.edit() = Error{ErrorCode::Cancelled, "job-7", "was cancelled", {}};
   record::JobChanged expected;
   expected.job = job.id;
   expected.priority = -5;
   expected.cancelling = expected.has_policy = expected.on_hold = expected.unneeded = true;
-  expected.why = *job.error;
+  expected.why = *job.status.error;
   expected.weight = 1500;
   expected.slots_max = 4;
   expected.qos = "expedite";
@@ -90,8 +90,8 @@ TEST_F(JobRecordsTest, AChangeOfAJobIsWrittenWholeWithItsPlaceInThePolicy) {
 
   job.shares = std::make_unique<JobShares>();
   job.shares->position = 99;
-  job.shares->pool_name = "tried";
-  job.shares->pool_kept.edit() = "placed";
+  job.shares->pool.name = "tried";
+  job.shares->pool.kept_name.edit() = "placed";
   job.shares->preemptions = 3;
   expected.position = 99;
   expected.pool = "placed";
@@ -107,14 +107,14 @@ TEST_F(JobRecordsTest, AChangeOfASubtaskIsWrittenWithItsTroublesAndOrders) {
   expected.subtask = SubtaskIndex{0};
   EXPECT_EQ(only<record::SubtaskChanged>(), expected) << "an order was taken back";
 
-  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{2}];
+  SubtaskHistory& history = job.extras.histories.edit()[SubtaskIndex{2}];
   history.last_attempt = 11;
   history.charged = 1;
   history.lost_workers = 2;
   history.failures = 3;
   history.lines = {"first", "second"};
-  job.priority_changes.edit()[SubtaskIndex{2}] = -9;
-  job.cancel_orders.edit()[SubtaskIndex{2}] = true;
+  job.extras.priority_changes.edit()[SubtaskIndex{2}] = -9;
+  job.extras.cancel_orders.edit()[SubtaskIndex{2}] = true;
   records.record_change(job, 2);
   EXPECT_EQ(only<record::SubtaskChanged>(),
             (record::SubtaskChanged{job.id, SubtaskIndex{2}, 11, 1, 2, 3, {"first", "second"}, -9, true}));
@@ -123,14 +123,14 @@ TEST_F(JobRecordsTest, AChangeOfASubtaskIsWrittenWithItsTroublesAndOrders) {
 TEST_F(JobRecordsTest, TheEndOfAJobIsWrittenWithAllThatClientsMayAskFor) {
   job.spec.name = "simulation";
   job.identity = {1, 2};
-  job.state = JobState::Succeeded;
-  job.submitted = at(10);
-  job.ended = at(60);
-  job.counts.succeeded = 3;
+  job.status.state = JobState::Succeeded;
+  job.status.submitted = at(10);
+  job.status.ended = at(60);
+  job.tally.counts.succeeded = 3;
   for (std::uint32_t i = 0; i < 3; ++i) job.hot[i].phase = SubtaskPhase::Succeeded;
   for (const std::uint32_t kept : {0U, 2U}) {
     job.hot[kept].flags = SubtaskFlag::kWanted;
-    job.outputs.push_back({SubtaskIndex{kept}, 0, 100, "host:1"});
+    job.outputs.locations.push_back({SubtaskIndex{kept}, 0, 100, "host:1"});
   }
   job.data.set_checkpoint(1, Incarnation{8});
   job.data.set_checkpoint(2, Incarnation{9});
@@ -144,8 +144,8 @@ TEST_F(JobRecordsTest, TheEndOfAJobIsWrittenWithAllThatClientsMayAskFor) {
   EXPECT_EQ(end.submitted_ms, 5'010'000);
   EXPECT_EQ(end.ended_ms, 5'060'000);
   EXPECT_EQ(end.everything.state, JobState::Succeeded);
-  EXPECT_EQ(end.everything.counts, job.counts);
-  EXPECT_EQ(end.everything.outputs, job.outputs);
+  EXPECT_EQ(end.everything.counts, job.tally.counts);
+  EXPECT_EQ(end.everything.outputs, job.outputs.locations);
   EXPECT_EQ(end.keys, (std::vector<KeptKey>{{SubtaskIndex{0}, "a"}, {SubtaskIndex{2}, "c"}}));
   EXPECT_EQ(end.checkpoints, (std::vector<CheckpointPlace>{{SubtaskIndex{2}, Incarnation{9}}}))
       << "only of outputs that are kept";

@@ -531,7 +531,7 @@ TEST(PolicyRulesKept, LevelQueueAndHoldComeBack) {
     EXPECT_EQ(cluster->job(1).spec.policy.queue, "short");
     EXPECT_EQ(cluster->job(1).spec.policy.user_factor, 250U);
     EXPECT_EQ(cluster->job(1).shares->rules.user_factor, 0.25);
-    EXPECT_TRUE(cluster->job(1).on_hold);
+    EXPECT_TRUE(cluster->job(1).status.on_hold);
     EXPECT_EQ(cluster->job(1).shares->rules.qos_factor, 1.0);
     cluster.restart();
   }

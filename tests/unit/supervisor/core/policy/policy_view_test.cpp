@@ -59,9 +59,9 @@ class PolicyViewTest : public ::testing::Test {
     Job& job = jobs.add(id);
     job.id = id;
     job.spec.policy = wishes;
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.shares = std::make_unique<JobShares>();
-    job.shares->pool = job.shares->placed_in_pool = pool;
+    job.shares->pool.position = job.shares->pool.placed = pool;
     job.shares->project = static_cast<std::uint32_t>(policy.config.projects.size());
     job.shares->position = PolicyView::first_position(id);
     indices.active.insert(id, 0);
@@ -135,13 +135,13 @@ TEST_F(PolicyViewTest, OnlyBandsThatAJobMayUseCountForIt) {
   EXPECT_TRUE(view.may_use(job, small));
   EXPECT_FALSE(view.may_use(job, second));
   EXPECT_EQ(view.capacity_for(job, BandKind::Cpu, 77), 77U) << "all of its pool, as the caller has it";
-  job.label_limits = {{"it", {"a100"}}};
+  job.place.label_limits = {{"it", {"a100"}}};
   EXPECT_TRUE(view.may_use(job, large));
   EXPECT_FALSE(view.may_use(job, small));
   EXPECT_EQ(view.capacity_for(job, BandKind::Cpu, 77), 4000U);
   EXPECT_EQ(view.capacity_for(job, BandKind::Gpu, 77), 0U);
   job.shares.reset();
-  job.label_limits.clear();
+  job.place.label_limits.clear();
   EXPECT_TRUE(view.may_use(job, second)) << "no policy holds it in a pool";
 }
 
@@ -149,14 +149,14 @@ TEST_F(PolicyViewTest, AJobWithoutTentativeBandsIsAllowedBandsThatFitARequest) {
   Job& job = job_in(kFirst);
   policy.pass.emplace().bands = {rest, device, small, large};
   EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{}) << "any";
-  job.shares->placed_in_pool = kAnyPool;
+  job.shares->pool.placed = kAnyPool;
   EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{}) << "each of them fits";
   GraphBuilder graph;
   graph.template_at(0).request.slots = kOneSlot * 3;
   shape = shape_of(graph.sources(1).build());
-  job.shape = shape.get();
+  job.graph.shape = shape.get();
   EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{3}) << "the large one, by its position in the pass";
-  job.label_limits = {{"it", {"v100"}}};
+  job.place.label_limits = {{"it", {"v100"}}};
   EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{policy::kNone});
 }
 
@@ -179,13 +179,13 @@ TEST_F(PolicyViewTest, LargerSumsGoFirstThenPrioritiesThenPositionsWhereThePoolC
   EXPECT_FALSE(view.goes_before(other, one));
   other.spec.priority = 1;
   EXPECT_TRUE(view.goes_before(other, one));
-  one.shares->kinds.edit(BandKind::Gpu).priority = 5;
+  one.shares->kinds.edit(BandKind::Gpu).why.priority = 5;
   EXPECT_TRUE(view.goes_before(one, other));
-  one.shares->kinds.edit(BandKind::Gpu).priority = 0;
-  one.shares->pool = other.shares->pool = kRest;
+  one.shares->kinds.edit(BandKind::Gpu).why.priority = 0;
+  one.shares->pool.position = other.shares->pool.position = kRest;
   EXPECT_FALSE(view.goes_before(one, other)) << "neither counts where slots are shared fairly";
   EXPECT_FALSE(view.goes_before(other, one));
-  one.shares->pool = other.shares->pool = kFirst;
+  one.shares->pool.position = other.shares->pool.position = kFirst;
   one.spec.policy.kind = JobKind::Interactive;
   EXPECT_TRUE(view.goes_before(one, other)) << "a person waits for it";
 }
@@ -199,7 +199,7 @@ TEST_F(PolicyViewTest, WhereNoJobWaitsOnlyCappedJobsAreLimited) {
   policy.config.projects[0].gpu_slots_max = 4;
   EXPECT_FALSE(view.is_limited(job, BandKind::Cpu));
   EXPECT_TRUE(view.is_limited(job, BandKind::Gpu)) << "its department has a limit";
-  job.shares->pool = kSecond;
+  job.shares->pool.position = kSecond;
   EXPECT_FALSE(view.is_limited(job, BandKind::Gpu)) << "quotas do not count there";
   policy.contended[domain_of(kSecond, BandKind::Gpu)] = true;
   EXPECT_TRUE(view.is_limited(job, BandKind::Gpu));

@@ -97,9 +97,9 @@ class AdoptionTest : public ::testing::Test, protected LowerParts {
     builder.template_at(0).overlap = overlap;
     shape = shape_of(builder.chain(2).build());
     graph.eligible = std::vector<EligibleBands>(1);
-    job.shape = shape.get();
-    job.graph = &graph;
-    job.templates.resize(1);
+    job.graph.shape = shape.get();
+    job.graph.shared = &graph;
+    job.graph.templates.resize(1);
     job.hot.resize(shape->size());
     SubtaskMachine::open(job);
   }
@@ -138,7 +138,7 @@ TEST_F(AdoptionTest, AClaimedAttemptIsAssignedUnderItsNumberAndItsSuccessorIsPla
   const AssignedRef& entry = workers[hot.band].assigned.front();
   EXPECT_EQ(std::tie(entry.job, entry.subtask, entry.attempt), std::make_tuple(job.id, 0U, std::uint64_t{7}));
   EXPECT_EQ(job.hot[1].phase, P::Placeable);
-  EXPECT_EQ(job.local(band(kSecond)).ahead_count(), 1U) << "where its input will be";
+  EXPECT_EQ(job.place.locals.at(band(kSecond)).ahead_count(), 1U) << "where its input will be";
 }
 
 TEST_F(AdoptionTest, AClaimThatNamesNothingIsRefused) {
@@ -147,7 +147,7 @@ TEST_F(AdoptionTest, AClaimThatNamesNothingIsRefused) {
   EXPECT_FALSE(adopts(kFirst, claim_of(0, Attempt{7}, 1), Proof::Success)) << "the worker has one band";
   machine.transition(job, 0, P::Cancelled);
   EXPECT_FALSE(adopts(kFirst, claim_of(0, Attempt{7}), Proof::Success)) << "the subtask has ended";
-  EXPECT_EQ(job.in_flight, 0U);
+  EXPECT_EQ(job.tally.in_flight, 0U);
 }
 
 TEST_F(AdoptionTest, TheFirstClaimOfASubtaskWinsOverOthersThatRun) {
@@ -170,15 +170,15 @@ TEST_F(AdoptionTest, ASuccessWinsAndTheAttemptThatRunsElsewhereIsFenced) {
   EXPECT_EQ(job.hot[0].band, band(kSecond));
   EXPECT_EQ(job.hot[0].attempt, 5U);
   EXPECT_EQ(job.hot[0].flags, SubtaskFlag::kAdopted | SubtaskFlag::kOutrun);
-  ASSERT_NE(job.outrun->find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(*job.outrun->find(SubtaskIndex{0}), 7U) << "no later attempt gets that number again";
-  EXPECT_EQ(job.in_flight, 1U);
+  ASSERT_NE(job.extras.outrun->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(*job.extras.outrun->find(SubtaskIndex{0}), 7U) << "no later attempt gets that number again";
+  EXPECT_EQ(job.tally.in_flight, 1U);
   EXPECT_EQ(job.hot[1].unplaced, 0U) << "the successor counts it once";
 }
 
 TEST_F(AdoptionTest, AnAttemptUpToOneThatHasFailedIsAdoptedOnlyIfItHasSucceeded) {
   job.hot[0].flags |= SubtaskFlag::kTroubled;
-  job.histories.edit()[SubtaskIndex{0}].last_attempt = 5;
+  job.extras.histories.edit()[SubtaskIndex{0}].last_attempt = 5;
   EXPECT_FALSE(adopts(kFirst, claim_of(0, Attempt{4})));
   EXPECT_FALSE(adopts(kFirst, claim_of(0, Attempt{5})));
   EXPECT_TRUE(adopts(kFirst, claim_of(0, Attempt{6})));
@@ -188,12 +188,12 @@ TEST_F(AdoptionTest, AnAttemptUpToOneThatHasFailedIsAdoptedOnlyIfItHasSucceeded)
 
 TEST_F(AdoptionTest, AFencedAttemptHoldsItsSubtaskWhereRunsMustNotOverlap) {
   adoption.fence(kFirst, job, 0, 9);
-  EXPECT_EQ(job.histories->find(SubtaskIndex{0}), nullptr) << "two runs of it may overlap";
+  EXPECT_EQ(job.extras.histories->find(SubtaskIndex{0}), nullptr) << "two runs of it may overlap";
   begin(Overlap::Never);
   adoption.fence(kFirst, job, 0, 10);
   adoption.fence(kFirst, job, 2, 11);
   EXPECT_EQ(fenced(kFirst), (Lines{"0#9", "0#10"})) << "the job has two subtasks";
-  const SubtaskHistory* history = job.histories->find(SubtaskIndex{0});
+  const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{0});
   ASSERT_NE(history, nullptr);
   EXPECT_EQ(history->overlap_until, event.now + config.worker_lost_after + config.overlap_margin);
   EXPECT_EQ(overlap_ends(job, 0, Instant{}), history->overlap_until);

@@ -36,7 +36,7 @@ class AttemptCountsTest : public ::testing::Test {
     graph.template_at(1).request.slots = kOneSlot * 2;
     shape = shape_of(graph.add({}, 0).add({}, 1).build());
     job.id = JobId{1};
-    job.shape = shape.get();
+    job.graph.shape = shape.get();
     job.hot.resize(shape->size());
     for (SubtaskHot& hot : job.hot) hot = {0, 0, kAttempt, band, SubtaskPhase::Assigned, 0};
     job.shares = std::make_unique<JobShares>();

@@ -35,10 +35,10 @@ class JobPrioritiesTest : public ::testing::Test {
   Job& add_job(std::uint32_t subtasks) {
     SharedGraph& graph = tables.graphs.add(shape_of(GraphBuilder{}.sources(subtasks).build()));
     Job& job = tables.jobs.add(tables.jobs.next());
-    job.graph = &graph;
-    job.shape = graph.shape.get();
-    job.hot.resize(job.shape->size());
-    job.templates.resize(1);
+    job.graph.shared = &graph;
+    job.graph.shape = graph.shape.get();
+    job.hot.resize(job.graph.shape->size());
+    job.graph.templates.resize(1);
     SubtaskMachine::open(job);
     tables.indices.active.insert(job.id, job.spec.priority);
     driver.membership.open_shares(job);
@@ -68,8 +68,10 @@ class JobPrioritiesTest : public ::testing::Test {
     return found;
   }
   /// The best of the subtasks that are kept for the band.
-  std::uint32_t best_of(Job& job) { return job.shape->at_rank(static_cast<std::uint32_t>(kept(job).best_ready())); }
-  LocalSet& kept(Job& job) { return job.local(BandSlot{0}); }
+  std::uint32_t best_of(Job& job) {
+    return job.graph.shape->at_rank(static_cast<std::uint32_t>(kept(job).best_ready()));
+  }
+  LocalSet& kept(Job& job) { return job.place.locals.at(BandSlot{0}); }
 
   SupervisorConfig config;
   EventContext event;
@@ -89,7 +91,7 @@ TEST_F(JobPrioritiesTest, AJobOfANewPriorityGoesFirstHereAndOnWorkersThatHaveHea
   Job& first = add_job(1);
   Job& second = add_job(1);
   join(2);
-  second.known_workers = {WorkerId{1}, WorkerId{9}};  // The last one is gone.
+  second.audience.workers = {WorkerId{1}, WorkerId{9}};  // The last one is gone.
   EXPECT_EQ(placement.queues.first_waiting(BandSlot{0}), &first);
   runs.priorities.change_priority(second, 5);
   EXPECT_EQ(placement.queues.first_waiting(BandSlot{0}), &second);
@@ -119,7 +121,7 @@ TEST_F(JobPrioritiesTest, TheWorkerOfAnAssignedSubtaskIsToldInOneMessage) {
   join(1);
   Job& job = add_job(2);
   placement.dispatcher.fill_dirty_bands();
-  ASSERT_EQ(job.in_flight, 2U);
+  ASSERT_EQ(job.tally.in_flight, 2U);
   told();
   for (const std::uint32_t subtask : {0U, 1U}) runs.priorities.change_subtask_priority(job, subtask, 7);
   const std::vector changes{PriorityChange{SubtaskIndex{0}, job.worker_priority(0)},
@@ -135,7 +137,7 @@ TEST_F(JobPrioritiesTest, ClearedPlacementsOfAJobLeaveThoseOfOthers) {
   runs.priorities.clear_placements(job);
   EXPECT_TRUE(kept(job).empty());
   EXPECT_EQ(fleet.workers[BandSlot{0}].ready_here, 2U);
-  EXPECT_EQ(other.find_local(BandSlot{0})->ready_count(), 2U);
+  EXPECT_EQ(other.place.locals.find(BandSlot{0})->ready_count(), 2U);
   EXPECT_EQ(placement.queues.first_waiting(BandSlot{0}), &other);
 }
 
@@ -155,7 +157,7 @@ TEST_F(JobPrioritiesTest, APriorityFollowsAReloadThatWritesPrioritiesOtherwise) 
   set_policy();
   join(1);
   Job& job = add_job(1);
-  job.known_workers = {WorkerId{1}};
+  job.audience.workers = {WorkerId{1}};
   runs.priorities.follow_scale(job);
   EXPECT_EQ(written<record::JobChanged>().size(), 0U) << "nothing is different";
   policy_base.state.config.pools[0].priorities = "1-99";

@@ -72,7 +72,7 @@ TEST(Reports, NonsenseIsCountedAndDropped) {
   // Outputs that are announced but missing, that the template does not have, or of negative size.
   cluster.report(1, {JobId{1}, {succeeded(0, 1, 5)}, {{0, -7}, {900, 10}}, {}, {}});
   EXPECT_EQ(cluster.phase(0), SubtaskPhase::Succeeded);
-  EXPECT_EQ(cluster.job().data.total_bytes(*cluster.job().shape, 0), 0);
+  EXPECT_EQ(cluster.job().data.total_bytes(*cluster.job().graph.shape, 0), 0);
   // A failure without its detail.
   AttemptReport failed = succeeded(1, 1);
   failed.outcome = Outcome::Failed;
@@ -93,8 +93,8 @@ TEST(Reports, OutputsThatTheTemplateDoesNotHaveAreNotPromised) {
   cluster.submit(GraphBuilder{}.sources(2).build());
   cluster.assigned();
   cluster.report(1, {JobId{1}, {succeeded(0, 1, 3)}, {{0, 10}, {900, 10}, {0, -1}}, {}, {}});
-  ASSERT_EQ(cluster.job().outputs.size(), 1U);
-  EXPECT_EQ(cluster.job().outputs[0].bytes, 10);
+  ASSERT_EQ(cluster.job().outputs.locations.size(), 1U);
+  EXPECT_EQ(cluster.job().outputs.locations[0].bytes, 10);
 }
 
 TEST(Reports, ASuccessorStartsWhenTheLastOfItsInputsIsThere) {
@@ -208,8 +208,8 @@ TEST(Reports, ForwardingIsCounted) {
   AttemptReport miss = succeeded(2, 1);
   miss.forward = ForwardResult::Quota;
   cluster.report(1, {JobId{1}, {miss}, {}, {}, {}});
-  EXPECT_EQ(cluster.job().counts.forward_hits, 1U);
-  EXPECT_EQ(cluster.job().counts.forward_misses, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.forward_hits, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.forward_misses, 1U);
 }
 
 TEST(Reports, AWorkersOwnCancelTakesAlongWhatNeedsIt) {

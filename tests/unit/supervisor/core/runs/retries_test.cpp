@@ -37,7 +37,7 @@ TEST(Retry, WhatFailsOnceSucceedsAfterOneExtraRun) {
   cluster.succeed(1, 0);
   cluster.succeed(1, 1);
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
-  EXPECT_EQ(cluster.job().counts.attempts, 3U);
+  EXPECT_EQ(cluster.job().tally.counts.attempts, 3U);
 }
 
 TEST(Retry, WhatFailsAlwaysEndsWithEveryAttemptListed) {
@@ -112,7 +112,7 @@ TEST(Retry, OnlyTheSubtasksOwnFailuresAreCharged) {
     wait_for_retry(cluster);
   }
   EXPECT_EQ(cluster.state(), JobState::Running);
-  EXPECT_EQ(cluster.job().histories->find(SubtaskIndex{0})->lines.size(), config.history_lines_max);
+  EXPECT_EQ(cluster.job().extras.histories->find(SubtaskIndex{0})->lines.size(), config.history_lines_max);
   for (int i = 0; i < 10; ++i) {
     cluster.fail(1, 0, FailureClass::Transport);
     wait_for_retry(cluster);
@@ -182,7 +182,7 @@ TEST(Retry, WhatRanOutOfMemoryHasTwiceAsMuchNextUpToItsMost) {
   EXPECT_EQ(given(), MiB{100});
   EXPECT_EQ(given.after_failure(1, 0), MiB{200});
   EXPECT_EQ(given.after_failure(1, 0), MiB{350});
-  EXPECT_EQ(cluster.job().histories->find(SubtaskIndex{0})->charged, 0U) << "each had more than the one before";
+  EXPECT_EQ(cluster.job().extras.histories->find(SubtaskIndex{0})->charged, 0U) << "each had more than the one before";
   EXPECT_EQ(given.after_failure(1, 0), MiB{}) << "with the most that it may have it is to blame";
   EXPECT_EQ(cluster.state(), JobState::Failed);
   const std::vector<JobProgress> news = cluster.news();
@@ -200,7 +200,7 @@ TEST(Retry, OnlyWhatRanOutOfMemoryGetsMore) {
   EXPECT_EQ(given.after_failure(1, 0), MiB{200});
   EXPECT_EQ(given.after_failure(1, 1, FailureClass::Transport), MiB{100});
   EXPECT_EQ(given.after_failure(1, 1), MiB{200}) << "by the same template as the first";
-  EXPECT_EQ(cluster.job().larger_templates->size(), 1U);
+  EXPECT_EQ(cluster.job().graph.larger_templates->size(), 1U);
   cluster.ignore();
 }
 
@@ -278,7 +278,7 @@ TEST(Retry, WhatIsNotRetryableRunsOnce) {
     else
       cluster.fail(1, 0, failure);
     EXPECT_EQ(cluster.state(), JobState::Failed) << to_string(failure);
-    EXPECT_EQ(cluster.job().counts.failed, 1U);
+    EXPECT_EQ(cluster.job().tally.counts.failed, 1U);
     cluster.ignore();
   }
 }
@@ -368,10 +368,10 @@ TEST(Retry, ContinueCancelsOnlyWhatDependsOnIt) {
   EXPECT_EQ(cluster.state(), JobState::Running);
   cluster.succeed(1, 3);
   EXPECT_EQ(cluster.state(), JobState::Failed);
-  EXPECT_EQ(cluster.job().error->code, ErrorCode::UserError) << "a job that has failed says why";
-  EXPECT_EQ(cluster.job().counts.succeeded, 1U);
-  EXPECT_EQ(cluster.job().counts.failed, 1U);
-  EXPECT_EQ(cluster.job().counts.cancelled, 2U);
+  EXPECT_EQ(cluster.job().status.error->code, ErrorCode::UserError) << "a job that has failed says why";
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.failed, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.cancelled, 2U);
 }
 
 TEST(Retry, PoisonIsChargedToItsSubtaskAlone) {
@@ -385,7 +385,7 @@ TEST(Retry, PoisonIsChargedToItsSubtaskAlone) {
     wait_for_retry(cluster);
   }
   EXPECT_EQ(cluster.phase(0), SubtaskPhase::Failed);
-  EXPECT_EQ(cluster.job().histories->find(SubtaskIndex{1}), nullptr);
+  EXPECT_EQ(cluster.job().extras.histories->find(SubtaskIndex{1}), nullptr);
   cluster.succeed(1, 1);
   cluster.ignore();
 }
@@ -419,7 +419,7 @@ TEST(Lineage, AnOutputThatIsLostWithItsWorkerIsMadeAgain) {
   EXPECT_EQ(cluster.assigned().front(), "0#2 to w2");
   for (const std::uint32_t i : {0U, 1U, 2U, 3U, 4U, 5U}) cluster.succeed(2, i, {{0, kSome}});
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
-  EXPECT_EQ(cluster.job().counts.succeeded, 6U);
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 6U);
   cluster.ignore();
 }
 
@@ -484,7 +484,7 @@ TEST(Lineage, CompletionIsToldOnceHoweverOftenItRuns) {
     for (const SubtaskRange& range : progress.succeeded)
       for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) ++told[i];
   EXPECT_EQ(told, (std::vector<std::uint32_t>{1, 1}));
-  EXPECT_EQ(cluster.job().counts.succeeded, 2U);
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 2U);
   cluster.ignore();
 }
 
@@ -524,8 +524,8 @@ TEST(Lineage, AWantedOutputIsMadeAgainWhileTheJobRuns) {
   cluster.join();
   cluster.succeed(2, 0, {{0, kSome}});
   cluster.succeed(2, 1, {{0, kSome}});
-  ASSERT_EQ(cluster.job().outputs.size(), 2U);
-  for (const OutputLocation& output : cluster.job().outputs) EXPECT_EQ(output.data_address, "host-2:7000");
+  ASSERT_EQ(cluster.job().outputs.locations.size(), 2U);
+  for (const OutputLocation& output : cluster.job().outputs.locations) EXPECT_EQ(output.data_address, "host-2:7000");
   cluster.ignore();
 }
 
@@ -542,11 +542,11 @@ TEST(Lineage, AReplicaTakesThePlaceOfALostOutputAndIsTold) {
   cluster.news();
   PENSTOCK_EXPECT_COVERAGE_MARK("a replica took the place of a lost output", cluster.lose(1));
   EXPECT_EQ(cluster.core().counters().recomputed, 0U);
-  ASSERT_EQ(cluster.job().outputs.size(), 1U);
-  EXPECT_EQ(cluster.job().outputs[0].data_address, "host-2:7000");
+  ASSERT_EQ(cluster.job().outputs.locations.size(), 1U);
+  EXPECT_EQ(cluster.job().outputs.locations[0].data_address, "host-2:7000");
   const std::vector<JobProgress> news = cluster.news();
   ASSERT_EQ(news.size(), 1U);
-  EXPECT_EQ(news[0].outputs, cluster.job().outputs);
+  EXPECT_EQ(news[0].outputs, cluster.job().outputs.locations);
   cluster.ignore();
 }
 
@@ -588,8 +588,8 @@ TEST(Lineage, AChainOfLossesThatIsTooLongFailsTheJob) {
   for (std::uint32_t i = 0; i < 5; ++i) cluster.succeed(1, i, {{0, kSome}});
   PENSTOCK_EXPECT_COVERAGE_MARK("a lineage was too long", cluster.lose(1));
   EXPECT_EQ(cluster.state(), JobState::Failed);
-  EXPECT_EQ(cluster.job().error->code, ErrorCode::InputLost);
-  EXPECT_EQ(cluster.job().counts.succeeded, 5U) << "what was told stands";
+  EXPECT_EQ(cluster.job().status.error->code, ErrorCode::InputLost);
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 5U) << "what was told stands";
   cluster.ignore();
 }
 
@@ -634,9 +634,9 @@ TEST(Lineage, ASubtaskThatSucceededAndFailsWhenItRunsAgainStaysTold) {
                                 cluster.fail(2, 0, FailureClass::UserError));
   cluster.say(2, 1, Outcome::Cancelled);
   EXPECT_EQ(cluster.state(), JobState::Failed);
-  EXPECT_EQ(cluster.job().counts.succeeded, 1U);
-  EXPECT_EQ(cluster.job().counts.failed, 0U);
-  EXPECT_EQ(cluster.job().counts.cancelled, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.failed, 0U);
+  EXPECT_EQ(cluster.job().tally.counts.cancelled, 1U);
   // A worker that comes later hears the same.
   cluster.client_says(AttachJob{1, {JobId{1}, ""}}, ClientId{2});
   const std::vector<JobProgress> late = cluster.news(ClientId{2});

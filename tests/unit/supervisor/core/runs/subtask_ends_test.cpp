@@ -61,7 +61,7 @@ TEST(Jobs, OneThatIsReleasedWhileItRunsIsReleasedAtItsEnd) {
   PENSTOCK_EXPECT_COVERAGE_MARK("a job that was released while it ran was released at its end",
                                 cluster.succeed(1, 0, {{0, 30}}));
   EXPECT_EQ(cluster.take<ForgetJob>().size(), 1U);
-  EXPECT_TRUE(cluster.job().outputs.empty());
+  EXPECT_TRUE(cluster.job().outputs.locations.empty());
   cluster.ignore();
 }
 
@@ -75,8 +75,8 @@ TEST(Jobs, OneThatIsReleasedWhileItRunsIsKeptForOthersThatFollowItOrCanNameIt) {
   for (const std::uint32_t job : {1U, 2U}) {
     cluster.client_says(ReleaseJob{JobId{job}});
     cluster.succeed(1, 0, {{0, 30}}, job);
-    EXPECT_EQ(cluster.job(job).outputs.size(), 1U);
-    EXPECT_FALSE(cluster.job(job).release_when_unreferenced);
+    EXPECT_EQ(cluster.job(job).outputs.locations.size(), 1U);
+    EXPECT_FALSE(cluster.job(job).outputs.release_when_unreferenced);
   }
   EXPECT_TRUE(cluster.take<ForgetJob>().empty());
   cluster.client_says(ReleaseJob{JobId{2}});
@@ -192,8 +192,8 @@ TEST(Cancel, AJobEndsWhenItsWorkersHaveAnswered) {
   for (const std::uint32_t i : {0U, 1U}) cluster.say(1, i, Outcome::Cancelled);
   cluster.succeed(1, 2);  // The run was faster than its cancel.
   EXPECT_EQ(cluster.state(), JobState::Cancelled);
-  EXPECT_EQ(cluster.job().counts.cancelled, 4U);
-  EXPECT_EQ(cluster.job().counts.succeeded, 1U);
+  EXPECT_EQ(cluster.job().tally.counts.cancelled, 4U);
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 1U);
   EXPECT_EQ(cluster.assigned(), Lines{});
 }
 
@@ -223,7 +223,7 @@ TEST(Cancel, ASubtaskTakesAlongWhatNeedsIt) {
   cluster.succeed(1, 1);
   cluster.succeed(1, 5);
   EXPECT_EQ(cluster.state(), JobState::Cancelled);
-  EXPECT_EQ(cluster.job().counts.succeeded, 3U);
+  EXPECT_EQ(cluster.job().tally.counts.succeeded, 3U);
 }
 
 TEST(Cancel, AssignedSubtasksAreAskedForWithTheirGrace) {
@@ -387,7 +387,7 @@ TEST(Jobs, AnOutputThatOnlyOrderedSuccessorsFollowIsKeptForTheClient) {
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
   EXPECT_EQ(cluster.drops(), Lines{"1 at w1"}) << "it was read by the last one";
   std::vector<std::uint32_t> kept;
-  for (const OutputLocation& output : cluster.job().outputs) kept.push_back(output.producer.value());
+  for (const OutputLocation& output : cluster.job().outputs.locations) kept.push_back(output.producer.value());
   EXPECT_EQ(kept, (std::vector<std::uint32_t>{0, 2}));
   cluster.ignore();
 }

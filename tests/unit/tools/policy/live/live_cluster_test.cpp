@@ -47,7 +47,7 @@ TEST(LiveCluster, RunsAsManyAsThereAreSlotsAndTheNextWhenOneEnds) {
   cluster.end(subtask(1, 1));
   cluster.end(subtask(1, 2));
   cluster.settle();
-  EXPECT_EQ(cluster.core().find_job(JobId{1})->state, JobState::Succeeded);
+  EXPECT_EQ(cluster.core().find_job(JobId{1})->status.state, JobState::Succeeded);
   EXPECT_TRUE(cluster.troubles().empty());
 }
 

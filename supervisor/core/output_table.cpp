@@ -1,10 +1,10 @@
-#include "supervisor/core/job_data.hpp"
+#include "supervisor/core/output_table.hpp"
 
 #include <algorithm>
 
 namespace penstock::supervisor {
 
-void JobData::open(const GraphShape& shape) {
+void OutputTable::open(const GraphShape& shape) {
   if (in_use()) return;
   Books& books = books_.edit();
   const std::uint32_t size = shape.size();
@@ -29,21 +29,21 @@ void JobData::open(const GraphShape& shape) {
   }
 }
 
-void JobData::clear() { *this = JobData{}; }
+void OutputTable::clear() { *this = OutputTable{}; }
 
-std::size_t JobData::position(const GraphShape&, std::uint32_t subtask, std::uint16_t output) const {
+std::size_t OutputTable::position(const GraphShape&, std::uint32_t subtask, std::uint16_t output) const {
   return books_->first.empty() ? subtask : books_->first[subtask] + output;
 }
 
-std::int64_t JobData::bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const {
+std::int64_t OutputTable::bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const {
   return in_use() ? books_->bytes[position(shape, subtask, output)] : 0;
 }
 
-void JobData::set_bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output, std::int64_t bytes) {
+void OutputTable::set_bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output, std::int64_t bytes) {
   books_.edit().bytes[position(shape, subtask, output)] = bytes;
 }
 
-std::int64_t JobData::total_bytes(const GraphShape& shape, std::uint32_t subtask) const {
+std::int64_t OutputTable::total_bytes(const GraphShape& shape, std::uint32_t subtask) const {
   if (!in_use()) return 0;
   std::int64_t sum = 0;
   const std::uint16_t count = std::max<std::uint16_t>(shape.template_of(subtask).output_count, 1);
@@ -51,27 +51,27 @@ std::int64_t JobData::total_bytes(const GraphShape& shape, std::uint32_t subtask
   return sum;
 }
 
-void JobData::add_replica(std::uint32_t subtask, WorkerId worker) {
+void OutputTable::add_replica(std::uint32_t subtask, WorkerId worker) {
   std::vector<WorkerId>& workers = books_.edit().replicas[SubtaskIndex{subtask}];
   if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
 }
 
-void JobData::remove_replica(std::uint32_t subtask, WorkerId worker) {
+void OutputTable::remove_replica(std::uint32_t subtask, WorkerId worker) {
   if (books_->replicas.empty()) return;
   if (std::vector<WorkerId>* workers = books_.edit().replicas.find(SubtaskIndex{subtask})) std::erase(*workers, worker);
 }
 
-const std::vector<WorkerId>* JobData::replicas(std::uint32_t subtask) const {
+const std::vector<WorkerId>* OutputTable::replicas(std::uint32_t subtask) const {
   return books_->replicas.find(SubtaskIndex{subtask});
 }
 
-void JobData::set_checkpoint(std::uint32_t subtask, Incarnation writer) {
+void OutputTable::set_checkpoint(std::uint32_t subtask, Incarnation writer) {
   forget_checkpoint(subtask);
   books_.edit().checkpoints[SubtaskIndex{subtask}] = writer;
   ++books_.edit().writers[writer];
 }
 
-void JobData::forget_checkpoint(std::uint32_t subtask) {
+void OutputTable::forget_checkpoint(std::uint32_t subtask) {
   const Incarnation* known = checkpoint(subtask);
   if (known == nullptr) return;
   Books& books = books_.edit();
@@ -79,7 +79,7 @@ void JobData::forget_checkpoint(std::uint32_t subtask) {
   books.checkpoints.erase(SubtaskIndex{subtask});
 }
 
-bool JobData::is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const {
+bool OutputTable::is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const {
   const std::vector<WorkerId>* workers = replicas(subtask);
   return workers != nullptr && shape.template_of(subtask).output_count <= 1 &&
          std::find(workers->begin(), workers->end(), worker) != workers->end();

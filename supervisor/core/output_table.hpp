@@ -16,7 +16,7 @@ namespace penstock::supervisor {
 ///
 /// The primary copy of a subtask's outputs is on the worker of the band where it succeeded; further copies are
 /// replicas.
-class JobData {
+class OutputTable {
  public:
   bool in_use() const { return !books_->bytes.empty(); }
   /// Makes room. `readers` are counted from the graph; the caller takes away those that are final already.

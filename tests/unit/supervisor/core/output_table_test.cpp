@@ -1,4 +1,4 @@
-#include "supervisor/core/job_data.hpp"
+#include "supervisor/core/output_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,17 +8,17 @@
 namespace penstock::supervisor {
 namespace {
 
-TEST(JobData, AJobWithoutBytesKeepsNothing) {
+TEST(OutputTable, AJobWithoutBytesKeepsNothing) {
   const auto shape = shape_of(GraphBuilder{}.chain(2).build());
-  JobData data;
+  OutputTable data;
   EXPECT_FALSE(data.in_use());
   EXPECT_EQ(data.bytes(*shape, 0, 0), 0);
   EXPECT_EQ(data.total_bytes(*shape, 0), 0);
 }
 
-TEST(JobData, ReadersAreTheDataEdges) {
+TEST(OutputTable, ReadersAreTheDataEdges) {
   const auto shape = shape_of(GraphBuilder{}.add().add({0}).add({0, GraphBuilder::order(1)}).build());
-  JobData data;
+  OutputTable data;
   data.open(*shape);
   EXPECT_TRUE(data.in_use());
   EXPECT_EQ(data.readers(0), 2U);
@@ -27,13 +27,13 @@ TEST(JobData, ReadersAreTheDataEdges) {
   EXPECT_EQ(data.readers(0), 2U);
 }
 
-TEST(JobData, EachOutputHasItsOwnSize) {
+TEST(OutputTable, EachOutputHasItsOwnSize) {
   GraphBuilder graph;
   graph.template_at(0).output_count = 0;
   graph.template_at(1).output_count = 3;
   graph.add().add({}, 1).add({}, 1);
   const auto shape = shape_of(graph.build());
-  JobData data;
+  OutputTable data;
   data.open(*shape);
   data.set_bytes(*shape, 0, 0, 1);
   data.set_bytes(*shape, 1, 0, 10);
@@ -46,9 +46,9 @@ TEST(JobData, EachOutputHasItsOwnSize) {
   EXPECT_EQ(data.total_bytes(*shape, 2), 30);
 }
 
-TEST(JobData, ReplicasAreASet) {
+TEST(OutputTable, ReplicasAreASet) {
   const auto shape = shape_of(GraphBuilder{}.sources(2).build());
-  JobData data;
+  OutputTable data;
   data.open(*shape);
   EXPECT_EQ(data.replicas(0), nullptr);
   data.add_replica(0, WorkerId{4});
@@ -63,9 +63,9 @@ TEST(JobData, ReplicasAreASet) {
   EXPECT_EQ(data.replicas(0), nullptr);
 }
 
-TEST(JobData, ClearingForgetsAll) {
+TEST(OutputTable, ClearingForgetsAll) {
   const auto shape = shape_of(GraphBuilder{}.sources(1).build());
-  JobData data;
+  OutputTable data;
   data.open(*shape);
   data.set_bytes(*shape, 0, 0, 5);
   data.set_gone(0, true);

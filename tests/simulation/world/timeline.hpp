@@ -12,7 +12,7 @@
 namespace penstock::simulation {
 
 /// The events to come, in order of time and then of planning. Nothing happens in between: time jumps.
-class EventQueue {
+class Timeline {
  public:
   Instant now() const { return now_; }
 
