@@ -44,8 +44,8 @@ class WorkerActor {
     embedded_ = options.data_listen.host.empty();
     handle_ = self_;
     self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
-    timer_ = std::make_unique<LoopTimer>(surroundings->loop);
-    measure_timer_ = std::make_unique<LoopTimer>(surroundings->loop);
+    timers_.deadline = std::make_unique<LoopTimer>(surroundings->loop);
+    timers_.measure = std::make_unique<LoopTimer>(surroundings->loop);
     add_devices();
     if (Result<void> served = serve_data(); !served) {
       on_fatal(served.error());
@@ -120,18 +120,18 @@ class WorkerActor {
       error.subject = "--data-listen " + error.subject;
       return error;
     }
-    transfers_ = std::move(opened).value();
-    data_address_ = to_string(HostPort{options_.data_listen.host, transfers_->port()});
+    data_.transfers = std::move(opened).value();
+    data_.address = to_string(HostPort{options_.data_listen.host, data_.transfers->port()});
     return {};
   }
 
   void begin_life() {
     life_ = random_incarnation();
-    told_mapped_ = false;
+    data_.told_mapped = false;
     Register description;
     description.name = options_.name;
     description.host = host_name();
-    description.data_address = data_address_;
+    description.data_address = data_.address;
     description.bands = options_.bands;
     description.operators = surroundings_->operators.names();
     description.shared_storage = !options_.checkpoints.empty();
@@ -159,10 +159,10 @@ class WorkerActor {
   void end_life(Incarnation life, const std::string& why) {
     if (life != life_ || host_ == nullptr) return;
     log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");
-    timer_->cancel();
-    measure_timer_->cancel();
+    timers_.deadline->cancel();
+    timers_.measure->cancel();
     for (const caf::actor& band : bands_) self_->send(band, KillAllMail{life});
-    peers_.clear();
+    data_.peers.clear();
     auto host = std::make_shared<std::unique_ptr<WorkerHost>>(std::move(host_));
     if (undertaker_.joinable()) undertaker_.join();
     undertaker_ = std::thread{[this, host, held = handle_] {
@@ -177,12 +177,12 @@ class WorkerActor {
 
   void leave(const caf::exit_msg& message) {
     leaving_ = true;
-    timer_->cancel();
-    measure_timer_->cancel();
+    timers_.deadline->cancel();
+    timers_.measure->cancel();
     for (CommandRunner* commands : *commands_) commands->end();  // All at the same time; then each waits for its own.
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
-    transfers_.reset();
+    data_.transfers.reset();
     bury_and_wait();
     surroundings_->store.quiesce();
     if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link belongs to this actor.
@@ -219,7 +219,7 @@ class WorkerActor {
     };
     ports.cancel_fetch = [this, loop, life = life_](const DataKey& key) {
       loop->post([this, life, key] {
-        if (life == life_ && transfers_ != nullptr) transfers_->cancel(key);
+        if (life == life_ && data_.transfers != nullptr) data_.transfers->cancel(key);
       });
     };
     ports.arm = [this, loop, life = life_](Instant at) { loop->post([this, life, at] { arm(life, at); }); };
@@ -233,40 +233,41 @@ class WorkerActor {
     if (mail.worker != life_ || host_ == nullptr) return;
     for (const ToWorker& message : *mail.messages)
       if (const auto* batch = std::get_if<PeerAddressBatch>(&message))
-        for (const std::string& gone : peers_.note(*batch)) abandon(gone);
+        for (const std::string& gone : data_.peers.note(*batch)) abandon(gone);
     host_->receive(mail.messages);
   }
 
   void abandon(const std::string& data_address) {
     const Result<HostPort> address = parse_host_port(data_address, "127.0.0.1");
-    if (address && transfers_ != nullptr) transfers_->abandon(*address);
+    if (address && data_.transfers != nullptr) data_.transfers->abandon(*address);
   }
 
   void arm(Incarnation life, Instant at) {
-    if (life != life_ || host_ == nullptr || timer_->armed_for() <= at) return;
-    timer_->arm(at, [this] {
+    if (life != life_ || host_ == nullptr || timers_.deadline->armed_for() <= at) return;
+    timers_.deadline->arm(at, [this] {
       if (host_ != nullptr) host_->tick();
     });
   }
 
   void fetch(Incarnation life, const worker_action::FetchInput& input) {
     if (life != life_ || host_ == nullptr) return;
-    const std::string* known = peers_.find(input.from);
+    const std::string* known = data_.peers.find(input.from);
     const Result<HostPort> address =
         known == nullptr ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
                          : parse_host_port(*known, "127.0.0.1");
-    if (!address || transfers_ == nullptr) {
+    if (!address || data_.transfers == nullptr) {
       host_->fetched(FetchEnd{input.key, false, {}, true}, nullptr);  // Its worker has been lost meanwhile.
       return;
     }
-    transfers_->fetch(*address, input.key, input.priority,
-                      [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
-                        if (life != life_ || host_ == nullptr) return;
-                        FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
-                        if (blob != nullptr) end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
-                        host_->fetched(end, std::move(blob));
-                      },
-                      input.identity);
+    data_.transfers->fetch(
+        *address, input.key, input.priority,
+        [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
+          if (life != life_ || host_ == nullptr) return;
+          FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
+          if (blob != nullptr) end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
+          host_->fetched(end, std::move(blob));
+        },
+        input.identity);
   }
 
   void memory_measured(const CommandMemoryMail& mail) {
@@ -277,26 +278,38 @@ class WorkerActor {
   }
 
   void measure_later() {
-    measure_timer_->arm(monotonic_now() + kMeasureEvery, [this] {
+    timers_.measure->arm(monotonic_now() + kMeasureEvery, [this] {
       if (host_ == nullptr) return;
       host_->measure_runners();
-      if (transfers_ != nullptr) look_at_mapped();
+      if (data_.transfers != nullptr) look_at_mapped();
       measure_later();
     });
   }
 
   // The interval is also the time for which memory may exceed its limit unnoticed.
   void look_at_mapped() {
-    transfers_->look_at_mapped([this, life = life_](const MappedElsewhere& mapped) {
+    data_.transfers->look_at_mapped([this, life = life_](const MappedElsewhere& mapped) {
       if (life != life_ || host_ == nullptr) return;
       const bool any = !mapped.here.empty() || !mapped.beyond.is_zero();
-      if (std::exchange(told_mapped_, any) || any) host_->data_mapped(mapped.here, mapped.beyond);
+      if (std::exchange(data_.told_mapped, any) || any) host_->data_mapped(mapped.here, mapped.beyond);
     });
   }
 
   void command_ended(const CommandEndMail& mail) {
     if (mail.life == life_ && host_ != nullptr) host_->run_ended(std::move(*mail.end));
   }
+
+  struct Timers {
+    std::unique_ptr<LoopTimer> deadline;  ///< Of the host's next one.
+    std::unique_ptr<LoopTimer> measure;
+  };
+  /// The side of the worker that serves data to others and fetches theirs.
+  struct DataPort {
+    std::unique_ptr<TransferThread> transfers;  ///< None when embedded: all workers share the store.
+    std::string address;
+    PeerAddresses peers;
+    bool told_mapped = false;  ///< The present incarnation knows of mapped data.
+  };
 
   caf::stateful_actor<WorkerActor>* self_;
   const WorkerSurroundings* surroundings_ = nullptr;
@@ -307,12 +320,8 @@ class WorkerActor {
   std::vector<caf::actor> bands_;
   const std::shared_ptr<CommandRunners> commands_ = std::make_shared<CommandRunners>();
   std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
-  std::unique_ptr<LoopTimer> timer_;
-  std::unique_ptr<LoopTimer> measure_timer_;
-  std::unique_ptr<TransferThread> transfers_;  ///< None when embedded: all workers share the store.
-  std::string data_address_;
-  PeerAddresses peers_;
-  bool told_mapped_ = false;  ///< The present incarnation knows of mapped data.
+  Timers timers_;
+  DataPort data_;
   Incarnation life_;
   std::unique_ptr<WorkerHost> host_;
   std::thread undertaker_;

@@ -130,11 +130,11 @@ std::unique_ptr<FailureDetail> judge_output(const Running& running, std::int64_t
   const std::uint64_t dropped = running.head.dropped_bytes();
   const Template& program = running.run.program;
   if (program.output_count == 0 || program.output_limit_bytes > 0 || dropped == 0) return nullptr;
-  auto detail = failure_of(FailureClass::UserError,
-                           "wrote " + std::to_string(running.head.kept().size() + dropped) +
-                               " bytes to standard output, and worker.command_output_max is " +
-                               std::to_string(bytes_max) +
-                               ": write large results to a file, or set `output_limit`, at which the output is cut");
+  auto detail =
+      failure_of(FailureClass::UserError,
+                 "wrote " + std::to_string(running.head.kept().size() + dropped) +
+                     " bytes to standard output, and worker.command_output_max is " + std::to_string(bytes_max) +
+                     ": write large results to a file, or set `output_limit`, at which the output is cut");
   detail->code = ErrorCode::InvalidArgument;  // Another attempt would write as much.
   return detail;
 }
@@ -149,10 +149,10 @@ struct CommandRunner::State {
         on_end(std::move(end_told)),
         base_environment(own_environment()),
         spool(config.spool),
-        left_behind{LoopTimer{event_loop}, {}},
+        left_behind{GroupGuard{}, 0, LoopTimer{event_loop}, {}},
         measurement{LoopTimer{event_loop}} {
     if (config.ends_daemons) left_behind.daemons.emplace();
-    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, kMark + guard.token()};
+    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, kMark + left_behind.guard.token()};
     if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
     set_variables(base_environment, additions);
   }
@@ -191,7 +191,9 @@ struct CommandRunner::State {
 
   /// Processes that an attempt has left behind.
   struct LeftBehind {
-    LoopTimer timer;  ///< To look again for them.
+    GroupGuard guard;
+    std::uint64_t count = 0;  ///< Runs of earlier lives of the worker; numbers their tickets.
+    LoopTimer timer;          ///< To look again for them.
     std::optional<Daemons> daemons;
   };
   /// The control groups by which the kernel keeps programs to their memory.
@@ -211,9 +213,7 @@ struct CommandRunner::State {
   };
 
   Spool spool;
-  GroupGuard guard;
   HardLimits memory;
-  std::uint64_t orphans = 0;
   Waiting waiting;
   LeftBehind left_behind;
   Measurement measurement;
@@ -232,7 +232,7 @@ CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig
 void CommandRunner::end() {
   state_->waiting.runs.clear();
   for (auto& [ticket, running] : state_->runs) running->process->signal_group(SIGKILL);
-  state_->guard.end_daemons();
+  state_->left_behind.guard.end_daemons();
 }
 
 CommandRunner::~CommandRunner() {
@@ -326,7 +326,7 @@ void CommandRunner::kill_all() {
     running->process->signal_group(SIGKILL);
     running->told = true;
     // Moved to a ticket that no new run uses; such runs are as rare as incarnations.
-    running->run.ticket = ~state_->orphans++;
+    running->run.ticket = ~state_->left_behind.count++;
     killed[running->run.ticket] = std::move(running);
   }
   state_->runs = std::move(killed);
@@ -360,8 +360,7 @@ Result<void> CommandRunner::State::launch(Running& running) {
   start.name = run.program.program;
   start.environment = environment_of(run);
   running.checkpoint = open_checkpoint_directory(config.checkpoints, run.program, run.id);
-  if (!running.checkpoint.empty())
-    set_variables(start.environment, {"PENSTOCK_CHECKPOINT_DIR=" + running.checkpoint});
+  if (!running.checkpoint.empty()) set_variables(start.environment, {"PENSTOCK_CHECKPOINT_DIR=" + running.checkpoint});
   const std::string search_path = variable_of(start.environment, "PATH", "/usr/local/bin:/usr/bin:/bin");
   Result<std::string> program = locate(run.program.program, search_path, run.program.working_directory);
   if (!program) return std::move(program).error();
@@ -395,7 +394,7 @@ Result<void> CommandRunner::State::launch(Running& running) {
   }
   running.process = std::move(process).value();
   running.process->bind(config.processors);
-  running.guard_line = guard.enter(running.process->id());
+  running.guard_line = left_behind.guard.enter(running.process->id());
   running.streams.output = std::move(output->read);
   running.streams.error = std::move(error->read);
   return {};
@@ -431,11 +430,10 @@ Result<std::string> CommandRunner::State::locate(const std::string& program, con
 std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run) const {
   std::vector<std::string> environment = base_environment;
   set_variables(environment, run.program.environment);
-  set_variables(environment,
-                {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
-                 kAttempt + std::to_string(run.attempt.value()),
-                 "PENSTOCK_ATTEMPT_ID=" + attempt_id_of(run.identity, run.id.index, run.attempt),
-                 "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
+  set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
+                              kAttempt + std::to_string(run.attempt.value()),
+                              "PENSTOCK_ATTEMPT_ID=" + attempt_id_of(run.identity, run.id.index, run.attempt),
+                              "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
   return environment;
 }
 
@@ -569,10 +567,10 @@ void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail>
 
 /// Gives back all that the run holds outside this process.
 void CommandRunner::State::release(Running& running) {
-  if (running.process) guard.leave(running.guard_line);
+  if (running.process) left_behind.guard.leave(running.guard_line);
   if (running.memory) memory.groups->remove(*running.memory);
   if (running.process && left_behind.daemons)
-    end_daemons({kMark + guard.token(), kSubtask + to_string(running.run.id),
+    end_daemons({kMark + left_behind.guard.token(), kSubtask + to_string(running.run.id),
                  kAttempt + std::to_string(running.run.attempt.value())});
   running.memory.reset();
   running.device.reset();
