@@ -11,6 +11,7 @@
 #include "supervisor/policy/sharing/account_factor.hpp"
 #include "supervisor/policy/sharing/usage_decay.hpp"
 #include "tools/policy/command_policy_case.hpp"
+#include "tools/policy/older_formulas.hpp"
 
 namespace penstock::tools {
 namespace {

@@ -171,8 +171,9 @@ void check_project_order(const cli::DocumentValue& subject, CaseChecker& checker
   const Owner right = owner_of(field_of(subject, "right"), kPlainScale);
   const Resources left_job = resources_of(field_of(subject, "left_job"), kPlainScale);
   const Resources right_job = resources_of(field_of(subject, "right_job"), kPlainScale);
-  const int order = compare_projects({&left, left_job, left_job}, {&right, right_job, right_job},
-                                     resources_of(field_of(subject, "total"), kPlainScale));
+  const Resources total = resources_of(field_of(subject, "total"), kPlainScale);
+  const int order = compare_ranks(rank_project({&left, left_job, left_job}, total),
+                                  rank_project({&right, right_job, right_job}, total));
   compare_order(checker, field_of(subject, "expect"), order);
 }
 

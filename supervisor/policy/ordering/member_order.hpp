@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "supervisor/policy/snapshot.hpp"
 
@@ -34,14 +33,5 @@ inline bool may_preempt(const Snapshot& snapshot, std::uint32_t member) {
   const Member& subject = snapshot.members[member];
   return subject.preemptible && snapshot.workloads[subject.workload].preemptible;
 }
-
-/// One workload as `penstock queue` shows it.
-struct QueueRow {
-  std::uint32_t workload = kNone;
-  std::int64_t ahead = 0;  ///< Workloads before it.
-};
-
-/// Workloads that have members, in the order of their first member.
-std::vector<QueueRow> workloads_in_order(const Snapshot& snapshot, std::uint32_t pool);
 
 }  // namespace penstock::policy

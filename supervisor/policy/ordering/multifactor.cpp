@@ -52,18 +52,6 @@ Result<double> user_factor(std::optional<double> wish, bool privileged) {
   return std::min(*wish, 1.0);
 }
 
-std::int64_t raw_priority(const RawInputs& inputs, const RawWeights& weights) {
-  constexpr std::int64_t kHold = 0;
-  constexpr std::int64_t kNeutral = 16;
-  constexpr std::int64_t kExpedite = 31;
-  if (inputs.user == kHold) return kPriorityHeld;
-  if (inputs.user == kExpedite) return kPriorityFirst;
-  const double sum = weights.fair_share * inputs.fair_share + weights.level * inputs.level +
-                     weights.account * inputs.account + weights.user * static_cast<double>(inputs.user - kNeutral);
-  // Below the priority that puts a job before all, which only its owner sets; cut before it is rounded to an integer.
-  return std::llround(std::clamp(sum, 0.0, static_cast<double>(kPriorityFirst - 1)));
-}
-
 std::vector<PriorityTerms> multifactor_priorities(const Snapshot& snapshot, const MultifactorOptions& options,
                                                   std::int64_t capacity) {
   const std::vector<double> fair_share =

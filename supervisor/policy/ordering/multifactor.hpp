@@ -22,8 +22,7 @@ struct Factors {
   double user = 0;
 };
 
-/// 0 holds a job, the largest value puts it before all; the sum never reaches either.
-inline constexpr std::int64_t kPriorityHeld = 0;
+/// The largest priority puts a job before all; the sum never reaches it, nor 0, which holds one.
 inline constexpr std::int64_t kPriorityFirst = 4294967295;
 
 /// A priority with its six terms, in the order of `Factors`; they add up to it before it is rounded.
@@ -43,24 +42,6 @@ double level_factor(double priority, double priority_max);
 Result<double> quality_factor(std::string_view level);
 /// Users may only lower theirs. Error: InvalidArgument.
 Result<double> user_factor(std::optional<double> wish, bool privileged);
-
-/// The older sum over raw integers, kept for comparison: P = fs, queue, account, and 16 for neutral.
-struct RawInputs {
-  double fair_share = 0;
-  double level = 0;
-  double account = 0;
-  std::int64_t user = 16;
-};
-struct RawWeights {
-  double fair_share = 100000;
-  double level = 10000;
-  double account = 0;
-  double user = 1000;
-};
-std::int64_t raw_priority(const RawInputs& inputs, const RawWeights& weights);
-
-/// The priority of a job that came as number `sequence`, first come first served.
-constexpr std::int64_t fcfs_priority(std::int64_t sequence) { return (std::int64_t{1} << 62) - sequence; }
 
 /// The priorities of all workloads at `snapshot.now`. `capacity` is the measure of a workload's size, in slots.
 std::vector<PriorityTerms> multifactor_priorities(const Snapshot& snapshot, const MultifactorOptions& options,

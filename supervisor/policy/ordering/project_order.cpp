@@ -82,8 +82,4 @@ int compare_ranks(const ProjectRank& left, const ProjectRank& right) {
   return 0;
 }
 
-int compare_projects(const Contest& left, const Contest& right, const Resources& total) {
-  return compare_ranks(rank_project(left, total), rank_project(right, total));
-}
-
 }  // namespace penstock::policy

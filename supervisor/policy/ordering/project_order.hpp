@@ -24,10 +24,9 @@ struct ProjectRank {
   Fraction without_job;
   const Owner* owner = nullptr;
 };
+/// `total` is the capacity of the pool.
 ProjectRank rank_project(const Contest& contest, const Resources& total);
+/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers differ. Spec: policy-runai 5.
 int compare_ranks(const ProjectRank& left, const ProjectRank& right);
-/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers differ. `total` is the pool's capacity. Spec:
-/// policy-runai 5.
-int compare_projects(const Contest& left, const Contest& right, const Resources& total);
 
 }  // namespace penstock::policy

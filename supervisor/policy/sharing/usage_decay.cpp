@@ -37,31 +37,4 @@ double UsageTally::value_at(double at_s) const {
   return value_ * decay_factor(std::max(0.0, at_s - at_s_), half_life_s_);
 }
 
-void UsageBins::rotate() {
-  if (bins_.empty()) return;
-  for (double& bin : bins_) bin *= decay_;
-  std::rotate(bins_.begin(), bins_.end() - 1, bins_.end());
-  bins_[0] = 0;
-}
-
-double UsageBins::total() const {
-  double sum = 0;
-  for (const double bin : bins_) sum += bin;
-  return sum;
-}
-
-std::int64_t bin_count(double reset_period_s, double half_life_s) {
-  return half_life_s <= 0 ? 1 : std::max<std::int64_t>(1, std::llround(std::floor(reset_period_s / half_life_s)));
-}
-
-double billable(const std::vector<BilledAmount>& amounts, Billing billing) {
-  double sum = 0;
-  double most = 0;
-  for (const BilledAmount& each : amounts) {
-    sum += each.amount * each.weight;
-    most = std::max(most, each.amount * each.weight);
-  }
-  return billing == Billing::Sum ? sum : most;
-}
-
 }  // namespace penstock::policy

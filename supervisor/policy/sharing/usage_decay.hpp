@@ -1,9 +1,6 @@
 // Past use that decays: resource-seconds with a half-life, exact however charges are cut.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 namespace penstock::policy {
 
 /// One tally. Times are seconds on any common line. Partial tallies of many workers add up in any order.
@@ -33,36 +30,5 @@ class UsageTally {
 
 /// The rest of 1 after `seconds`.
 double decay_factor(double seconds, double half_life_s);
-
-/// The older form in periods: one bin for each, the newest first. Spec: policy-flux 6.2.
-class UsageBins {
- public:
-  UsageBins(std::vector<double> newest_first, double decay) : bins_(std::move(newest_first)), decay_(decay) {}
-
-  /// A new period: all bins fade once, the oldest is dropped.
-  void rotate();
-  void charge(double amount) {
-    if (!bins_.empty()) bins_[0] += amount;
-  }
-  double total() const;
-  const std::vector<double>& bins() const { return bins_; }
-
- private:
-  std::vector<double> bins_;
-  double decay_;
-};
-std::int64_t bin_count(double reset_period_s, double half_life_s);
-
-/// One resource of a charge.
-struct BilledAmount {
-  double amount = 0;
-  double weight = 0;
-};
-enum class Billing : std::uint8_t {
-  Sum,
-  Max,  ///< Only the largest weighted amount counts.
-};
-/// The charge for a second.
-double billable(const std::vector<BilledAmount>& amounts, Billing billing);
 
 }  // namespace penstock::policy

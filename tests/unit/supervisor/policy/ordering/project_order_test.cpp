@@ -14,7 +14,8 @@ Owner holding(std::int64_t guaranteed, std::int64_t held) {
 
 int order(const Owner& left, const Owner& right) {
   const Resources job{.gpu = 1000};
-  return compare_projects({&left, job, job}, {&right, job, job}, {1000, 1000, 8000});
+  const Resources total{1000, 1000, 8000};
+  return compare_ranks(rank_project({&left, job, job}, total), rank_project({&right, job, job}, total));
 }
 
 TEST(ProjectOrder, WhoStaysWithinHisGuaranteeIsFirst) {

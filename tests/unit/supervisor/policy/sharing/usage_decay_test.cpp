@@ -44,18 +44,5 @@ TEST(UsageDecay, WithoutAHalfLifeNothingFades) {
   EXPECT_EQ(tally.value_at(1e9), 27);
 }
 
-TEST(UsageDecay, BinsRotate) {
-  UsageBins bins{{16956, 64, 16, 8}, 0.5};
-  bins.rotate();
-  EXPECT_EQ(bins.bins(), (std::vector<double>{0, 8478, 32, 8}));
-  EXPECT_EQ(bin_count(2419200, kWeek), 4);
-}
-
-TEST(UsageDecay, BillingSumsOrTakesTheLargest) {
-  const std::vector<BilledAmount> amounts{{16, 1}, {60, 0.25}};
-  EXPECT_EQ(billable(amounts, Billing::Sum), 31);
-  EXPECT_EQ(billable(amounts, Billing::Max), 16);
-}
-
 }  // namespace
 }  // namespace penstock::policy
