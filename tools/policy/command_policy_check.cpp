@@ -1,4 +1,5 @@
 #include "tools/policy/command_policy_check.hpp"
+#include "tools/policy/command_policy_schedule.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -136,7 +137,12 @@ Result<void> check_file(const std::string& path, std::vector<CaseVerdict>& verdi
     const bool steps = kind == "schedule" || kind == "desired_agents";  // tidy: foreign
     run_case(
         {*file, {}, path}, CaseFormat::Slots, {name, kind, {}, {}},
-        [&] { verdicts.push_back(steps ? check_slot_case(*file, name) : check_slot_table(*file, name)); }, verdicts);
+        [&] {
+          verdicts.push_back(runs_as_jobs(*file) && steps ? check_schedule_case(*file, name)
+                             : steps                      ? check_slot_case(*file, name)
+                                                          : check_slot_table(*file, name));
+        },
+        verdicts);
     return {};
   }
   if (text_of(*file, "format") == "kai-scenarios/1") {

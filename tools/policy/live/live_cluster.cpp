@@ -161,8 +161,8 @@ void LiveCluster::settle(Duration most) {
   }
 }
 
-void LiveCluster::end(SubtaskId subtask, bool succeeded) {
-  end_run(subtask, succeeded, FailureClass::UserError);
+void LiveCluster::end(SubtaskId subtask, bool succeeded, FailureClass failure) {
+  end_run(subtask, succeeded, failure);
   deliver();
 }
 

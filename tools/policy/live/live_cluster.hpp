@@ -49,8 +49,8 @@ class LiveCluster {
   void advance(Duration duration);
   /// Lets passes of the policy go by until three in a row have changed nothing that runs, at most for `most`.
   void settle(Duration most = std::chrono::seconds{20});
-  /// The run ends: it has succeeded, or failed for good.
-  void end(SubtaskId subtask, bool succeeded = true);
+  /// The run ends: it has succeeded, or failed, by default for good.
+  void end(SubtaskId subtask, bool succeeded = true, FailureClass failure = FailureClass::UserError);
   /// The reaction of a program that is asked to stop; killed ones leave in any case.
   enum class OnStop : std::uint8_t {
     Leave,  ///< At once, with an error, as a program does that a signal ends.

@@ -7,7 +7,7 @@ namespace {
 // tidy: foreign-file agents, tasks, task, scheduler
 constexpr const char* kPassedOver = R"({"schema": "cluster-policy-scenario/1", "id": "x", "kind": "schedule",
  "scheduler": {"type": "priority", "preemption": true}, "agents": [{"id": "a", "slots": 4}],
- "groups": [{"id": "low", "priority": 50}, {"id": "high", "priority": 42}],
+ "groups": [{"id": "low", "priority": 50}, {"id": "high", "priority": 42}], "queue_positions": {"low": 1, "high": 2},
  "tasks": [{"id": "older", "job": "low", "slots": 3, "preemptible": true, "submitted": 1, "running_on": "a"},
            {"id": "newer", "job": "low", "slots": 1, "preemptible": true, "submitted": 2, "running_on": "a"},
            {"id": "wants", "job": "high", "slots": 2, "preemptible": true, "submitted": 3}],
