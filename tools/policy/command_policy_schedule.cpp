@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/policy/command_policy_positions.hpp"
 #include "tools/policy/live/live_cluster.hpp"
 
 namespace penstock::tools {
@@ -47,6 +48,27 @@ bool is_plain_step(const cli::DocumentValue& step, std::int64_t slots_max) {
          !has_field(expect, "to_allocate_by_group") && !has_field(expect, "to_release_by_group");
 }
 
+double position_of(const cli::DocumentValue& value) {
+  return value.is_number() ? value.number : std::strtod(value.text.c_str(), nullptr);
+}
+
+/// Whether positions are those of submission, or numbers of jobs that have one task.
+bool are_plain_positions(const cli::DocumentValue& file) {
+  const cli::DocumentValue& positions = field_of(file, "queue_positions");
+  if (positions.is_text()) return positions.text == "submission_time";
+  const std::vector<cli::DocumentValue>& tasks = field_of(file, "tasks").items;
+  CasePositions numbers;
+  for (const cli::DocumentField& each : positions.fields)
+    if (!numbers.set(0, each.value) || std::count_if(tasks.begin(), tasks.end(), [&](const auto& task) {
+                                         return text_of(task, "job") == each.name;
+                                       }) != 1)
+      return false;
+  return positions.is_table() || positions.kind == cli::DocumentValue::Kind::Null;
+}
+
+/// The name of the job of a task: a number alone would read as the number of a job.
+std::string job_named(const std::string& task) { return "job " + task; }
+
 /// Tasks are jobs: one that fits an agent is a subtask of so many slots, a larger one a gang. Programs that are asked
 /// to stop stay until the case lets them leave.
 class LiveSchedule {
@@ -64,6 +86,7 @@ class LiveSchedule {
       if (runs_of(name).empty()) checker_.fail("'" + name + "' does not run at the beginning");
     seen_ = applied_ = held();
     submit(file_, false);
+    move_to_positions();
     for (const cli::DocumentValue& step : field_of(file_, "steps").items) {
       ++step_;
       take(step);
@@ -110,10 +133,25 @@ class LiveSchedule {
     for (const cli::DocumentValue* task : tasks) submit_one(*task);
   }
 
+  /// Operators move the jobs into the order of their positions.
+  void move_to_positions() {
+    std::vector<std::pair<double, std::string>> order;
+    for (const cli::DocumentField& each : field_of(file_, "queue_positions").fields)
+      for (const cli::DocumentValue& task : field_of(file_, "tasks").items)
+        if (text_of(task, "job") == each.name) order.emplace_back(position_of(each.value), text_of(task, "id"));
+    std::sort(order.begin(), order.end());
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (const Result<Value> done =
+              cluster_.ask("move", {job_named(order[i].second), "behind", job_named(order[i - 1].second)});
+          !done)
+        checker_.fail(to_string(done.error()));
+  }
+
   void submit_one(const cli::DocumentValue& task) {
     if (jobs_.contains(text_of(task, "id"))) return complain("two tasks are called '" + text_of(task, "id") + "'");
     JobSpec spec;
-    spec.name = text_of(task, "id");
+    const std::string name = text_of(task, "id");
+    spec.name = job_named(name);
     spec.keep = Keep::Nothing;
     spec.wait_for_resources = true;
     const auto known = priorities_.find(text_of(task, "job"));
@@ -130,7 +168,6 @@ class LiveSchedule {
     wanted.request.slots = kOneSlot * (fits ? slots : 1);
     for (std::uint32_t i = 0; i < (fits ? 1 : slots); ++i)
       graph.template_of.push_back(0), graph.input_offsets.push_back(0);
-    const std::string name = spec.name;
     const SubmitReply reply = cluster_.submit(std::move(spec), graph);
     if (!reply.job.valid()) return complain("'" + name + "' is refused: " + to_string(reply.refusal));
     jobs_[name] = reply.job;
@@ -201,7 +238,7 @@ class LiveSchedule {
 
   /// A waiting job that a case ends is taken away by its owner.
   bool is_cancelled(const std::string& name) {
-    return jobs_.contains(name) && cluster_.ask("cancel", {name}).has_value();
+    return jobs_.contains(name) && cluster_.ask("cancel", {job_named(name)}).has_value();
   }
 
   std::vector<LiveRun> runs_of(const std::string& name) const {
@@ -232,17 +269,14 @@ class LiveSchedule {
 
 bool runs_as_jobs(const cli::DocumentValue& file) {
   const cli::DocumentValue& setting = field_of(file, "scheduler");
-  const cli::DocumentValue& positions = field_of(file, "queue_positions");
-  const bool unmoved = positions.is_table() ? positions.fields.empty()
-                                            : positions.kind == cli::DocumentValue::Kind::Null ||
-                                                  (positions.is_text() && positions.text == "submission_time");
   const std::vector<cli::DocumentValue>& steps = field_of(file, "steps").items;
   const AgentSlots slots = agent_slots(file);
   for (const cli::DocumentValue& agent : field_of(file, "agents").items)
     if (has_field(agent, "label") || flag_of(agent, "draining") || !flag_of(agent, "enabled", true)) return false;
   return text_of(setting, "type") == "priority" && !flag_of(setting, "heterogeneous") &&
-         text_of(setting, "fitting", "best") == "best" && !has_field(setting, "default_priority") && unmoved &&
-         flag_of(field_of(file, "tags"), "all_allocations_placeable", true) && are_plain_tasks(file, slots.all) &&
+         text_of(setting, "fitting", "best") == "best" && !has_field(setting, "default_priority") &&
+         are_plain_positions(file) && flag_of(field_of(file, "tags"), "all_allocations_placeable", true) &&
+         are_plain_tasks(file, slots.all) &&
          std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return is_plain_step(step, slots.all); });
 }
 

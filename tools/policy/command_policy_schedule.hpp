@@ -8,9 +8,9 @@
 
 namespace penstock::tools {
 
-/// Whether each task of the case can be a job of its own, on workers as they are: by priority, with real slots, without
-/// positions that an operator gave, on agents that take any work. A task larger than all agents together is none: it
-/// holds others back in the system of the cases, and nothing in Penstock (`Parts::waits_for_absent_bands`).
+/// Whether each task of the case can be a job of its own, on workers as they are: by priority, with real slots, with
+/// positions that an operator can give, on agents that take any work. A task larger than all agents together is none:
+/// it holds others back in the system of the cases, and nothing in Penstock (`Parts::waits_for_absent_bands`).
 bool runs_as_jobs(const cli::DocumentValue& file);
 
 /// REQUIRES: `runs_as_jobs(file)`.

@@ -53,10 +53,24 @@ TEST(PolicyScheduleCases, ADifferenceIsTold) {
   expect_told(case_of(std::string{kHeld} + ", " + crowd, starts), "'second' does not run at the beginning");
 }
 
+TEST(PolicyScheduleCases, OperatorsMoveJobsToTheirPositions) {
+  const auto told_with = [](const std::string& positions, const std::string& released) {
+    const std::string tasks = R"({"id": "1", "job": "high", "slots": 2, "submitted": 1, "running_on": "b"},
+        {"id": "2", "job": "of the same priority", "slots": 4, "submitted": 2})";
+    const std::string pass = R"({"op": "schedule", "expect": {"to_allocate": [], "to_release": [)" + released + "]}}";
+    const std::string text = case_of(tasks, pass, R"("queue_positions": )" + positions + ", ");
+    EXPECT_TRUE(is_live(text));
+    return told_of(text);
+  };
+  EXPECT_EQ(told_with("{}", ""), "");
+  EXPECT_EQ(told_with(R"({"high": 1, "of the same priority": 2})", ""), "");
+  EXPECT_EQ(told_with(R"({"high": 2.5, "of the same priority": "1.5"})", R"("1")"), "");
+}
+
 TEST(PolicyScheduleCases, WhatJobsCannotSayIsNotLive) {
   const std::string pass = R"({"op": "schedule", "expect": {}})";
   EXPECT_TRUE(is_live(case_of(kWide, pass)));
-  EXPECT_FALSE(is_live(case_of(kWide, pass, R"("queue_positions": {"high": 3}, )")));
+  EXPECT_FALSE(is_live(case_of(kWide, pass, R"("queue_positions": {"low": 3}, )"))) << "a job without tasks";
   EXPECT_FALSE(is_live(case_of(R"({"id": "light", "job": "low", "slots": 0})", pass)));
   EXPECT_FALSE(is_live(case_of(R"({"id": "vast", "job": "low", "slots": 5})", pass))) << "more than all agents";
   EXPECT_FALSE(is_live(case_of(kWide, R"({"op": "set_priority", "job": "low", "priority": 3})")));
