@@ -109,6 +109,17 @@ class LeaseWatched {
   std::optional<Error> lost_;
 };
 
+supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const HostPort& listen,
+                                              const supervisor::OpenJournal* journal) {
+  supervisor::GatewayOptions options;
+  options.listen = listen;
+  options.link = config.link;
+  options.wire = config.wire;
+  options.incarnation = random_incarnation();
+  if (journal != nullptr) options.identity = journal->recovered.identity;
+  return options;
+}
+
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   set_up_allocator();
   ReloadSignals reload_signals;  // Before the first thread.
@@ -133,24 +144,25 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   if (stopped) return int{kSuccess};
   if (!journal) return journal.error();
 
+  std::optional<Error> failure;
   Loop loop;
   ActorHost actors{loop};
   // Its threads and its journal take their part of a limit of this process.
   if (config->supervisor.memory_max.is_zero())
     config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
-  supervisor::GatewayOptions gateway_options;
-  gateway_options.listen = *listen;
-  gateway_options.link = config->link;
-  gateway_options.wire = config->wire;
-  gateway_options.incarnation = random_incarnation();
-  if (*journal != nullptr) gateway_options.identity = (*journal)->recovered.identity;
-  caf::actor core = supervisor::spawn_supervisor(
-      actors.system(), loop, {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
-                           [&invocation]() -> Result<PolicyConfig> {
-                             Result<FileConfig> again = load_config(invocation);
-                             if (!again) return again.error();
-                             return again->supervisor.policy;
-                           }});
+  const supervisor::GatewayOptions gateway_options = gateway_options_of(*config, *listen, journal->get());
+  caf::actor core =
+      supervisor::spawn_supervisor(actors.system(), loop,
+                                   {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
+                                    [&invocation]() -> Result<PolicyConfig> {
+                                      Result<FileConfig> again = load_config(invocation);
+                                      if (!again) return again.error();
+                                      return again->supervisor.policy;
+                                    },
+                                    [&loop, &failure](const Error& error) {
+                                      failure = error;
+                                      loop.stop();
+                                    }});
   Result<std::unique_ptr<supervisor::Gateway>> gateway =
       supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
   if (!gateway) {
@@ -166,11 +178,15 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
     const auto reload = reload_signals.watch(loop, [&core] { supervisor::reload_policy(core); });
     loop.run();
-    log_line(LogLevel::Info, "supervisor ends", lease_watched.lost() ? "reason=lease" : "reason=signal");
+    log_line(LogLevel::Info, "supervisor ends",
+             failure                ? "reason=failure"
+             : lease_watched.lost() ? "reason=lease"
+                                    : "reason=signal");
   }
   *gateway = nullptr;
   end_actor(core);
   if (!announced) return announced.error();
+  if (failure) return *failure;
   if (lease_watched.lost()) return *lease_watched.lost();
   return int{kSuccess};
 }

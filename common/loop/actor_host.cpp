@@ -7,11 +7,14 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/detail/simple_actor_clock.hpp>
+#include <caf/error.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/resumable.hpp>
-#include <caf/send.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
+#include <caf/sec.hpp>
+#include <caf/send.hpp>
 #include <deque>
+#include <string>
 
 namespace penstock {
 namespace {
@@ -117,6 +120,16 @@ caf::actor_system& ActorHost::system() { return state_->system; }
 void end_actor(caf::actor& actor) {
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   actor = nullptr;
+}
+
+caf::error failure_of_actor(std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& failure) {
+    return caf::make_error(caf::sec::runtime_error, std::string{failure.what()});
+  } catch (...) {
+    return caf::make_error(caf::sec::runtime_error, std::string{"no standard exception"});
+  }
 }
 
 }  // namespace penstock

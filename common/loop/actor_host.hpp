@@ -1,6 +1,7 @@
 // CAF on the loop: the actor system of a process.
 #pragma once
 
+#include <exception>
 #include <memory>
 
 #include "common/loop/loop.hpp"
@@ -8,6 +9,7 @@
 namespace caf {
 class actor;
 class actor_system;
+class error;
 }  // namespace caf
 
 namespace penstock {
@@ -35,5 +37,9 @@ class ActorHost {
 
 /// Tells an actor to exit and releases the handle.
 void end_actor(caf::actor& actor);
+
+/// For `set_exception_handler` of an actor that is monitored: the reason of its end says what was thrown. CAF's own
+/// handler needs its printer actor, which an `ActorHost` does not have, and crashes.
+caf::error failure_of_actor(std::exception_ptr& thrown);
 
 }  // namespace penstock

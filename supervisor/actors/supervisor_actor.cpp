@@ -14,7 +14,8 @@
 #include "common/loop/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
 #include "supervisor/actors/journal_thread.hpp"
-#include "supervisor/actors/policy_thread.hpp"
+#include "supervisor/actors/policy_actor.hpp"
+#include "supervisor/core/policy_pass.hpp"
 #include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/submissions.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -29,11 +30,6 @@ struct JournalMail {
   std::shared_ptr<const Error> error;
 };
 
-/// From the policy's thread.
-struct PassMail {
-  std::shared_ptr<supervisor_event::PassEnded> ended;
-};
-
 /// A signal wants the configuration to be read again.
 struct ReloadMail {};
 
@@ -41,7 +37,6 @@ struct ReloadMail {};
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::ReloadMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::JournalMail)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::PassMail)
 
 namespace penstock::supervisor {
 namespace {
@@ -56,6 +51,7 @@ class SupervisorActor {
   ~SupervisorActor() {
     // A thread that checks a graph would wait for the rest of it for ever otherwise.
     for (const auto& [key, intake] : intakes_) caf::anon_send_exit(intake, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(policy_, caf::exit_reason::user_shutdown);
   }
   SupervisorActor(const SupervisorActor&) = delete;
   SupervisorActor& operator=(const SupervisorActor&) = delete;
@@ -65,13 +61,14 @@ class SupervisorActor {
   caf::behavior make_behavior(Loop& loop, const SupervisorSetup& setup) {
     config_ = setup.config;
     read_policy_ = setup.read_policy;
+    on_failed_ = setup.on_failed;
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
     core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
     shell_.emplace(*core_, *this, config_.messages_together_max);
     submissions_ = std::make_unique<Submissions>(config_.graph, config_.memory_max);
     timer_ = std::make_unique<LoopTimer>(loop);
     idle_timer_ = std::make_unique<LoopTimer>(loop);
-    self_->set_down_handler([this](const caf::down_msg& down) { intake_ended(down); });
+    self_->set_down_handler([this](const caf::down_msg& down) { child_ended(down); });
     if (setup.journal != nullptr)
       go_on_from(*setup.journal);
     else
@@ -83,7 +80,6 @@ class SupervisorActor {
             [this](const ClientLostMail& mail) { receive(mail); },
             [this](const GraphCheckedMail& mail) { receive(mail); },
             [this](const JournalMail& mail) { receive(mail); },
-            [this](const PassMail& mail) { shell_->handle(std::move(*mail.ended)); },
             [this](const ReloadMail&) { reload(); }};
   }
 
@@ -108,11 +104,10 @@ class SupervisorActor {
   void dismiss(Incarnation worker) { self_->send(worker_routes_.extract(worker).mapped(), DismissWorkerMail{worker}); }
   void write(supervisor_action::Persist order) { journal_->write(std::move(order)); }
   void run_pass(supervisor_action::RunPass order) {
-    if (policy_ == nullptr)
-      policy_ = std::make_unique<PolicyThread>([self = caf::actor{self_}](supervisor_event::PassEnded&& ended) {
-        caf::anon_send(self, PassMail{std::make_shared<supervisor_event::PassEnded>(std::move(ended))});
-      });
-    policy_->run(std::move(order));
+    if (!policy_) policy_ = spawn_policy(*self_, &supervisor::run_pass);
+    self_->request(policy_, caf::infinite, std::move(order))
+        .then([this](const PassMail& mail) { shell_->handle(std::move(*mail.ended)); },
+              [](const caf::error&) {});  // The end of the actor is told by its `down_msg`.
   }
   Result<PolicyConfig> read_policy() {
     if (read_policy_) return read_policy_();
@@ -215,11 +210,22 @@ class SupervisorActor {
     intakes_.erase(intake);
   }
 
-  void intake_ended(const caf::down_msg& down) {
+  /// Monitored are intakes that end unchecked, the journal and the policy. The latter two end before this actor only if
+  /// they fail; a supervisor without them would accept what it cannot keep, so it ends, too.
+  void child_ended(const caf::down_msg& down) {
     const auto ended = ending_intakes_.find(down.source);
-    if (ended == ending_intakes_.end()) return;
+    if (ended == ending_intakes_.end()) return fail(down);
     submissions_->freed(ended->second);
     ending_intakes_.erase(ended);
+  }
+
+  void fail(const caf::down_msg& down) {
+    const char* child = down.source == policy_.address() ? "policy" : "journal";
+    const Error error{ErrorCode::Internal, child, "ended: " + self_->system().render(down.reason), {}};
+    log_error(LogLevel::Error, "supervisor fails", error);
+    PENSTOCK_CHECK(on_failed_);
+    on_failed_(error);
+    self_->quit(down.reason);
   }
 
   void refuse_graph(const RefusedSubmission& graph) {
@@ -259,7 +265,8 @@ class SupervisorActor {
   std::unique_ptr<SupervisorCore> core_;
   std::function<Result<PolicyConfig>()> read_policy_;
   std::unique_ptr<JournalThread> journal_;  ///< Reads graphs of the core, so it ends first.
-  std::unique_ptr<PolicyThread> policy_;
+  std::function<void(const Error&)> on_failed_;
+  PolicyActor policy_;  ///< Spawned for the first pass.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> idle_timer_;            ///< Of graphs under way.
   std::map<Incarnation, caf::actor> worker_routes_;  ///< Of the mails to them.

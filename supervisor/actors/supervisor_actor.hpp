@@ -29,6 +29,9 @@ struct SupervisorSetup {
   Rng rng;
   std::shared_ptr<OpenJournal> journal;  ///< Null: no state survives the process. The actor takes its contents.
   std::function<Result<PolicyConfig>()> read_policy{};  ///< As the configuration file says now; empty: there is none.
+  /// Called on the loop's thread when a part of the supervisor has failed, with the cause; then the actor ends. Empty:
+  /// the process ends.
+  std::function<void(const Error&)> on_failed{};
 };
 
 /// Spawns the actor on the loop's actor system. The actor takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail`
