@@ -13,7 +13,7 @@
 #include "common/host/log.hpp"
 #include "common/loop/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
-#include "supervisor/actors/journal_thread.hpp"
+#include "supervisor/actors/journal_actor.hpp"
 #include "supervisor/actors/policy_actor.hpp"
 #include "supervisor/core/policy_pass.hpp"
 #include "supervisor/core/pool_parts.hpp"
@@ -24,22 +24,17 @@
 
 namespace penstock::supervisor {
 
-/// From the journal's thread: a ticket, or an error.
-struct JournalMail {
-  std::uint64_t ticket = 0;
-  std::shared_ptr<const Error> error;
-};
-
 /// A signal wants the configuration to be read again.
 struct ReloadMail {};
 
 }  // namespace penstock::supervisor
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::ReloadMail)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::JournalMail)
 
 namespace penstock::supervisor {
 namespace {
+
+constexpr Duration kRetryAfter = std::chrono::seconds{1};  ///< Of a journal that could not write.
 
 /// The world of a supervisor's shell: mails, the journal, threads, timers. Carries mails to the shell and what the
 /// shell sends out as mails; decides nothing.
@@ -52,6 +47,7 @@ class SupervisorActor {
     // A thread that checks a graph would wait for the rest of it for ever otherwise.
     for (const auto& [key, intake] : intakes_) caf::anon_send_exit(intake, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(policy_, caf::exit_reason::user_shutdown);
+    end_journal(self_->system(), journal_);  // The journal reads graphs of the core.
   }
   SupervisorActor(const SupervisorActor&) = delete;
   SupervisorActor& operator=(const SupervisorActor&) = delete;
@@ -59,14 +55,14 @@ class SupervisorActor {
   static constexpr const char* name = "supervisor";
 
   caf::behavior make_behavior(Loop& loop, const SupervisorSetup& setup) {
-    config_ = setup.config;
-    read_policy_ = setup.read_policy;
-    on_failed_ = setup.on_failed;
+    setup_ = setup;
+    setup_->journal = nullptr;
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
-    core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
-    shell_.emplace(*core_, *this, config_.messages_together_max);
-    submissions_ = std::make_unique<Submissions>(config_.graph, config_.memory_max);
+    core_ = std::make_unique<SupervisorCore>(setup_->config, setup.rng, durability);
+    shell_.emplace(*core_, *this, setup_->config.messages_together_max);
+    submissions_ = std::make_unique<Submissions>(setup_->config.graph, setup_->config.memory_max);
     timer_ = std::make_unique<LoopTimer>(loop);
+    retry_timer_ = std::make_unique<LoopTimer>(loop);
     idle_timer_ = std::make_unique<LoopTimer>(loop);
     self_->set_down_handler([this](const caf::down_msg& down) { child_ended(down); });
     if (setup.journal != nullptr)
@@ -102,7 +98,7 @@ class SupervisorActor {
                 ToClientMail{client, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
   }
   void dismiss(Incarnation worker) { self_->send(worker_routes_.extract(worker).mapped(), DismissWorkerMail{worker}); }
-  void write(supervisor_action::Persist order) { journal_->write(std::move(order)); }
+  void write(supervisor_action::Persist order) { self_->send(journal_, std::move(order)); }
   void run_pass(supervisor_action::RunPass order) {
     if (!policy_) policy_ = spawn_policy(*self_, &supervisor::run_pass);
     self_->request(policy_, caf::infinite, std::move(order))
@@ -110,7 +106,7 @@ class SupervisorActor {
               [](const caf::error&) {});  // The end of the actor is told by its `down_msg`.
   }
   Result<PolicyConfig> read_policy() {
-    if (read_policy_) return read_policy_();
+    if (setup_->read_policy) return setup_->read_policy();
     return Error{ErrorCode::Unsupported, "reload", "there is no configuration file", {}};
   }
   static void alert(const Error& error) { log_error(LogLevel::Warn, "alert", error); }
@@ -122,26 +118,17 @@ class SupervisorActor {
  private:
   void go_on_from(OpenJournal& opened) {
     const std::size_t jobs = opened.recovered.state.jobs.size();
-    // The handle keeps the actor's address, not its state: the state ends first, and the thread with it.
-    JournalHandlers handlers;
-    handlers.on_persisted = [self = caf::actor{self_}](std::uint64_t ticket) {
-      caf::anon_send(self, JournalMail{ticket, {}});
-    };
-    handlers.on_failed = [self = caf::actor{self_}](const Error& error) {
-      caf::anon_send(self, JournalMail{0, std::make_shared<const Error>(error)});
-    };
-    if (opened.lease != nullptr) handlers.may_report = [lease = opened.lease] { return lease->check(); };
-    journal_ =
-        std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
+    JournalSetup journal{std::move(opened.storage), opened.recovered.next_number};
+    if (opened.lease != nullptr) journal.may_report = [lease = opened.lease] { return lease->check(); };
+    journal_ = spawn_journal(*self_, std::move(journal));
     shell_->recovered(std::move(opened.recovered.state), unix_now_ms(), opened.recovered.identity.life);
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }
 
   void receive(const JournalMail& mail) {
-    if (mail.error == nullptr)
-      shell_->handle(supervisor_event::Persisted{mail.ticket});
-    else
-      shell_->handle(supervisor_event::StorageFailed{*mail.error});
+    if (mail.error == nullptr) return shell_->handle(supervisor_event::Persisted{mail.ticket});
+    shell_->handle(supervisor_event::StorageFailed{*mail.error});
+    retry_timer_->arm(later(monotonic_now(), kRetryAfter), [this] { self_->send(journal_, RetryMail{}); });
   }
 
   void reload() {
@@ -181,7 +168,8 @@ class SupervisorActor {
     auto intake = intakes_.find(key);
     if (intake == intakes_.end()) {
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
-      intake = intakes_.emplace(key, spawn_job_intake(self_->system(), config_.graph, client, self_, thread)).first;
+      intake =
+          intakes_.emplace(key, spawn_job_intake(self_->system(), setup_->config.graph, client, self_, thread)).first;
       if (intakes_.size() == 1) watch_idle_graphs();
     }
     self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
@@ -210,21 +198,22 @@ class SupervisorActor {
     intakes_.erase(intake);
   }
 
-  /// Monitored are intakes that end unchecked, the journal and the policy. The latter two end before this actor only if
-  /// they fail; a supervisor without them would accept what it cannot keep, so it ends, too.
   void child_ended(const caf::down_msg& down) {
     const auto ended = ending_intakes_.find(down.source);
-    if (ended == ending_intakes_.end()) return fail(down);
+    if (ended == ending_intakes_.end()) return part_ended(down);
     submissions_->freed(ended->second);
     ending_intakes_.erase(ended);
   }
 
-  void fail(const caf::down_msg& down) {
-    const char* child = down.source == policy_.address() ? "policy" : "journal";
-    const Error error{ErrorCode::Internal, child, "ended: " + self_->system().render(down.reason), {}};
+  /// The journal and the policy end before this actor only if they fail, or if the journal has found another holder
+  /// of the state, which is told by the lease. A supervisor without them would not keep its promises, so it ends.
+  void part_ended(const caf::down_msg& down) {
+    if (!down.reason) return;
+    const char* part = down.source == policy_.address() ? "policy" : "journal";
+    const Error error{ErrorCode::Internal, part, "ended: " + self_->system().render(down.reason), {}};
     log_error(LogLevel::Error, "supervisor fails", error);
-    PENSTOCK_CHECK(on_failed_);
-    on_failed_(error);
+    PENSTOCK_CHECK(setup_->on_failed);
+    setup_->on_failed(error);
     self_->quit(down.reason);
   }
 
@@ -261,13 +250,12 @@ class SupervisorActor {
   caf::actor sender() const { return caf::actor_cast<caf::actor>(self_->current_sender()); }
 
   caf::stateful_actor<SupervisorActor>* self_;
-  SupervisorConfig config_;
+  std::optional<SupervisorSetup> setup_;  ///< Without its journal.
   std::unique_ptr<SupervisorCore> core_;
-  std::function<Result<PolicyConfig>()> read_policy_;
-  std::unique_ptr<JournalThread> journal_;  ///< Reads graphs of the core, so it ends first.
-  std::function<void(const Error&)> on_failed_;
+  JournalActor journal_;
   PolicyActor policy_;  ///< Spawned for the first pass.
   std::unique_ptr<LoopTimer> timer_;
+  std::unique_ptr<LoopTimer> retry_timer_;           ///< Of the journal.
   std::unique_ptr<LoopTimer> idle_timer_;            ///< Of graphs under way.
   std::map<Incarnation, caf::actor> worker_routes_;  ///< Of the mails to them.
   std::map<Incarnation, caf::actor> client_routes_;

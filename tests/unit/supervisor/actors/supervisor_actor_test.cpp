@@ -10,6 +10,9 @@
 #include <caf/send.hpp>
 #include <functional>
 #include <memory>
+#include <new>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "common/host/clock.hpp"
@@ -142,6 +145,19 @@ class SubmissionTest : public testing::Test {
     caf::send_as(client_, supervisor_, FromClientMail{client, std::move(messages)});
     settle();
   }
+  void submit_one_subtask() {
+    SubmitChunk chunk;
+    chunk.submission = 1;
+    chunk.first = chunk.last = true;
+    chunk.spec.name = "graph";
+    chunk.graph.templates.resize(1);
+    chunk.graph.templates[0].program = "noop";
+    chunk.graph.template_of.assign(1, 0);
+    chunk.graph.input_offsets.assign(2, 0);
+    auto messages = std::make_shared<std::vector<FromClient>>();
+    messages->emplace_back(std::move(chunk));
+    caf::send_as(client_, supervisor_, FromClientMail{Incarnation{7}, std::move(messages)});
+  }
   void settle() {
     while (loop_.turn()) {
     }
@@ -214,6 +230,35 @@ TEST_F(SubmissionTest, ASupervisorThatEndsEndsTheThreadsOfItsGraphs) {
   begin_graph(Incarnation{7}, 1);
   end_actor(supervisor_);
   EXPECT_TRUE(turn_until([&] { return actors_.system().registry().running() + 1 == actors_before_; }));
+}
+
+/// A disk with a driver that throws.
+class BrokenDisk : public Storage {
+ public:
+  Result<std::optional<std::string>> get(std::string_view) override { return std::optional<std::string>{}; }
+  Result<void> scan(std::string_view, const ScanVisit&) override { return {}; }
+  Result<void> commit(const StorageBatch&, Sync) override {
+    throw std::bad_alloc{};  // tidy: allow call: a library's exception
+  }
+  Result<void> close() override { return {}; }
+};
+
+TEST_F(SubmissionTest, ASupervisorWhoseJournalFailsSaysWhyAndEnds) {
+  auto journal = std::make_shared<OpenJournal>();
+  journal->storage = std::make_unique<BrokenDisk>();
+  std::optional<Error> failure;
+  supervisor_ = spawn_supervisor(actors_.system(), loop_,
+                                 {{}, Rng{1}, journal, {}, [&](const Error& error) { failure = error; }});
+  settle();
+  EXPECT_FALSE(failure.has_value());
+  actors_before_ = actors_.system().registry().running();
+  submit_one_subtask();
+  ASSERT_TRUE(turn_until([&] { return failure.has_value(); }))
+      << (heard_.empty() ? "nothing heard" : to_string(std::get<SubmitReply>(heard_[0]).refusal));
+  EXPECT_EQ(failure->subject, "journal");
+  EXPECT_NE(failure->message.find("bad_alloc"), std::string::npos) << failure->message;
+  EXPECT_TRUE(turn_until([&] { return actors_.system().registry().running() + 2 == actors_before_; }));
+  EXPECT_TRUE(heard_.empty()) << "accepted, but not kept";
 }
 
 TEST(SupervisorMemory, IsAPartOfTheTightestBound) {
