@@ -39,7 +39,7 @@ struct JobStatus {
   Seldom<std::vector<DeferredCancel>> deferred_cancels;
 };
 
-/// How many subtasks of a job are how far.
+/// The subtasks of a job, counted by how far they are.
 struct JobTally {
   std::uint32_t open = 0;       ///< Subtasks that are not final.
   std::uint32_t in_flight = 0;  ///< Assigned ones.

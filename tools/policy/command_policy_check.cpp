@@ -1,10 +1,10 @@
 #include "tools/policy/command_policy_check.hpp"
-#include "tools/policy/command_policy_schedule.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 
+#include "tools/policy/command_policy_schedule.hpp"
 #include "tools/policy/command_policy_shape.hpp"
 
 namespace penstock::tools {

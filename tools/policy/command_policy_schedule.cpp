@@ -108,7 +108,8 @@ class LiveSchedule {
   void join(const cli::DocumentValue& agent) {
     Register description;
     description.name = description.host = text_of(agent, "id");
-    description.labels = {description.name};  // Tasks that run at the beginning are placed by it.
+    // Tasks that run at the beginning are placed by it, so a preempted one of them can only return to its agent.
+    description.labels = {description.name};
     BandDescription& band = description.bands.emplace_back();
     band.name = "numa-0";
     band.capacity.slots = kOneSlot * integer_of(agent, "slots");

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <caf/event_based_actor.hpp>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "common/loop/mail.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 #include "tests/integration/supervisor/raw_peer.hpp"
+#include "tests/unit/supervisor/actors/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -54,13 +54,6 @@ class GatewayTest : public testing::Test {
     gateway_ = std::move(opened).value();
   }
   /// Turns the loop until the condition holds, at most ten seconds.
-  bool turn_until(const std::function<bool()>& done) {
-    for (const Instant limit = monotonic_now() + seconds{10}; monotonic_now() < limit;) {
-      loop_.turn();
-      if (done()) return true;
-    }
-    return false;
-  }
   void settle() {
     while (loop_.turn()) {
     }
@@ -77,7 +70,7 @@ class GatewayTest : public testing::Test {
   bool serves() {
     RawPeer other = peer();
     other.send(hello_bytes(hello(next_other_++)));
-    return turn_until([&] {
+    return turn_until(loop_, [&] {
       const auto introduction = other.introduction();
       return introduction.has_value() && std::holds_alternative<Welcome>(*introduction);
     });
@@ -85,7 +78,7 @@ class GatewayTest : public testing::Test {
   /// Whether every timer of a connection that ended before has been due: one that says nothing is dropped later.
   bool outlasts_the_patience() {
     RawPeer silent = peer();
-    return turn_until([&] { return silent.is_over(); });
+    return turn_until(loop_, [&] { return silent.is_over(); });
   }
 
   WireConfig wire{.handshake_timeout = milliseconds{1200}};
@@ -113,7 +106,7 @@ TEST_F(GatewayTest, ARefusedPeerThatResetsItsConnectionTakesNobodyWithIt) {
   for (const Hello& refused : {strange, stale}) {
     RawPeer peer = this->peer();
     peer.send(hello_bytes(refused));
-    ASSERT_TRUE(turn_until([&] { return peer.introduction().has_value(); }));
+    ASSERT_TRUE(turn_until(loop_, [&] { return peer.introduction().has_value(); }));
     EXPECT_TRUE(std::holds_alternative<Refusal>(*peer.introduction()));
     peer.reset();
   }
@@ -131,7 +124,7 @@ TEST_F(GatewayTest, APeerThatIsRefusedIsDroppedWhenItHasTheRefusal) {
   strange.major = kProtocolMajor + 1;
   RawPeer peer = this->peer();
   peer.send(hello_bytes(strange));
-  EXPECT_TRUE(turn_until([&] { return peer.is_over(); }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return peer.is_over(); }));
   EXPECT_TRUE(peer.introduction().has_value());
 }
 
@@ -166,7 +159,7 @@ TEST_F(GatewayTest, TwoIntroductionsOfOneLifeWithAMessageBetweenAreNoHarm) {
   burst.insert(burst.end(), request.begin(), request.end());
   ASSERT_TRUE(first.send(burst));
   ASSERT_TRUE(second.send(hello_bytes(hello(7))));
-  EXPECT_TRUE(turn_until([&] { return second.introduction().has_value(); }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return second.introduction().has_value(); }));
   EXPECT_TRUE(serves());
 }
 
@@ -177,16 +170,16 @@ TEST_F(GatewayTest, TheConnectionsOfOneHostHaveALimitAndComeBackWhenTheyEnd) {
   RawPeer silent = peer();
   RawPeer client = peer();
   client.send(hello_bytes(hello(7)));
-  ASSERT_TRUE(turn_until([&] { return client.introduction().has_value(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return client.introduction().has_value(); }));
   RawPeer third = peer();
   RawPeer refused = peer();
-  EXPECT_TRUE(turn_until([&] { return refused.is_over(); })) << "at once";
+  EXPECT_TRUE(turn_until(loop_, [&] { return refused.is_over(); })) << "at once";
   EXPECT_FALSE(third.is_over());
   third.reset();
   settle();
   EXPECT_TRUE(serves());
   client.reset();
-  EXPECT_TRUE(turn_until([&] { return heard_.size() == 2; })) << "both clients are gone";
+  EXPECT_TRUE(turn_until(loop_, [&] { return heard_.size() == 2; })) << "both clients are gone";
   settle();
   std::vector<RawPeer> others;
   for (int i = 0; i < 2; ++i) others.push_back(peer());
@@ -199,7 +192,7 @@ TEST_F(GatewayTest, NothingIsHeardOfAPeerAfterItWasGivenUp) {
   open();
   RawPeer peer = this->peer();
   peer.send(hello_bytes(hello(7)));
-  ASSERT_TRUE(turn_until([&] { return peer.introduction().has_value(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return peer.introduction().has_value(); }));
   const auto nonsense = std::make_shared<const FramePayload>(std::vector<std::uint64_t>(4, ~std::uint64_t{0}));
   std::vector<std::byte> burst = frame_bytes(FrameKind::Messages, {Incarnation{7}, 1, 0}, nonsense);
   for (std::uint64_t sequence = 2; sequence < 5; ++sequence) {
@@ -207,7 +200,7 @@ TEST_F(GatewayTest, NothingIsHeardOfAPeerAfterItWasGivenUp) {
     burst.insert(burst.end(), request.begin(), request.end());
   }
   peer.send(burst);
-  EXPECT_TRUE(turn_until([&] { return peer.is_over(); }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return peer.is_over(); }));
   settle();
   ASSERT_EQ(heard_.size(), 1U);
   EXPECT_TRUE(heard_[0].gone);

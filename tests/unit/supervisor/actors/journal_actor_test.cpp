@@ -12,11 +12,11 @@
 #include <optional>
 #include <vector>
 
-#include "common/host/clock.hpp"
 #include "common/loop/actor_host.hpp"
 #include "common/storage/fault_storage.hpp"
 #include "supervisor/store/journal.hpp"
 #include "tests/support/graph_builder.hpp"
+#include "tests/unit/supervisor/actors/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -120,22 +120,15 @@ class JournalActorTest : public testing::Test {
   void open(std::function<Result<void>()> may_report = {}) {
     owner_ = actors_.system().spawn(
         owner_behavior, JournalSetup{std::make_shared<Borrowed>(disk_), 1, std::move(may_report)}, &journal_, &heard_);
-    ASSERT_TRUE(turn_until([&] { return static_cast<bool>(journal_); }));
+    ASSERT_TRUE(turn_until(loop_, [&] { return static_cast<bool>(journal_); }));
   }
   void write(supervisor_action::Persist order) { caf::anon_send(journal_, std::move(order)); }
   void end() {
     end_journal(actors_.system(), journal_);
     end_actor(owner_);
   }
-  bool turn_until(const std::function<bool()>& done) {
-    for (const Instant limit = monotonic_now() + kPatience; monotonic_now() < limit;) {
-      loop_.turn();
-      if (done()) return true;
-    }
-    return false;
-  }
   bool wait_for(std::uint64_t ticket) {
-    return turn_until([&] { return heard_.ticket >= ticket; });
+    return turn_until(loop_, [&] { return heard_.ticket >= ticket; });
   }
   std::vector<JobId> jobs_of_next_life() {
     const Result<Recovered> recovered = recover(disk_, Damage::Refuse);
@@ -187,7 +180,7 @@ TEST_F(JournalActorTest, WhatCouldNotBeWrittenIsTriedAgainWithWhatCameSince) {
   open();
   write(accept(1, 1, graph_));
   write(accept(2, 2, graph_));
-  ASSERT_TRUE(turn_until([&] { return heard_.error.has_value(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.error.has_value(); }));
   write(forget(1, 3));
   disk_.fail_with(std::nullopt);
   caf::anon_send(journal_, RetryMail{});
@@ -213,7 +206,7 @@ TEST_F(JournalActorTest, ADiskThatIsInTroubleIsTriedOnceMoreAtTheEnd) {
   disk_.fail_with(Error{ErrorCode::Internal, "disk", "is broken", {}});
   open();
   write(accept(1, 1, graph_));
-  ASSERT_TRUE(turn_until([&] { return heard_.error.has_value(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.error.has_value(); }));
   EXPECT_EQ(disk_.commits(), 1);
   end();
   EXPECT_EQ(disk_.commits(), 2);
@@ -222,7 +215,7 @@ TEST_F(JournalActorTest, ADiskThatIsInTroubleIsTriedOnceMoreAtTheEnd) {
 TEST_F(JournalActorTest, NothingIsReportedOfAStateThatHasAnotherHolder) {
   open([]() -> Result<void> { return Error{ErrorCode::StorageLocked, "state", "has another holder", {}}; });
   write(accept(1, 1, graph_));
-  ASSERT_TRUE(turn_until([&] { return heard_.end.has_value(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.end.has_value(); }));
   EXPECT_FALSE(*heard_.end) << "an end that the owner need not judge";
   EXPECT_EQ(heard_.ticket, 0U);
 }
@@ -230,7 +223,7 @@ TEST_F(JournalActorTest, NothingIsReportedOfAStateThatHasAnotherHolder) {
 TEST_F(JournalActorTest, ItsFailureIsToldToItsOwnerWithTheCause) {
   open([]() -> Result<void> { throw std::bad_alloc{}; });  // tidy: allow call: a library's exception
   write(accept(1, 1, graph_));
-  ASSERT_TRUE(turn_until([&] { return heard_.end.has_value(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.end.has_value(); }));
   EXPECT_NE(actors_.system().render(*heard_.end).find("bad_alloc"), std::string::npos);
 }
 

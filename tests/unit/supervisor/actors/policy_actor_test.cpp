@@ -4,15 +4,14 @@
 
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
-#include <functional>
 #include <future>
 #include <new>
 #include <vector>
 
-#include "common/host/clock.hpp"
 #include "common/loop/actor_host.hpp"
 #include "supervisor/core/policy_pass.hpp"
 #include "supervisor/policy/snapshot.hpp"
+#include "tests/unit/supervisor/actors/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -52,13 +51,6 @@ class PolicyActorTest : public testing::Test {
   void order_passes(Pass pass, std::uint64_t passes) {
     owner_ = actors_.system().spawn(owner_behavior, pass, passes, &policy_, &heard_);
   }
-  bool turn_until(const std::function<bool()>& done) {
-    for (const Instant limit = monotonic_now() + std::chrono::seconds{60}; monotonic_now() < limit;) {
-      loop_.turn();
-      if (done()) return true;
-    }
-    return false;
-  }
 
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
@@ -69,7 +61,7 @@ class PolicyActorTest : public testing::Test {
 
 TEST_F(PolicyActorTest, AnswersAnOrderWithItsPlan) {
   order_passes(&run_pass, 1);
-  ASSERT_TRUE(turn_until([&] { return !heard_.ended.empty(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return !heard_.ended.empty(); }));
   EXPECT_EQ(heard_.ended[0].number, 1U);
   EXPECT_EQ(heard_.ended[0].failure, "");
   EXPECT_EQ(heard_.ended[0].plan.starts.size(), 1U);
@@ -86,7 +78,7 @@ TEST_F(PolicyActorTest, OfThePassesThatWaitOnlyTheNewestIsRun) {
       4);
   loop_.turn();
   first_may_end.set_value();
-  ASSERT_TRUE(turn_until([&] { return heard_.ended.size() == 4; }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.ended.size() == 4; }));
   const auto planned = [&](std::size_t at) { return heard_.ended[at].plan.starts.size(); };
   EXPECT_EQ(planned(1), 0U);
   EXPECT_EQ(heard_.ended[1].failure, "a newer pass was ordered");
@@ -100,7 +92,7 @@ supervisor_event::PassEnded no_memory(const supervisor_action::RunPass&) {
 
 TEST_F(PolicyActorTest, AStandardExceptionIsTheFailureOfItsPass) {
   order_passes(no_memory, 1);
-  ASSERT_TRUE(turn_until([&] { return !heard_.ended.empty(); }));
+  ASSERT_TRUE(turn_until(loop_, [&] { return !heard_.ended.empty(); }));
   EXPECT_EQ(heard_.ended[0].failure, std::bad_alloc{}.what());
   EXPECT_FALSE(heard_.down);
 }
@@ -111,7 +103,7 @@ supervisor_event::PassEnded no_standard_exception(const supervisor_action::RunPa
 
 TEST_F(PolicyActorTest, AnyOtherExceptionIsItsEndAndItsOwnerHearsOfIt) {
   order_passes(no_standard_exception, 1);
-  EXPECT_TRUE(turn_until([&] { return heard_.down; }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return heard_.down; }));
   EXPECT_TRUE(heard_.ended.empty());
 }
 

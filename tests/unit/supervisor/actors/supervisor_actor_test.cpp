@@ -8,17 +8,16 @@
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
-#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "common/host/clock.hpp"
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "supervisor/core/graph_price.hpp"
+#include "tests/unit/supervisor/actors/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -163,13 +162,6 @@ class SubmissionTest : public testing::Test {
     }
   }
   std::size_t graphs_under_way() { return actors_.system().registry().running() - actors_before_; }
-  bool turn_until(const std::function<bool()>& done) {
-    for (const Instant limit = monotonic_now() + std::chrono::seconds{10}; monotonic_now() < limit;) {
-      loop_.turn();
-      if (done()) return true;
-    }
-    return false;
-  }
 
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
@@ -186,7 +178,7 @@ TEST_F(SubmissionTest, TheThreadOfAGraphEndsWithItsClient) {
   begin_graph(Incarnation{8}, 1);
   EXPECT_EQ(graphs_under_way(), 11U);
   caf::send_as(client_, supervisor_, ClientLostMail{Incarnation{7}});
-  EXPECT_TRUE(turn_until([&] { return graphs_under_way() == 1; })) << graphs_under_way();
+  EXPECT_TRUE(turn_until(loop_, [&] { return graphs_under_way() == 1; })) << graphs_under_way();
   EXPECT_TRUE(heard_.empty());
 }
 
@@ -198,7 +190,7 @@ TEST_F(SubmissionTest, ChunksOfALostClientAreMemoryAgainWhenTheThreadsOfItsGraph
   EXPECT_EQ(graphs_under_way(), 3U) << "the memory is full";
   caf::send_as(client_, supervisor_, ClientLostMail{Incarnation{7}});
   std::uint64_t tries = 0;
-  EXPECT_TRUE(turn_until([&] {
+  EXPECT_TRUE(turn_until(loop_, [&] {
     begin_graph(Incarnation{8}, ++tries);
     return heard_.size() < tries;  // Each refusal is an answer.
   }));
@@ -220,7 +212,7 @@ TEST_F(SubmissionTest, AGraphThatIsNotGoneOnWithIsGivenUp) {
   limits.submission_idle_max = std::chrono::milliseconds{10};
   open(limits);
   begin_graph(Incarnation{7}, 1);
-  EXPECT_TRUE(turn_until([&] { return !heard_.empty() && graphs_under_way() == 0; }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return !heard_.empty() && graphs_under_way() == 0; }));
   EXPECT_EQ(std::get<SubmitReply>(heard_.at(0)).refusal.code, ErrorCode::TimedOut);
 }
 
@@ -229,7 +221,7 @@ TEST_F(SubmissionTest, ASupervisorThatEndsEndsTheThreadsOfItsGraphs) {
   open();
   begin_graph(Incarnation{7}, 1);
   end_actor(supervisor_);
-  EXPECT_TRUE(turn_until([&] { return actors_.system().registry().running() + 1 == actors_before_; }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return actors_.system().registry().running() + 1 == actors_before_; }));
 }
 
 /// A disk with a driver that throws.
@@ -253,11 +245,11 @@ TEST_F(SubmissionTest, ASupervisorWhoseJournalFailsSaysWhyAndEnds) {
   EXPECT_FALSE(failure.has_value());
   actors_before_ = actors_.system().registry().running();
   submit_one_subtask();
-  ASSERT_TRUE(turn_until([&] { return failure.has_value(); }))
+  ASSERT_TRUE(turn_until(loop_, [&] { return failure.has_value(); }))
       << (heard_.empty() ? "nothing heard" : to_string(std::get<SubmitReply>(heard_[0]).refusal));
   EXPECT_EQ(failure->subject, "journal");
   EXPECT_NE(failure->message.find("bad_alloc"), std::string::npos) << failure->message;
-  EXPECT_TRUE(turn_until([&] { return actors_.system().registry().running() + 2 == actors_before_; }));
+  EXPECT_TRUE(turn_until(loop_, [&] { return actors_.system().registry().running() + 2 == actors_before_; }));
   EXPECT_TRUE(heard_.empty()) << "accepted, but not kept";
 }
 
