@@ -110,7 +110,7 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
     const SubtaskHot& hot = job.hot[ref.subtask];
     const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
                       (hot.flags & SubtaskFlag::kStarted) != 0;
-    if (!runs || is_leaving(job, ref.subtask, ref.attempt)) continue;
+    if (!runs || JobDemand::is_leaving(job, ref.subtask, Attempt{ref.attempt})) continue;
     running.push_back(ref);
     held += job.graph.shape->template_of(ref.subtask).request.slots;
   }
@@ -120,12 +120,6 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
     held -= of.request.slots;
     preempt(job, running.back());
   }
-}
-
-bool Entitlements::is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const {
-  const std::uint64_t* reported = job.shares->preempting->find(SubtaskIndex{subtask});
-  return reported != nullptr && *reported == attempt && subtask < job.total() &&
-         job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt;
 }
 
 void Entitlements::preempt(Job& job, const AssignedRef& ref) {

@@ -64,7 +64,6 @@ class Entitlements {
   /// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
   /// attempts end before a message could reach them.
   void take_back_running(Job& job, BandSlot slot);
-  bool is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const;
   void preempt(Job& job, const AssignedRef& ref);
 
   EventContext& event_;

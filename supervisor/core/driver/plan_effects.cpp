@@ -16,6 +16,13 @@
 namespace penstock::supervisor {
 namespace {
 
+/// Whether a job needs the very slots of the plan, also where all have room: slots together, or a part of a device that
+/// others have in part. Parts on devices of their own would leave no whole device.
+bool needs_its_place(const PassUnderWay::Subject& subject, const KindShare& share, bool quotas) {
+  const bool takes_part = quotas && subject.kind == BandKind::Gpu && share.allocation_unit.milli < 1000;
+  return subject.gang || share.unit_milli > 1000 || takes_part;
+}
+
 /// `granularity`: thousandths of a slot that the numbers count by; `subject`: the project concerned; `other`: the job
 /// that it waits for, or nothing.
 std::string hold_text(const policy::Explanation& why, std::int64_t granularity, const std::string& subject,
@@ -175,7 +182,7 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
   // A job that is alone takes nothing from others, also where its allocation units do not fill the band.
   std::vector<JobId> alone(policy_.contended.size(), JobId::none());
   std::vector<bool> several(policy_.contended.size(), false);
-  std::vector<bool> placed(policy_.contended.size(), false);  // A job needs its slots together.
+  std::vector<bool> placed(policy_.contended.size(), false);
   std::vector<bool> leaves(pass.subjects.size(), false);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
@@ -188,7 +195,7 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     for (const std::uint32_t pool : pools_wanted_by(shares)) {
       const std::size_t at = pool * kBandKinds + kind;
       several[at] = several[at] || alone[at].valid();
-      placed[at] = placed[at] || subject.gang || shares.kinds[kind].unit_milli > 1000;
+      placed[at] = placed[at] || needs_its_place(subject, shares.kinds[kind], view_.counts_quotas(pool));
       alone[at] = subject.job;
     }
   }

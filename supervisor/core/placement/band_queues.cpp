@@ -1,4 +1,7 @@
 #include "supervisor/core/placement/band_queues.hpp"
+
+#include <algorithm>
+
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/policy/policy_turns.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
@@ -69,8 +72,17 @@ void BandQueues::keep_ready(Job& job, BandSlot slot, std::uint32_t subtask) {
   local.push_ready(job.order_key(subtask));
   bands_.change_ready(slot, 1);
   enter_waiting(job, slot, local);
-  if (job.shares != nullptr) [[unlikely]]
+  if (job.shares != nullptr) [[unlikely]] {
     ask_for_slots(job, slot);
+    if (local.ready_count() == 1) offer_to_short_bands(job, slot);
+  }
+}
+
+void BandQueues::offer_to_short_bands(const Job& job, BandSlot slot) {
+  if (!job.shares->of(slot).entitled.is_zero()) return;
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(job.shares->bands.size(), workers_.band_slots()));
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (job.shares->bands[i].is_short() && workers_[BandSlot{i}].alive) bands_.mark_dirty(BandSlot{i});
 }
 
 void BandQueues::ask_for_slots(const Job& job, BandSlot slot) {

@@ -60,6 +60,10 @@ class BandQueues {
   bool has_slots_for(const Job& job, BandSlot slot) const;
 
  private:
+  /// The job may run nothing on the band: its bands with slots for more look for the work again. REQUIRES: the job has
+  /// shares.
+  void offer_to_short_bands(const Job& job, BandSlot band);
+
   JobTable& jobs_;
   WorkerTable& workers_;
   BandIndices& bands_;

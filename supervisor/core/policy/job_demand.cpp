@@ -174,12 +174,26 @@ bool JobDemand::is_bound(Job& job, BandKind kind) {
     const BandSlot band{i};
     const BandShare there = job.shares->of(band);
     if (!workers_[band].alive || workers_[band].kind != kind || !there.limited()) continue;
-    const bool has_work = runnable_for(job, band) > 0;
+    const bool has_work = runnable_for(job, band) > leaving_from(job, band);
     idle |= there.planned > 0 && !has_work;
     unserved |= there.planned == 0 && has_work;
   }
   share.misplaced = idle && unserved ? share.misplaced + 1 : 0;
   return share.misplaced >= kMisplacedMax;
+}
+
+bool JobDemand::is_leaving(const Job& job, std::uint32_t subtask, Attempt attempt) {
+  const std::uint64_t* asked = job.shares->preempting->find(SubtaskIndex{subtask});
+  return asked != nullptr && *asked == attempt.value() && subtask < job.total() &&
+         job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt.value();
+}
+
+std::uint64_t JobDemand::leaving_from(const Job& job, BandSlot band) const {
+  if (job.shares->preempting->empty()) return 0;
+  const std::vector<AssignedRef>& assigned = workers_[band].assigned;
+  return static_cast<std::uint64_t>(std::count_if(assigned.begin(), assigned.end(), [&](const AssignedRef& ref) {
+    return ref.job == job.id && is_leaving(job, ref.subtask, Attempt{ref.attempt});
+  }));
 }
 
 bool JobDemand::may_leave(const Job& job, BandKind kind) const {

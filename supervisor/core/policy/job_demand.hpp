@@ -39,6 +39,8 @@ class JobDemand {
   /// lost a worker, say, stays a gang. A job without tentative placements, because it is only tried in the pool, takes
   /// any slots.
   bool is_bound(Job& job, BandKind kind);
+  /// Whether the attempt was asked to leave its slots and has not ended yet.
+  static bool is_leaving(const Job& job, std::uint32_t subtask, Attempt attempt);
   /// Slots of attempts that have been running for a while.
   static std::uint64_t milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
   /// The slots that the job could use now, or could use until lately.
@@ -53,6 +55,8 @@ class JobDemand {
  private:
   /// Bands where the job may not be are ignored.
   bool fits_all_of_pool(const Job& job, std::uint32_t template_index);
+  /// Attempts that are leaving the band, and so need no slots there.
+  std::uint64_t leaving_from(const Job& job, BandSlot band) const;
 
   JobTable& jobs_;
   const WorkerTable& workers_;

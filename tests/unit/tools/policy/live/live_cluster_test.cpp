@@ -116,5 +116,113 @@ TEST(LiveCluster, AReloadPutsAnotherPolicyInForce) {
   EXPECT_EQ(cluster.runs().size(), 1U);
 }
 
+// Pools with quotas: what a pass plans is what happens, also while runs take their time to leave.
+
+SupervisorConfig with_quotas() {
+  SupervisorConfig config;
+  config.policy.pools.push_back({.name = "all", .preset = "quota"});
+  config.policy.projects.push_back({.name = "a", .guaranteed_slots = 4, .guaranteed_gpu_slots = 4});
+  config.policy.projects.push_back({.name = "b", .guaranteed_slots = 4, .guaranteed_gpu_slots = 4});
+  config.policy.grace = config.policy.grace_max = 1h;
+  return config;
+}
+
+Register labelled_worker(const std::string& name) {
+  Register description = worker_of(4, name);
+  description.labels = {name};
+  return description;
+}
+
+Register gpus_of(const std::string& name, std::size_t count) {
+  Register description;
+  description.name = description.host = name;
+  for (std::size_t i = 0; i < count; ++i) {
+    BandDescription& band = description.bands.emplace_back();
+    band.kind = BandKind::Gpu;
+    band.name = "gpu-" + std::to_string(i);
+    band.capacity.slots = kOneSlot;
+    band.capacity.gpu = MilliGpu{1000};
+  }
+  return description;
+}
+
+JobId submit_to(LiveCluster& cluster, const std::string& name, const std::string& project, std::int64_t milli,
+                bool on_gpu = false, std::vector<std::string> labels = {}) {
+  JobSpec spec;
+  spec.name = name;
+  spec.keep = Keep::Nothing;
+  spec.policy.project = project;
+  spec.policy.labels = std::move(labels);
+  Graph graph = GraphBuilder{}.sources(1).build();
+  graph.templates[0].request.slots = MilliSlots{milli};
+  if (on_gpu) graph.templates[0].request.gpu = MilliGpu{milli};
+  const SubmitReply reply = cluster.submit(std::move(spec), graph);
+  EXPECT_TRUE(reply.job.valid()) << to_string(reply.refusal);
+  return reply.job;
+}
+
+const LiveRun* run_of(const LiveCluster& cluster, JobId job) {
+  const auto run = cluster.runs().find(SubtaskId{job, SubtaskIndex{0}});
+  return run == cluster.runs().end() ? nullptr : &run->second;
+}
+
+std::string place_of(const LiveCluster& cluster, JobId job) {
+  const LiveRun* run = run_of(cluster, job);
+  return run == nullptr ? "" : cluster.name_of(run->worker);
+}
+
+/// Two of four slots are taken on each worker, so that a job of three needs a move.
+struct Crowd {
+  explicit Crowd(LiveCluster& cluster) : all(cluster) {
+    cluster.join(labelled_worker("w1"));
+    cluster.join(labelled_worker("w2"));
+    const JobId filler = submit_to(cluster, "filler", "a", 4000, false, {"w1"});
+    cluster.settle();
+    second = submit_to(cluster, "second", "a", 2000);
+    cluster.settle();
+    cluster.end(SubtaskId{filler, SubtaskIndex{0}});
+    first = submit_to(cluster, "first", "a", 2000, false, {"w1"});
+    cluster.settle();
+  }
+  LiveCluster& all;
+  JobId first;
+  JobId second;
+};
+
+// A run that took longer to leave than some passes came back to its old place.
+TEST(LiveQuota, AMovedRunThatTakesItsTimeToLeaveStartsAtThePlaceThatItWasGiven) {
+  LiveCluster cluster{with_quotas()};
+  const Crowd crowd{cluster};
+  ASSERT_EQ(place_of(cluster, crowd.first), "w1");
+  ASSERT_EQ(place_of(cluster, crowd.second), "w2");
+  cluster.set_on_stop(LiveCluster::OnStop::Stay);
+  const JobId third = submit_to(cluster, "third", "b", 3000);
+  cluster.advance(10s);
+  ASSERT_NE(run_of(cluster, crowd.second), nullptr);
+  ASSERT_TRUE(run_of(cluster, crowd.second)->asked) << "it is the one that may be on either";
+  cluster.set_on_stop(LiveCluster::OnStop::Leave);
+  cluster.end(SubtaskId{crowd.second, SubtaskIndex{0}}, false, FailureClass::RunnerCrash);
+  cluster.settle();
+  EXPECT_EQ(place_of(cluster, crowd.second), "w1");
+  EXPECT_EQ(place_of(cluster, third), "w2");
+  EXPECT_EQ(cluster.preemptions(), 1U) << "one move, and nothing else is touched";
+}
+
+TEST(LiveQuota, HalvesOfTwoJobsShareADevice) {
+  LiveCluster cluster{with_quotas()};
+  cluster.join(gpus_of("w1", 2));
+  const JobId first = submit_to(cluster, "first", "a", 500, true);
+  cluster.settle();
+  const JobId second = submit_to(cluster, "second", "a", 500, true);
+  cluster.settle();
+  ASSERT_NE(run_of(cluster, first), nullptr);
+  ASSERT_NE(run_of(cluster, second), nullptr);
+  EXPECT_EQ(run_of(cluster, first)->band, run_of(cluster, second)->band);
+  const JobId whole = submit_to(cluster, "whole", "b", 1000, true);
+  cluster.settle();
+  EXPECT_NE(run_of(cluster, whole), nullptr);
+  EXPECT_EQ(cluster.preemptions(), 0U) << "a whole device was left";
+}
+
 }  // namespace
 }  // namespace penstock::tools
