@@ -8,6 +8,7 @@
 #include "supervisor/policy/trial.hpp"
 #include "tools/policy/command_policy_case.hpp"
 #include "tools/policy/command_policy_quota_defaults.hpp"
+#include "tools/policy/command_policy_quota_jobs.hpp"
 #include "tools/policy/command_policy_quota_parts.hpp"
 
 namespace penstock::tools {
@@ -381,6 +382,7 @@ class QuotaScenario {
 
 CaseVerdict check_quota_scenario(const cli::DocumentValue& file, const cli::DocumentValue& subject,
                                  const std::string& id) {
+  if (runs_as_quota_jobs(file, subject)) return check_quota_jobs(file, subject, id);
   return QuotaScenario{file, subject, id}.run();
 }
 

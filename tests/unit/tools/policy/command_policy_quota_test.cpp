@@ -19,7 +19,8 @@ std::string job(const std::string& name, int priority, int devices, int min, con
          R"(}, "pods": [)" + list + "]}";
 }
 
-/// One band, one project. `expect`: members and their states.
+/// One band, one project. `expect`: members and their states. A list of actions of its own keeps the case off the live
+/// cluster, where rules beyond the page are in force.
 void expect_states(const std::string& actions, int devices, int quota, const std::string& jobs,
                    const std::vector<std::pair<std::string, std::string>>& expect) {
   std::string states;
@@ -27,7 +28,8 @@ void expect_states(const std::string& actions, int devices, int quota, const std
     states += (states.empty() ? "\"" : ", \"") + member + R"(": {"state": ")" + state + "\"}";
   const std::string text =
       R"({"format": "kai-scenarios/1", "category": "x", "runner": {"mode": "single_action", "actions": [)" + actions +
-      R"(]}, "cases": [{"id": "c", "name": "c", "nodes": [{"name": "n0", "gpus": )" + std::to_string(devices) +
+      R"(]}, "cases": [{"id": "c", "name": "c", "scheduler_config": {"actions": [)" + actions +
+      R"(]}, "nodes": [{"name": "n0", "gpus": )" + std::to_string(devices) +
       R"(, "gpu_memory_mib": 100, "max_pods": 99}],
       "departments": [{"name": "d", "order": 0, "gpu": {"quota": -1, "limit": -1, "weight": -1}}],
       "queues": [{"name": "q", "parent": "d", "order": 1, "gpu": {"quota": )" +
