@@ -37,7 +37,8 @@ class ActorTransport final : public Transport {
 
 // Receives the messages of the supervisor. With an argument, because CAF 0.17 dereferences a null pointer when a
 // function is spawned without any.
-caf::behavior client_behavior(caf::event_based_actor*, const TransportHandlers& handlers) {
+caf::behavior client_behavior(caf::event_based_actor* self, const TransportHandlers& handlers) {
+  take_failures(*self, ActorFailure::EndsProcess);
   return {[handlers](const ToClientMail& mail) {
     for (const ToClient& message : *mail.messages) handlers.on_message(message);
   }};

@@ -10,11 +10,15 @@
 #include <caf/error.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/resumable.hpp>
+#include <caf/scheduled_actor.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
 #include <deque>
+#include <exception>
 #include <string>
+
+#include "common/base/check.hpp"
 
 namespace penstock {
 namespace {
@@ -88,6 +92,16 @@ class LoopScheduler final : public caf::scheduler::abstract_coordinator {
   std::deque<caf::resumable*> ready_;
 };
 
+std::string text_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& failure) {
+    return failure.what();
+  } catch (...) {
+    return "no standard exception";
+  }
+}
+
 }  // namespace
 
 struct ActorHost::State {
@@ -122,14 +136,17 @@ void end_actor(caf::actor& actor) {
   actor = nullptr;
 }
 
-caf::error failure_of_actor(std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& failure) {
-    return caf::make_error(caf::sec::runtime_error, std::string{failure.what()});
-  } catch (...) {
-    return caf::make_error(caf::sec::runtime_error, std::string{"no standard exception"});
-  }
+void take_failures(caf::scheduled_actor& actor, ActorFailure meaning) {
+  actor.set_exception_handler([meaning](caf::scheduled_actor* failed, std::exception_ptr& thrown) {
+    const std::string what = text_of(thrown);
+    PENSTOCK_CHECK_MSG(meaning == ActorFailure::EndsActor, std::string{failed->name()} + ": " + what);
+    return caf::make_error(caf::sec::runtime_error, what);
+  });
+}
+
+void uncount_unstarted(caf::actor_system& system) {
+  system.registry().dec_running();
+  system.dec_detached_threads();
 }
 
 }  // namespace penstock

@@ -1,7 +1,6 @@
 // CAF on the loop: the actor system of a process.
 #pragma once
 
-#include <exception>
 #include <memory>
 
 #include "common/loop/loop.hpp"
@@ -9,7 +8,7 @@
 namespace caf {
 class actor;
 class actor_system;
-class error;
+class scheduled_actor;
 }  // namespace caf
 
 namespace penstock {
@@ -38,8 +37,17 @@ class ActorHost {
 /// Tells an actor to exit and releases the handle.
 void end_actor(caf::actor& actor);
 
-/// For `set_exception_handler` of an actor that is monitored: the reason of its end says what was thrown. CAF's own
-/// handler needs its printer actor, which an `ActorHost` does not have, and crashes.
-caf::error failure_of_actor(std::exception_ptr& thrown);
+/// The meaning of an exception that leaves a handler of an actor.
+enum class ActorFailure {
+  EndsActor,    ///< The reason of the end tells the owner, which monitors the actor, what was thrown.
+  EndsProcess,  ///< Nothing works without the actor: the process names actor and exception, and aborts.
+};
+/// The first call of every actor. CAF's own handler needs its printer actor, which an `ActorHost` does not have, and
+/// crashes.
+void take_failures(caf::scheduled_actor& actor, ActorFailure meaning);
+
+/// For the catcher of a `std::system_error` from the spawn of a detached actor: the host has no thread left (fault
+/// F33). CAF has counted the actor, which never runs, and would wait for its end.
+void uncount_unstarted(caf::actor_system& system);
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
 #include "common/link/introduction.hpp"
+#include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/peer_link.hpp"
 #include "common/wire/codec.hpp"
@@ -120,7 +121,8 @@ constexpr std::uint32_t kPeerNameBytesMax = 4096;  // Of a name that is not chec
 
 // A named function with an argument: CAF 0.17 dereferences a null pointer when a function is spawned without any.
 template <class GatewayState>
-caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<GatewayState>& weak) {
+caf::behavior gateway_behavior(caf::event_based_actor* self, const std::weak_ptr<GatewayState>& weak) {
+  take_failures(*self, ActorFailure::EndsProcess);
   return {[weak](const ToWorkerMail& mail) {
             if (const auto alive = weak.lock()) alive->send(mail.worker, *mail.messages);
           },

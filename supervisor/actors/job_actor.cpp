@@ -4,8 +4,10 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/stateful_actor.hpp>
 #include <optional>
+#include <system_error>
 
 #include "common/host/host.hpp"
+#include "common/loop/actor_host.hpp"
 #include "supervisor/shell/graph_check.hpp"
 
 namespace penstock::supervisor {
@@ -19,6 +21,7 @@ class JobActor {
 
   caf::behavior make_behavior(const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
                               Thread thread) {
+    take_failures(*self_, ActorFailure::EndsActor);
     // Fault F20: a graph that takes a processor for seconds must not take it from other actors.
     if (thread == Thread::Own) step_back();
     check_.emplace(limits);
@@ -46,10 +49,15 @@ caf::behavior job_behavior(caf::stateful_actor<JobActor>* self, const GraphLimit
 
 }  // namespace
 
-caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client,
-                            const caf::actor& supervisor, Thread thread) {
-  if (thread == Thread::Own) return system.spawn<caf::detached>(job_behavior, limits, client, supervisor, thread);
-  return system.spawn(job_behavior, limits, client, supervisor, thread);
+caf::actor spawn_job_intake(caf::scheduled_actor& supervisor, const GraphLimits& limits, Incarnation client,
+                            Thread thread) {
+  const auto handle = caf::actor_cast<caf::actor>(supervisor.address());
+  if (thread == Thread::Own) try {
+      return supervisor.spawn<caf::detached + caf::monitored>(job_behavior, limits, client, handle, thread);
+    } catch (const std::system_error&) {
+      uncount_unstarted(supervisor.system());
+    }
+  return supervisor.spawn<caf::monitored>(job_behavior, limits, client, handle, Thread::Shared);
 }
 
 }  // namespace penstock::supervisor

@@ -21,10 +21,11 @@ struct GraphCheckedMail {
   std::shared_ptr<supervisor_event::GraphChecked> checked;
 };
 
-/// `Own`: more chunks follow, so the work gets a thread of its own and delays no other actor.
+/// `Own`: more chunks follow, so the work gets a thread of its own, if the host has one, and delays no other actor.
 enum class Thread { Shared, Own };
-caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client,
-                            const caf::actor& supervisor, Thread thread);
+/// `supervisor` monitors the actor: an end with a reason of its own means that the graph was not checked.
+caf::actor spawn_job_intake(caf::scheduled_actor& supervisor, const GraphLimits& limits, Incarnation client,
+                            Thread thread);
 
 }  // namespace penstock::supervisor
 

@@ -27,7 +27,7 @@ class Journal {
   JournalActor::behavior_type make_behavior(const caf::actor& owner, const JournalSetup& setup) {
     owner_ = owner;
     setup_ = setup;
-    self_->set_exception_handler(failure_of_actor);
+    take_failures(*self_, ActorFailure::EndsActor);
     self_->set_exit_handler([this](const caf::exit_msg& message) {
       if (!batch_.changes.empty()) commit();
       self_->quit(message.reason);

@@ -19,7 +19,7 @@ supervisor_event::PassEnded run_guarded(Pass pass, const supervisor_action::RunP
 }
 
 PolicyActor::behavior_type policy_behavior(PolicyActor::pointer self, Pass pass) {
-  self->set_exception_handler(failure_of_actor);
+  take_failures(*self, ActorFailure::EndsActor);
   return {[self, pass](const supervisor_action::RunPass& order) {
     using supervisor_event::PassEnded;
     return PassMail{std::make_shared<PassEnded>(

@@ -11,6 +11,7 @@
 
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
+#include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
 #include "supervisor/actors/journal_actor.hpp"
@@ -64,6 +65,7 @@ class SupervisorActor {
     timer_ = std::make_unique<LoopTimer>(loop);
     retry_timer_ = std::make_unique<LoopTimer>(loop);
     idle_timer_ = std::make_unique<LoopTimer>(loop);
+    take_failures(*self_, ActorFailure::EndsProcess);
     self_->set_down_handler([this](const caf::down_msg& down) { child_ended(down); });
     if (setup.journal != nullptr)
       go_on_from(*setup.journal);
@@ -168,8 +170,7 @@ class SupervisorActor {
     auto intake = intakes_.find(key);
     if (intake == intakes_.end()) {
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
-      intake =
-          intakes_.emplace(key, spawn_job_intake(self_->system(), setup_->config.graph, client, self_, thread)).first;
+      intake = intakes_.emplace(key, spawn_job_intake(*self_, setup_->config.graph, client, thread)).first;
       if (intakes_.size() == 1) watch_idle_graphs();
     }
     self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
@@ -190,19 +191,27 @@ class SupervisorActor {
   void end_intake(const SubmissionKey& key, std::uint64_t bytes) {
     const auto intake = intakes_.find(key);
     if (intake == intakes_.end()) return submissions_->freed(bytes);
-    if (bytes > 0) {
-      self_->monitor(intake->second);
-      ending_intakes_[intake->second.address()] = bytes;
-    }
+    if (bytes > 0) ending_intakes_[intake->second.address()] = bytes;
     self_->send_exit(intake->second, caf::exit_reason::user_shutdown);
     intakes_.erase(intake);
   }
 
   void child_ended(const caf::down_msg& down) {
-    const auto ended = ending_intakes_.find(down.source);
-    if (ended == ending_intakes_.end()) return part_ended(down);
-    submissions_->freed(ended->second);
-    ending_intakes_.erase(ended);
+    if (down.source == policy_.address() || down.source == journal_.address()) return part_ended(down);
+    if (const auto ended = ending_intakes_.extract(down.source)) return submissions_->freed(ended.mapped());
+    if (down.reason != caf::exit_reason::user_shutdown) intake_failed(down);
+  }
+
+  // The graph may have taken the last memory, which is free again.
+  void intake_failed(const caf::down_msg& down) {
+    const auto intake = std::find_if(intakes_.begin(), intakes_.end(),
+                                     [&](const auto& entry) { return entry.second.address() == down.source; });
+    if (intake == intakes_.end()) return;
+    const SubmissionKey key = intake->first;
+    intakes_.erase(intake);
+    submissions_->end(key);
+    refuse_graph({key, {ErrorCode::Internal, "graph", "its check failed: " + self_->system().render(down.reason), {}}});
+    shell_->settle();
   }
 
   /// The journal and the policy end before this actor only if they fail, or if the journal has found another holder

@@ -5,6 +5,8 @@
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include "common/loop/actor_host.hpp"
+
 namespace penstock::worker {
 namespace {
 
@@ -19,6 +21,7 @@ class BandActor {
 
   caf::behavior make_behavior(Loop* loop, ObjectStore* store, CommandRunnerConfig config,
                               const std::shared_ptr<CommandRunners>& runners, const caf::actor& owner) {
+    take_failures(*self_, ActorFailure::EndsProcess);
     config.on_measured = [this, owner, band = config.band](Bytes used) {
       caf::anon_send(owner, CommandMemoryMail{life_, band, used});
     };

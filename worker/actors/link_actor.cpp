@@ -6,6 +6,7 @@
 #include <caf/stateful_actor.hpp>
 
 #include "common/host/log.hpp"
+#include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "common/wire/codec.hpp"
 #include "worker/shell/renewed_link.hpp"
@@ -20,6 +21,7 @@ class LinkActor {
   static constexpr const char* name = "link";
 
   caf::behavior make_behavior(Loop* loop, const LinkActorOptions& options) {
+    take_failures(*self_, ActorFailure::EndsProcess);
     loop_ = loop;
     options_ = options;
     handle_ = self_;

@@ -11,6 +11,7 @@
 #include "common/host/host.hpp"
 #include "common/host/log.hpp"
 #include "common/host/process.hpp"
+#include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "worker/actors/band_actor.hpp"
 #include "worker/actors/link_actor.hpp"
@@ -38,6 +39,7 @@ class WorkerActor {
 
   caf::behavior make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options,
                               const caf::actor& route, const OnFatal& on_fatal) {
+    take_failures(*self_, ActorFailure::EndsProcess);
     surroundings_ = surroundings;
     options_ = options;
     route_ = route;

@@ -12,7 +12,7 @@
 #include "common/loop/mail.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 #include "tests/integration/supervisor/raw_peer.hpp"
-#include "tests/unit/supervisor/actors/turn_until.hpp"
+#include "tests/support/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {

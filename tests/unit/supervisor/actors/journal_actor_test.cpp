@@ -16,7 +16,7 @@
 #include "common/storage/fault_storage.hpp"
 #include "supervisor/store/journal.hpp"
 #include "tests/support/graph_builder.hpp"
-#include "tests/unit/supervisor/actors/turn_until.hpp"
+#include "tests/support/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {

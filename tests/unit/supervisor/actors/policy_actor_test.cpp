@@ -11,7 +11,7 @@
 #include "common/loop/actor_host.hpp"
 #include "supervisor/core/policy_pass.hpp"
 #include "supervisor/policy/snapshot.hpp"
-#include "tests/unit/supervisor/actors/turn_until.hpp"
+#include "tests/support/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {

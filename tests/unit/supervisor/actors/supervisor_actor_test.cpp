@@ -17,7 +17,7 @@
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "supervisor/core/graph_price.hpp"
-#include "tests/unit/supervisor/actors/turn_until.hpp"
+#include "tests/support/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {
