@@ -5,7 +5,6 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <thread>
 
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
@@ -14,6 +13,7 @@
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "worker/actors/band_actor.hpp"
+#include "worker/actors/blocking_actor.hpp"
 #include "worker/actors/link_actor.hpp"
 #include "worker/actors/worker_host.hpp"
 #include "worker/shell/peer_addresses.hpp"
@@ -33,7 +33,7 @@ class WorkerActor {
 
  public:
   explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
-  ~WorkerActor() { bury_and_wait(); }
+  ~WorkerActor() { end_host(); }
 
   static constexpr const char* name = "worker";
 
@@ -43,12 +43,16 @@ class WorkerActor {
     surroundings_ = surroundings;
     options_ = options;
     route_ = route;
-    embedded_ = options.data_listen.host.empty();
+    on_fatal_ = on_fatal;
     handle_ = self_;
+    self_->set_down_handler([this](const caf::down_msg& down) { part_ended(down); });
     self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
     timers_.deadline = std::make_unique<LoopTimer>(surroundings->loop);
     timers_.measure = std::make_unique<LoopTimer>(surroundings->loop);
     add_devices();
+    threads_.disk = own_thread("disk");
+    threads_.teardown = own_thread("teardown");
+    surroundings->store.use_disk_on(threads_.disk);
     if (Result<void> served = serve_data(); !served) {
       on_fatal(served.error());
       return {[](const ToWorkerMail&) {}};  // Until it is asked to leave.
@@ -75,11 +79,31 @@ class WorkerActor {
     config.device = options_.bands[index].device_uuid;
     config.tier = devices_[index];
     if (index < options_.processors.size()) config.processors = options_.processors[index];
+    config.device_moves = own_thread("device of " + config.band);
     config.spool = options_.spool;
+    config.removals = own_thread("spool of " + config.band);
     config.checkpoints = options_.checkpoints;
     config.ends_daemons = options_.owns_process;
     config.output_bytes_max = options_.core.command_output_max.value();
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
+  }
+
+  std::shared_ptr<ActorWork> own_thread(std::string purpose) {
+    return threads_.all.emplace_back(std::make_shared<ActorWork>(*self_, std::move(purpose)));
+  }
+
+  // A worker without one of them would wait for its answers for ever: its subtasks are run elsewhere.
+  void part_ended(const caf::down_msg& down) {
+    if (leaving_) return;
+    const auto part = std::find_if(threads_.all.begin(), threads_.all.end(),
+                                   [&](const auto& thread) { return thread->is(down.source); });
+    const Error error{ErrorCode::Internal,
+                      part == threads_.all.end() ? "worker" : (*part)->name(),
+                      "ended: " + self_->system().render(down.reason),
+                      {}};
+    log_error(LogLevel::Error, "worker fails", error);
+    PENSTOCK_CHECK(on_fatal_);
+    on_fatal_(error);
   }
 
   // Called before any thread uses the store.
@@ -98,7 +122,7 @@ class WorkerActor {
   }
 
   Result<void> serve_data() {
-    if (embedded_) return {};  // All embedded workers share the store.
+    if (embedded()) return {};  // All embedded workers share the store.
     TransferOptions transfer;
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
@@ -150,7 +174,7 @@ class WorkerActor {
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
     measure_later();
-    if (!embedded_) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
+    if (!embedded()) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});
   }
@@ -166,15 +190,14 @@ class WorkerActor {
     for (const caf::actor& band : bands_) self_->send(band, KillAllMail{life});
     data_.peers.clear();
     auto host = std::make_shared<std::unique_ptr<WorkerHost>>(std::move(host_));
-    if (undertaker_.joinable()) undertaker_.join();
-    undertaker_ = std::thread{[this, host, held = handle_] {
+    threads_.teardown->add(BlockingWork::Turn::Later, [this, host, held = handle_] {
       host->reset();
       surroundings_->loop.post([this, held] {
         if (leaving_) return;
         surroundings_->store.clear();
         begin_life();
       });
-    }};
+    });
   }
 
   void leave(const caf::exit_msg& message) {
@@ -185,18 +208,22 @@ class WorkerActor {
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     data_.transfers.reset();
-    bury_and_wait();
+    end_host();
     surroundings_->store.quiesce();
-    if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link belongs to this actor.
+    for (const std::shared_ptr<ActorWork>& thread : {threads_.disk, threads_.teardown}) thread->end();
+    threads_.all.clear();  // The threads of a band end with it.
+    if (!embedded()) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link belongs to this actor.
     route_ = nullptr;
     handle_ = nullptr;
     self_->quit(message.reason);
   }
 
-  void bury_and_wait() {
+  void end_host() {
     host_.reset();
-    if (undertaker_.joinable()) undertaker_.join();
+    if (threads_.teardown != nullptr) threads_.teardown->quiesce();
   }
+
+  bool embedded() const { return options_.data_listen.host.empty(); }
 
   // Called from any thread; they capture all that they need.
   WorkerPorts make_ports() {
@@ -305,6 +332,12 @@ class WorkerActor {
     std::unique_ptr<LoopTimer> deadline;  ///< Of the host's next one.
     std::unique_ptr<LoopTimer> measure;
   };
+  /// Work that blocks. Each thread starts with its first piece.
+  struct Threads {
+    std::shared_ptr<ActorWork> disk;      ///< Of the store.
+    std::shared_ptr<ActorWork> teardown;  ///< Of incarnations that were given up.
+    std::vector<std::shared_ptr<ActorWork>> all;
+  };
   /// The side of the worker that serves data to others and fetches theirs.
   struct DataPort {
     std::unique_ptr<TransferThread> transfers;  ///< None when embedded: all workers share the store.
@@ -316,7 +349,7 @@ class WorkerActor {
   caf::stateful_actor<WorkerActor>* self_;
   const WorkerSurroundings* surroundings_ = nullptr;
   WorkerOptions options_;
-  bool embedded_ = false;
+  OnFatal on_fatal_;  ///< Empty: the process ends.
   caf::actor route_;  ///< The supervisor if embedded, or the link to it.
   caf::actor handle_;
   std::vector<caf::actor> bands_;
@@ -326,7 +359,7 @@ class WorkerActor {
   DataPort data_;
   Incarnation life_;
   std::unique_ptr<WorkerHost> host_;
-  std::thread undertaker_;
+  Threads threads_;
   bool leaving_ = false;
 };
 

@@ -14,7 +14,6 @@
 
 #include "common/host/life_directory.hpp"
 #include "worker/store/datum_file.hpp"
-#include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -101,6 +100,7 @@ Result<Descriptor> Blob::share() const {
 
 struct ObjectStore::State {
   explicit State(const StoreOptions& store_options) : options(store_options) {}
+  void run(BlockingWork::Turn turn, std::function<void()> work) const;
   void remove_later(std::string directory);
 
   const StoreOptions options;
@@ -115,7 +115,7 @@ struct ObjectStore::State {
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
   std::vector<std::shared_ptr<DataTier>> tiers;
-  SpillThread thread;  // Last: it uses all of the above.
+  std::shared_ptr<BlockingWork> disk;  ///< Null: the caller waits for the disk.
 };
 
 namespace {
@@ -135,6 +135,13 @@ std::string attempts_directory(const std::string& checkpoints, std::string_view 
 
 ObjectStore::ObjectStore(const StoreOptions& options) : state_(std::make_unique<State>(options)) {}
 ObjectStore::~ObjectStore() = default;
+
+void ObjectStore::use_disk_on(std::shared_ptr<BlockingWork> disk) { state_->disk = std::move(disk); }
+
+void ObjectStore::State::run(BlockingWork::Turn turn, std::function<void()> work) const {
+  if (disk == nullptr) return work();
+  disk->add(turn, std::move(work));
+}
 
 void ObjectStore::add_tier(std::shared_ptr<DataTier> tier) { state_->tiers.push_back(std::move(tier)); }
 
@@ -212,14 +219,14 @@ void ObjectStore::drop_here(const DataKey& key) {
       state_->restoring.erase(key);
     }
     // After a waiting write of the same datum.
-    state_->thread.add(SpillThread::Turn::Later, [this, key] { drop_files(key); });
+    state_->run(BlockingWork::Turn::Later, [this, key] { drop_files(key); });
   }
   release(key);
 }
 
 void ObjectStore::spill(const DataKey& key, OnDone on_done) {
   state_->spills.store(true, std::memory_order_release);
-  state_->thread.add(SpillThread::Turn::Later, [this, key, on_done = std::move(on_done)] {
+  state_->run(BlockingWork::Turn::Later, [this, key, on_done = std::move(on_done)] {
     const BlobPtr blob = find(key);
     if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
     on_done(state_->files.write(key, blob->bytes()));
@@ -231,7 +238,7 @@ void ObjectStore::restore(const DataKey& key, OnDone on_done) {
     const std::lock_guard lock{state_->mutex};
     state_->restoring.insert(key);
   }
-  state_->thread.add(SpillThread::Turn::Waited, [this, key, on_done = std::move(on_done)] {
+  state_->run(BlockingWork::Turn::Waited, [this, key, on_done = std::move(on_done)] {
     std::shared_ptr<Blob> blob;
     const Result<void> result = read_into(key, blob);
     {
@@ -293,21 +300,19 @@ Result<std::string> ObjectStore::checkpoint_path(const DataKey& key, Incarnation
 
 void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_done) {
   state_->spills.store(true, std::memory_order_release);
-  state_->thread.add(SpillThread::Turn::Later,
-                     [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
-                       const BlobPtr blob = here == nullptr ? find(key) : here;
-                       if (blob == nullptr)
-                         return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
-                       const Result<std::string> path = checkpoint_path(key, writer);
-                       if (!path) return on_done(path.error());
-                       const Result<std::int64_t> written = write_datum_file(*path, key, blob->bytes(), Durably::Yes);
-                       if (!written) return on_done(written.error());
-                       {
-                         const std::lock_guard lock{state_->mutex};
-                         state_->checkpoints[key] = *path;
-                       }
-                       on_done({});
-                     });
+  state_->run(BlockingWork::Turn::Later, [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
+    const BlobPtr blob = here == nullptr ? find(key) : here;
+    if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
+    const Result<std::string> path = checkpoint_path(key, writer);
+    if (!path) return on_done(path.error());
+    const Result<std::int64_t> written = write_datum_file(*path, key, blob->bytes(), Durably::Yes);
+    if (!written) return on_done(written.error());
+    {
+      const std::lock_guard lock{state_->mutex};
+      state_->checkpoints[key] = *path;
+    }
+    on_done({});
+  });
 }
 
 void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {
@@ -328,7 +333,7 @@ void ObjectStore::remove_attempts(std::string_view key) {
 }
 
 void ObjectStore::State::remove_later(std::string directory) {
-  thread.add(SpillThread::Turn::Later, [directory = std::move(directory)] {
+  run(BlockingWork::Turn::Later, [directory = std::move(directory)] {
     std::error_code error;  // A file that another host still has open may stay; it costs only space.
     std::filesystem::remove_all(directory, error);
   });
@@ -344,7 +349,7 @@ void ObjectStore::load(const DataKey& key, std::function<void(BlobPtr)> on_done)
   BlobPtr blob = find_here(key);
   if (blob != nullptr) return on_done(std::move(blob));
   if (!on_disk(key)) return on_done(find(key));
-  state_->thread.add(SpillThread::Turn::Waited, [this, key, on_done = std::move(on_done)] { on_done(load_now(key)); });
+  state_->run(BlockingWork::Turn::Waited, [this, key, on_done = std::move(on_done)] { on_done(load_now(key)); });
 }
 
 BlobPtr ObjectStore::load_now(const DataKey& key) const {
@@ -359,7 +364,9 @@ BlobPtr ObjectStore::load_here_now(const DataKey& key) const {
   return blob;
 }
 
-void ObjectStore::quiesce() { state_->thread.quiesce(); }
+void ObjectStore::quiesce() {
+  if (state_->disk != nullptr) state_->disk->quiesce();
+}
 
 void ObjectStore::clear() {
   quiesce();

@@ -14,6 +14,7 @@
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
 #include "common/base/units.hpp"
+#include "worker/store/blocking_work.hpp"
 #include "worker/store/segment_reserve.hpp"
 #include "worker/store/spill_files.hpp"
 
@@ -102,6 +103,10 @@ class ObjectStore {
   /// before any other member.
   void add_tier(std::shared_ptr<DataTier> tier);
 
+  /// Spilling, restoring and the like block there; without it on the thread of the caller. The work must have ended
+  /// before the store. REQUIRES: as before.
+  void use_disk_on(std::shared_ptr<BlockingWork> disk);
+
   /// Tries the directories of its files, so that an unusable one is known at start, and removes the spilled data of
   /// killed workers. Errors: InvalidArgument, StorageFull.
   Result<void> prepare_spill();
@@ -132,7 +137,7 @@ class ObjectStore {
   Bytes used() const;
   Bytes used_on_disk() const;
 
-  /// Called on the store's own thread.
+  /// Called on the thread of the disk's work.
   using OnDone = std::function<void(const Result<void>&)>;
   /// Writes the datum to disk; memory keeps it. Errors: StorageFull and other faults of the disk; NotFound.
   void spill(const DataKey& key, OnDone on_done);
@@ -141,7 +146,7 @@ class ObjectStore {
   /// From disk into memory; the disk keeps it. Errors: StorageDamaged, NotFound, ResourceExhausted.
   void restore(const DataKey& key, OnDone on_done);
   /// Reads the bytes from any place without bringing them to memory for others; null if they are not here. `on_done` is
-  /// called at once, or on the store's own thread.
+  /// called at once, or on the thread of the disk's work.
   void load(const DataKey& key, std::function<void(BlobPtr)> on_done) const;
   /// The same, waiting for the disk.
   BlobPtr load_now(const DataKey& key) const;

@@ -8,6 +8,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +20,8 @@
 #include "common/host/cgroup.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/descriptor.hpp"
+#include "common/loop/actor_host.hpp"
+#include "worker/actors/blocking_actor.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -408,6 +412,10 @@ TEST_F(CommandRunnerTest, ManyRunInTurn) {
 }
 
 /// With a GPU of the tests' own, on which data lie; what is read from it is read when the test lets it.
+void open_device_moves(caf::event_based_actor* self, std::shared_ptr<BlockingWork>* moves) {
+  *moves = std::make_shared<ActorWork>(*self, "device");
+}
+
 class CommandsOnADevice : public CommandRunnerTest {
  protected:
   CommandsOnADevice() {
@@ -418,6 +426,9 @@ class CommandsOnADevice : public CommandRunnerTest {
     DeviceStore* const device = made->open().value();
     for (std::uint16_t output = 0; output < 2; ++output)
       device->put({{JobId{1}, SubtaskIndex{1}}, output}, device->allocate(Bytes{400}).value());
+    actors.system().spawn(open_device_moves, &config.device_moves);
+    while (loop.turn()) {
+    }
     gate = gate_opened.get_future().share();
     hook = static_cast<void (**)()>(::dlsym(::dlopen(PENSTOCK_FAKE_CUDA, RTLD_NOW), "fake_cuda_before_reading"));
     *hook = [] {
@@ -432,6 +443,7 @@ class CommandsOnADevice : public CommandRunnerTest {
   ~CommandsOnADevice() override {
     if (!opened) open_gate();
     runner.reset();
+    config.device_moves = nullptr;  // The host of actors waits for its end.
     *hook = nullptr;
   }
   void open_gate() {
@@ -444,6 +456,7 @@ class CommandsOnADevice : public CommandRunnerTest {
     return run;
   }
 
+  ActorHost actors{loop};
   void (**hook)() = nullptr;
   bool opened = false;
   std::promise<void> gate_opened;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
@@ -16,9 +18,10 @@
 #include <thread>
 
 #include "common/base/attempt_id.hpp"
+#include "common/loop/actor_host.hpp"
 #include "common/protocol/external_input.hpp"
+#include "worker/actors/blocking_actor.hpp"
 #include "worker/runner/native/operator_registry.hpp"
-#include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -481,6 +484,10 @@ class NoMoreThreads {
   rlimit before_{};
 };
 
+void blocking_work_behavior(caf::event_based_actor* self, bool* done) {
+  ActorWork{*self, "disk"}.add(BlockingWork::Turn::Later, [done] { *done = true; });
+}
+
 /// The number of the first failure, or 0.
 int run_without_threads() {
   if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // The limit is not for root.
@@ -500,8 +507,11 @@ int run_without_threads() {
     lanes.withdraw(ends);
     if (ends.size() != 1 || ends[0].succeeded || ends[0].failure->failure != FailureClass::Exhausted) return 3;
     bool done = false;
-    SpillThread spill;
-    spill.add(SpillThread::Turn::Later, [&] { done = true; });
+    Loop loop{Duration{0}};
+    ActorHost actors{loop};
+    actors.system().spawn(blocking_work_behavior, &done);
+    while (loop.turn()) {
+    }
     if (!done) return 4;
   }
   run.ticket = 2;

@@ -25,7 +25,6 @@
 #include "worker/runner/command/input_feed.hpp"
 #include "worker/runner/command/memory_groups.hpp"
 #include "worker/runner/command/spool.hpp"
-#include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -148,7 +147,7 @@ struct CommandRunner::State {
         config(std::move(runner_config)),
         on_end(std::move(end_told)),
         base_environment(own_environment()),
-        spool(config.spool),
+        spool(config.spool, config.removals),
         left_behind{GroupGuard{}, 0, LoopTimer{event_loop}, {}},
         measurement{LoopTimer{event_loop}} {
     if (config.ends_daemons) left_behind.daemons.emplace();
@@ -221,7 +220,6 @@ struct CommandRunner::State {
   Runs runs;
   /// For functions posted to the loop, which outlives this object.
   std::shared_ptr<State*> self = std::make_shared<State*>(this);
-  SpillThread device_thread;  // Last: its work uses the above until it has ended.
 };
 
 CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end)
@@ -244,6 +242,7 @@ CommandRunner::~CommandRunner() {
       running->process->wait_for_end(std::chrono::seconds{1});
     state_->release(*running);
   }
+  if (state_->config.device_moves != nullptr) state_->config.device_moves->quiesce();
 }
 
 void CommandRunner::end_daemons(const std::string& mark) {
@@ -278,7 +277,7 @@ void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::
   const std::uint64_t turn = waiting.turns++;
   waiting.runs[turn] = std::move(owned);
   DeviceTier* const tier = waiting.runs[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
-  device_thread.add(SpillThread::Turn::Waited, [this, tier, turn, inputs = std::move(inputs)] {
+  const auto free_device = [this, tier, turn, inputs = std::move(inputs)] {
     for (const DataKey& key : inputs) store.find(key);  // Copies the datum to the host.
     if (tier != nullptr) tier->make_free();
     loop.post([turn, weak = std::weak_ptr<State*>{self}] {
@@ -287,7 +286,9 @@ void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::
       auto node = (*state)->waiting.runs.extract(turn);
       if (!node.empty()) (*state)->begin(std::move(node.mapped()));
     });
-  });
+  };
+  if (config.device_moves == nullptr) return free_device();
+  config.device_moves->add(BlockingWork::Turn::Waited, free_device);
 }
 
 void CommandRunner::State::begin(std::unique_ptr<Running> owned) {

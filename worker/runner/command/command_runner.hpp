@@ -46,8 +46,11 @@ struct CommandRunnerConfig {
   std::string band;             ///< Name of the band, told to programs as PENSTOCK_BAND.
   std::string device;           ///< UUID of the band's GPU: the only one that programs see. Or empty.
   DeviceTier* tier = nullptr;   ///< The memory of that GPU; null: none. Outlives the runner.
+  /// For `tier`'s data, which leave it for seconds; of this runner only. Null: runs wait on the loop's thread.
+  std::shared_ptr<BlockingWork> device_moves;
   std::vector<int> processors;  ///< To which programs are bound; empty: all.
   std::string spool;            ///< Working directories are below it; empty: the directory for temporary files.
+  std::shared_ptr<BlockingWork> removals;  ///< Of working directories; see `Spool`.
   std::string checkpoints;  ///< Directory on shared storage, below which preempted programs save their state; or empty.
   bool ends_daemons = false;  ///< Ends also processes that have left their group; see `Daemons`.
   /// For templates without an output limit: a program that writes more fails.
@@ -71,7 +74,7 @@ struct CommandRunnerConfig {
 ///   a slot that is given to another run. Output written until then is kept. Daemons that have left the group are ended
 ///   as well if the process is the runner's own (`ends_daemons`).
 /// - A run that requests memory of the band's GPU begins when data have left the GPU to make room, and a run with
-///   inputs on a device begins when they are on the host; a thread of the runner does both. Meanwhile the run can be
+///   inputs on a device begins when they are on the host; `device_moves` does both. Meanwhile the run can be
 ///   stopped.
 /// - The core decides on time limits and on the grace between asking and killing, and calls `stop`. A request for
 ///   memory becomes a limit where control groups can be written.

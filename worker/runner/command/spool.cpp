@@ -7,13 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
-#include <mutex>
-#include <thread>
 
 #include "common/host/host.hpp"
 #include "common/host/process.hpp"
@@ -48,6 +44,12 @@ bool is_fresh(const std::string& directory) {
   return true;
 }
 
+/// A directory that cannot be removed stays, and so does the spool. A command may have left a million files.
+void remove(const std::string& directory) {
+  std::error_code ignored;
+  std::filesystem::remove_all(directory, ignored);
+}
+
 Error no_directory(const std::string& where, int number) {
   const bool full = number == ENOSPC || number == EDQUOT;
   return Error{full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, where,
@@ -57,54 +59,13 @@ Error no_directory(const std::string& where, int number) {
 
 }  // namespace
 
-/// Removes directories one after the other on a thread of its own: a command may have left a million files.
-/// Invariant: `waiting` and `ending` are touched under the mutex only. Thread-sanitized by tests/integration/runner.
-struct Spool::Sweeper {
-  Sweeper() : thread([this] { sweep(); }) {}
-  ~Sweeper() {
-    {
-      const std::lock_guard lock{mutex};
-      ending = true;
-    }
-    news.notify_one();
-    thread.join();
-  }
+Spool::Spool(std::string place, std::shared_ptr<BlockingWork> removals)
+    : place_(std::move(place)), removals_(std::move(removals)) {}
 
-  void add(std::string directory) {
-    {
-      const std::lock_guard lock{mutex};
-      waiting.push_back(std::move(directory));
-    }
-    news.notify_one();
-  }
-
-  void sweep() {
-    std::unique_lock lock{mutex};
-    for (;;) {
-      news.wait(lock, [this] { return ending || !waiting.empty(); });
-      if (waiting.empty()) return;
-      const std::string directory = std::move(waiting.front());
-      waiting.pop_front();
-      lock.unlock();
-      std::error_code ignored;  // A directory that cannot be removed stays, and so does the spool.
-      std::filesystem::remove_all(directory, ignored);
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex;
-  std::condition_variable news;
-  std::deque<std::string> waiting;
-  bool ending = false;
-  std::thread thread;  // Last: it uses all of the above.
-};
-
-Spool::Spool(std::string place) : place_(std::move(place)) {}
-
+// The root stays locked until it is gone: no other spool takes it for an orphan.
 Spool::~Spool() {
-  sweeper_.reset();
-  std::error_code ignored;
-  if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
+  if (root_.empty()) return;
+  remove_later([root = std::move(root_), lock = std::make_shared<Descriptor>(std::move(root_lock_))] { remove(root); });
 }
 
 Result<void> Spool::make_place() {
@@ -147,7 +108,7 @@ void Spool::remove_orphans() {
     const Descriptor orphan = open_directory(path);
     struct stat status {};
     if (!orphan || ::fstat(orphan.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
-    if (::flock(orphan.get(), LOCK_EX | LOCK_NB) == 0) remove_later(path);
+    if (::flock(orphan.get(), LOCK_EX | LOCK_NB) == 0) remove_later([path] { remove(path); });
   }
 }
 
@@ -175,12 +136,12 @@ void Spool::give_back(std::string directory) {
     return;
   }
   if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return;
-  remove_later(std::move(directory));
+  remove_later([directory = std::move(directory)] { remove(directory); });
 }
 
-void Spool::remove_later(std::string directory) {
-  if (sweeper_ == nullptr) sweeper_ = std::make_unique<Sweeper>();
-  sweeper_->add(std::move(directory));
+void Spool::remove_later(std::function<void()> removal) {
+  if (removals_ == nullptr) return removal();
+  removals_->add(BlockingWork::Turn::Later, std::move(removal));
 }
 
 }  // namespace penstock::worker

@@ -1,25 +1,28 @@
 // Working directories of attempts.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/result.hpp"
 #include "common/host/descriptor.hpp"
+#include "worker/store/blocking_work.hpp"
 
 namespace penstock::worker {
 
 /// Gives a directory to each attempt that wants one, and takes it back with all that is in it. A directory that is
 /// still as it was made, the usual case, is given to the next attempt: making and removing a directory for each run
-/// costs a fifth of the runs that a host can start. A thread, started with the first of them, removes the others. For
-/// one thread.
+/// costs a fifth of the runs that a host can start. The others are removed elsewhere, because a command may have left
+/// a million files. For one thread.
 class Spool {
  public:
   /// `place` is made if it does not exist; empty: the directory for temporary files. Leftovers of spools of killed
   /// workers are removed there when the first directory is taken.
-  explicit Spool(std::string place);
-  /// Waits until all is removed.
+  /// Directories are removed in `removals`, which may end later; null: at once.
+  Spool(std::string place, std::shared_ptr<BlockingWork> removals);
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
@@ -30,20 +33,19 @@ class Spool {
   void give_back(std::string directory);
 
  private:
-  struct Sweeper;
   Result<void> make_place();
   Result<void> make_root();
   bool lock_root();
   void remove_orphans();
-  void remove_later(std::string directory);
+  void remove_later(std::function<void()> removal);
   Result<std::string> make();
 
   std::string place_;
+  const std::shared_ptr<BlockingWork> removals_;
   std::string root_;      ///< Our directory in `place_`, removed at our end; empty before the first use.
   Descriptor root_lock_;  ///< Locked as long as this spool lives, so that other spools know it is in use.
   std::uint64_t made_ = 0;
   std::vector<std::string> fresh_;  ///< Empty directories for further attempts.
-  std::unique_ptr<Sweeper> sweeper_;
 };
 
 }  // namespace penstock::worker

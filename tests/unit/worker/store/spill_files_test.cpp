@@ -5,7 +5,11 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <future>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "common/base/rng.hpp"
 #include "tests/support/scratch_directory.hpp"
@@ -144,6 +148,19 @@ TEST(DatumFile, APlaceThatCannotBeUsedIsRefused) {
   EXPECT_EQ(scratch.read("file"), "");
 }
 
+/// Work of the disk that begins when the test says so.
+class HeldWork final : public BlockingWork {
+ public:
+  void add(Turn, std::function<void()> work) override { waiting_.push_back(std::move(work)); }
+  void quiesce() override { waiting_.clear(); }
+  void run() {
+    for (const std::function<void()>& work : std::exchange(waiting_, {})) work();
+  }
+
+ private:
+  std::vector<std::function<void()>> waiting_;
+};
+
 TEST(Spill, ADatumGoesToDiskAndComesBack) {
   const ScratchDirectory scratch;
   ObjectStore store{options_in(scratch)};
@@ -205,13 +222,13 @@ TEST(Spill, WhatIsDroppedWhileItIsRestoredStaysAway) {
   store.put(key(1), blob_of(store, content(2'000'000, Content::Random)));
   ASSERT_TRUE(spill(store, 1));
   store.release(key(1));
-  std::promise<void> gate;
-  store.load(key(1), [&](const BlobPtr&) { gate.get_future().wait(); });  // Holds the thread up.
-  std::promise<void> done;
-  store.restore(key(1), [&](const Result<void>&) { done.set_value(); });
+  const auto disk = std::make_shared<HeldWork>();
+  store.use_disk_on(disk);
+  bool done = false;
+  store.restore(key(1), [&](const Result<void>&) { done = true; });
   store.drop(key(1));
-  gate.set_value();
-  ASSERT_EQ(done.get_future().wait_for(std::chrono::seconds{30}), std::future_status::ready);
+  disk->run();
+  EXPECT_TRUE(done);
   EXPECT_EQ(store.find(key(1)), nullptr);
 }
 
@@ -222,17 +239,27 @@ TEST(Spill, WhatIsMadeAnewWhileItIsRestoredStays) {
   store.put(key(1), blob_of(store, content(2'000'000, Content::Random)));
   ASSERT_TRUE(spill(store, 1));
   store.release(key(1));
-  std::promise<void> gate;
-  store.load(key(1), [&](const BlobPtr&) { gate.get_future().wait(); });  // Holds the thread up.
-  std::promise<bool> done;
-  store.restore(key(1), [&](const Result<void>& result) { done.set_value(result.has_value()); });
+  const auto disk = std::make_shared<HeldWork>();
+  store.use_disk_on(disk);
+  bool restored = false;
+  store.restore(key(1), [&](const Result<void>& result) { restored = result.has_value(); });
   const auto anew = content(2'000'000, Content::Repetitive);
   store.put(key(1), blob_of(store, anew));
-  gate.set_value();
-  std::future<bool> restored = done.get_future();
-  ASSERT_EQ(restored.wait_for(std::chrono::seconds{30}), std::future_status::ready);
-  EXPECT_TRUE(restored.get());
+  disk->run();
+  EXPECT_TRUE(restored);
   EXPECT_TRUE(same(store.find(key(1)), anew));
+}
+
+TEST(Spill, WorkOfTheDiskThatWaitsIsAbandonedByAnEmptyStore) {
+  const ScratchDirectory scratch;
+  ObjectStore store{options_in(scratch)};
+  const auto disk = std::make_shared<HeldWork>();
+  store.use_disk_on(disk);
+  store.put(key(1), blob_of(store, content(5000, Content::Random)));
+  store.spill(key(1), [](const Result<void>&) { ADD_FAILURE() << "answered"; });
+  store.clear();
+  disk->run();
+  EXPECT_EQ(files_under(scratch.at("spill")), std::vector<std::string>{});
 }
 
 // Fault F42: files that a killed worker has left are reclaimed; files that another one uses are not.
