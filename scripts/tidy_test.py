@@ -327,6 +327,13 @@ class Calls(RuleTest):
         self.expect_clean(rule, path, "std::lock_guard<std::mutex> lock(m);\n")
         self.expect_clean(rule, "worker/store/a.hpp", "\nstd::atomic<int> n;\n")
 
+    def test_an_actor_takes_its_failures(self):
+        rule, path, actor = tidy.rule_actors, "worker/actors/a.cpp", "\n#include <caf/typed_event_based_actor.hpp>\n"
+        self.expect(rule, path, actor, 2)
+        self.expect_clean(rule, path, actor + "void f() { take_failures(*self, ActorFailure::EndsActor); }\n")
+        self.expect_clean(rule, "tests/unit/worker/actors/a_test.cpp", actor)
+        self.expect_clean(rule, path, "#include <caf/scoped_actor.hpp>\n")
+
 
 class Processor(RuleTest):
     def refused(self, text, path="worker/runner/a.cpp"):
