@@ -151,7 +151,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   if (config->supervisor.memory_max.is_zero())
     config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   const supervisor::GatewayOptions gateway_options = gateway_options_of(*config, *listen, journal->get());
-  caf::actor core =
+  SupervisorHandle core =
       supervisor::spawn_supervisor(actors.system(), loop,
                                    {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
                                     [&invocation]() -> Result<PolicyConfig> {

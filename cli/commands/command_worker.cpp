@@ -43,7 +43,7 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   ActorHost actors{loop};
   std::optional<Error> fatal;
   const worker::WorkerSurroundings surroundings{loop, operators, store};
-  caf::actor worker =
+  WorkerHandle worker =
       worker::spawn_worker(actors.system(), surroundings, *options, *supervisors, [&](const Error& error) {
         fatal = error;
         loop.stop();

@@ -1,8 +1,8 @@
 #include "client/embedded/embedded_cluster.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <future>
 #include <thread>
 
@@ -18,7 +18,7 @@ namespace {
 /// A client's transport to the supervisor's actor: mails instead of frames.
 class ActorTransport final : public Transport {
  public:
-  ActorTransport(caf::actor supervisor, caf::actor self, Incarnation incarnation)
+  ActorTransport(SupervisorHandle supervisor, ClientHandle self, Incarnation incarnation)
       : supervisor_(std::move(supervisor)), self_(std::move(self)), incarnation_(incarnation) {}
   ~ActorTransport() override { caf::send_as(self_, supervisor_, ClientLostMail{incarnation_}); }
 
@@ -30,14 +30,14 @@ class ActorTransport final : public Transport {
   std::size_t chunk_bytes() const override { return SIZE_MAX; }
 
  private:
-  const caf::actor supervisor_;
-  const caf::actor self_;
+  const SupervisorHandle supervisor_;
+  const ClientHandle self_;
   const Incarnation incarnation_;
 };
 
 // Receives the messages of the supervisor. With an argument, because CAF 0.17 dereferences a null pointer when a
 // function is spawned without any.
-caf::behavior client_behavior(caf::event_based_actor* self, const TransportHandlers& handlers) {
+ClientHandle::behavior_type client_behavior(ClientHandle::pointer self, const TransportHandlers& handlers) {
   take_failures(*self, ActorFailure::EndsProcess);
   return {[handlers](const ToClientMail& mail) {
     for (const ToClient& message : *mail.messages) handlers.on_message(message);
@@ -52,9 +52,9 @@ struct EmbeddedCluster::State {
   std::unique_ptr<Loop> loop;
   std::unique_ptr<ActorHost> actors;
   std::unique_ptr<worker::WorkerSurroundings> surroundings;
-  caf::actor supervisor;
-  caf::actor worker;
-  caf::actor client;
+  SupervisorHandle supervisor;
+  WorkerHandle worker;
+  ClientHandle client;
   Session session;
   std::thread thread;
 
@@ -103,7 +103,9 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
 
 void EmbeddedCluster::State::end() {
   session.start(nullptr);
-  for (caf::actor* actor : {&worker, &client, &supervisor}) end_actor(*actor);
+  end_actor(worker);
+  end_actor(client);
+  end_actor(supervisor);
   actors.reset();
   surroundings.reset();
   loop.reset();

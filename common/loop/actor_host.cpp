@@ -131,10 +131,7 @@ ActorHost::ActorHost(Loop& loop) : state_(std::make_unique<State>(loop)) {}
 ActorHost::~ActorHost() = default;
 caf::actor_system& ActorHost::system() { return state_->system; }
 
-void end_actor(caf::actor& actor) {
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
-  actor = nullptr;
-}
+void send_exit(const caf::actor_addr& actor) { caf::anon_send_exit(actor, caf::exit_reason::user_shutdown); }
 
 void take_failures(caf::scheduled_actor& actor, ActorFailure meaning) {
   actor.set_exception_handler([meaning](caf::scheduled_actor* failed, std::exception_ptr& thrown) {

@@ -6,7 +6,7 @@
 #include "common/loop/loop.hpp"
 
 namespace caf {
-class actor;
+class actor_addr;
 class actor_system;
 class scheduled_actor;
 }  // namespace caf
@@ -34,8 +34,13 @@ class ActorHost {
   std::unique_ptr<State> state_;
 };
 
+void send_exit(const caf::actor_addr& actor);
 /// Tells an actor to exit and releases the handle.
-void end_actor(caf::actor& actor);
+template <class Handle>
+void end_actor(Handle& actor) {
+  if (actor) send_exit(actor.address());
+  actor = nullptr;
+}
 
 /// The meaning of an exception that leaves a handler of an actor.
 enum class ActorFailure {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,3 +60,17 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::DismissWorkerMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::FromClientMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ToClientMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ClientLostMail)
+
+namespace penstock {
+
+/// The actor in front of a worker: the gateway, or the worker itself when embedded.
+using WorkerHandle = caf::typed_actor<caf::reacts_to<ToWorkerMail>, caf::reacts_to<DismissWorkerMail>>;
+/// The actor in front of a client.
+using ClientHandle = caf::typed_actor<caf::reacts_to<ToClientMail>>;
+/// The actor in front of the supervisor: a worker's link, or the supervisor itself when embedded.
+using SupervisorRoute = caf::typed_actor<caf::reacts_to<FromWorkerMail>>;
+using SupervisorHandle = caf::typed_actor<caf::reacts_to<FromWorkerMail>, caf::reacts_to<WorkerLostMail>,
+                                          caf::reacts_to<WorkerSuspectedMail>, caf::reacts_to<FromClientMail>,
+                                          caf::reacts_to<ClientLostMail>>;
+
+}  // namespace penstock

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
-#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <map>
 
 #include "common/host/clock.hpp"
@@ -18,6 +17,9 @@
 
 namespace penstock::supervisor {
 namespace {
+
+using GatewayActor =
+    caf::typed_actor<caf::reacts_to<ToWorkerMail>, caf::reacts_to<ToClientMail>, caf::reacts_to<DismissWorkerMail>>;
 
 /// A connection that has not been admitted: it has not introduced itself yet, or it is being refused. `Gateway::State`
 /// owns it and names it by a number, which its handlers and timers carry: whichever of them comes first drops it, and
@@ -56,7 +58,7 @@ std::string version_text(std::uint16_t major, std::uint16_t minor, const std::st
 }  // namespace
 
 struct Gateway::State : std::enable_shared_from_this<State> {
-  State(caf::actor_system& actors, Loop& event_loop, const GatewayOptions& gateway_options, caf::actor core)
+  State(caf::actor_system& actors, Loop& event_loop, const GatewayOptions& gateway_options, SupervisorHandle core)
       : system(actors), loop(event_loop), options(gateway_options), supervisor(std::move(core)) {}
 
   void start_actor();
@@ -79,8 +81,8 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   caf::actor_system& system;
   Loop& loop;
   const GatewayOptions options;
-  caf::actor supervisor;
-  caf::actor self;
+  SupervisorHandle supervisor;
+  GatewayActor self;
   std::unique_ptr<Listener> listener;
   std::map<std::string, std::uint32_t> of_host;  ///< Connections from each address. Outlives all that count here.
   std::map<std::uint64_t, PendingConnection> pending;
@@ -101,7 +103,7 @@ Gateway::~Gateway() {
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
-                                               const caf::actor& supervisor) {
+                                               const SupervisorHandle& supervisor) {
   auto state = std::make_shared<State>(system, loop, options, supervisor);
   Result<std::unique_ptr<Listener>> listener = Listener::open(
       loop, options.wire, options.listen, [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
@@ -121,7 +123,7 @@ constexpr std::uint32_t kPeerNameBytesMax = 4096;  // Of a name that is not chec
 
 // A named function with an argument: CAF 0.17 dereferences a null pointer when a function is spawned without any.
 template <class GatewayState>
-caf::behavior gateway_behavior(caf::event_based_actor* self, const std::weak_ptr<GatewayState>& weak) {
+GatewayActor::behavior_type gateway_behavior(GatewayActor::pointer self, const std::weak_ptr<GatewayState>& weak) {
   take_failures(*self, ActorFailure::EndsProcess);
   return {[weak](const ToWorkerMail& mail) {
             if (const auto alive = weak.lock()) alive->send(mail.worker, *mail.messages);

@@ -1,12 +1,12 @@
 // The supervisor's border: sockets, introductions and links of workers and clients.
 #pragma once
 
-#include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 #include <memory>
 
 #include "common/base/result.hpp"
 #include "common/loop/loop.hpp"
+#include "common/loop/mail.hpp"
 #include "common/net/connection.hpp"
 #include "common/protocol/config.hpp"
 #include "supervisor/store/journal.hpp"
@@ -26,7 +26,7 @@ class Gateway {
  public:
   /// Listens, and carries frames between peers and the supervisor's actor. Errors: AddressInUse, InvalidArgument.
   static Result<std::unique_ptr<Gateway>> open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
-                                               const caf::actor& supervisor);
+                                               const SupervisorHandle& supervisor);
   ~Gateway();
   std::uint16_t port() const;
 

@@ -1,8 +1,8 @@
 #include "supervisor/actors/job_actor.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <optional>
 #include <system_error>
 
@@ -15,12 +15,12 @@ namespace {
 
 class JobActor {
  public:
-  explicit JobActor(caf::stateful_actor<JobActor>* self) : self_(self) {}
+  explicit JobActor(JobHandle::stateful_pointer<JobActor> self) : self_(self) {}
 
   static constexpr const char* name = "job";
 
-  caf::behavior make_behavior(const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
-                              Thread thread) {
+  JobHandle::behavior_type make_behavior(const GraphLimits& limits, Incarnation client, const GraphOwner& supervisor,
+                                         Thread thread) {
     take_failures(*self_, ActorFailure::EndsActor);
     // Fault F20: a graph that takes a processor for seconds must not take it from other actors.
     if (thread == Thread::Own) step_back();
@@ -36,22 +36,22 @@ class JobActor {
       self_->send(supervisor_, GraphCheckedMail{client_, std::move(checked)});
   }
 
-  caf::stateful_actor<JobActor>* self_;
+  JobHandle::stateful_pointer<JobActor> self_;
   std::optional<GraphCheck> check_;
   Incarnation client_;
-  caf::actor supervisor_;
+  GraphOwner supervisor_;
 };
 
-caf::behavior job_behavior(caf::stateful_actor<JobActor>* self, const GraphLimits& limits, Incarnation client,
-                           const caf::actor& supervisor, Thread thread) {
+JobHandle::behavior_type job_behavior(JobHandle::stateful_pointer<JobActor> self, const GraphLimits& limits,
+                                      Incarnation client, const GraphOwner& supervisor, Thread thread) {
   return self->state.make_behavior(limits, client, supervisor, thread);
 }
 
 }  // namespace
 
-caf::actor spawn_job_intake(caf::scheduled_actor& supervisor, const GraphLimits& limits, Incarnation client,
-                            Thread thread) {
-  const auto handle = caf::actor_cast<caf::actor>(supervisor.address());
+JobHandle spawn_job_intake(caf::scheduled_actor& supervisor, const GraphLimits& limits, Incarnation client,
+                           Thread thread) {
+  const auto handle = caf::actor_cast<GraphOwner>(supervisor.address());
   if (thread == Thread::Own) try {
       return supervisor.spawn<caf::detached + caf::monitored>(job_behavior, limits, client, handle, thread);
     } catch (const std::system_error&) {

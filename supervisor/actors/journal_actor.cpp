@@ -24,7 +24,7 @@ class Journal {
 
   static constexpr const char* name = "journal";
 
-  JournalActor::behavior_type make_behavior(const caf::actor& owner, const JournalSetup& setup) {
+  JournalActor::behavior_type make_behavior(const JournalOwner& owner, const JournalSetup& setup) {
     owner_ = owner;
     setup_ = setup;
     take_failures(*self_, ActorFailure::EndsActor);
@@ -58,7 +58,7 @@ class Journal {
   }
 
   JournalActor::stateful_pointer<Journal> self_;
-  caf::actor owner_;
+  JournalOwner owner_;
   JournalSetup setup_;
   StorageBatch batch_;  ///< Entries that could not be written stay in it.
   std::uint64_t ticket_ = 0;
@@ -66,7 +66,7 @@ class Journal {
   bool failed_ = false;     ///< The last commit.
 };
 
-JournalActor::behavior_type journal_behavior(JournalActor::stateful_pointer<Journal> self, const caf::actor& owner,
+JournalActor::behavior_type journal_behavior(JournalActor::stateful_pointer<Journal> self, const JournalOwner& owner,
                                              const JournalSetup& setup) {
   return self->state.make_behavior(owner, setup);
 }
@@ -74,7 +74,7 @@ JournalActor::behavior_type journal_behavior(JournalActor::stateful_pointer<Jour
 }  // namespace
 
 JournalActor spawn_journal(caf::scheduled_actor& owner, JournalSetup setup) {
-  return owner.spawn<caf::detached + caf::monitored>(journal_behavior, caf::actor_cast<caf::actor>(owner.address()),
+  return owner.spawn<caf::detached + caf::monitored>(journal_behavior, caf::actor_cast<JournalOwner>(owner.address()),
                                                      std::move(setup));
 }
 

@@ -39,6 +39,8 @@ namespace penstock::supervisor {
 /// An exit message is an end in good order: all that came before is written, with one try, and the storage is closed.
 using JournalActor = caf::typed_actor<caf::reacts_to<supervisor_action::Persist>, caf::reacts_to<RetryMail>>;
 
+using JournalOwner = caf::typed_actor<caf::reacts_to<JournalMail>>;
+
 struct JournalSetup {
   std::shared_ptr<Storage> storage;
   std::uint64_t next_number = 1;

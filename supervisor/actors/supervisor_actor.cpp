@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <map>
 #include <optional>
 
@@ -35,6 +35,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::ReloadMail)
 namespace penstock::supervisor {
 namespace {
 
+using Reloaded = caf::typed_actor<caf::reacts_to<ReloadMail>>;
+using SupervisorSelf =
+    SupervisorHandle::extend<caf::reacts_to<GraphCheckedMail>, caf::reacts_to<JournalMail>, caf::reacts_to<ReloadMail>>;
+
 constexpr Duration kRetryAfter = std::chrono::seconds{1};  ///< Of a journal that could not write.
 
 /// The world of a supervisor's shell: mails, the journal, threads, timers. Carries mails to the shell and what the
@@ -43,7 +47,7 @@ class SupervisorActor {
   using Shell = SupervisorShell<SupervisorActor, SupervisorCore>;
 
  public:
-  explicit SupervisorActor(caf::stateful_actor<SupervisorActor>* self) : self_(self) {}
+  explicit SupervisorActor(SupervisorSelf::stateful_pointer<SupervisorActor> self) : self_(self) {}
   ~SupervisorActor() {
     // A thread that checks a graph would wait for the rest of it for ever otherwise.
     for (const auto& [key, intake] : intakes_) caf::anon_send_exit(intake, caf::exit_reason::user_shutdown);
@@ -55,7 +59,7 @@ class SupervisorActor {
 
   static constexpr const char* name = "supervisor";
 
-  caf::behavior make_behavior(Loop& loop, const SupervisorSetup& setup) {
+  SupervisorSelf::behavior_type make_behavior(Loop& loop, const SupervisorSetup& setup) {
     setup_ = setup;
     setup_->journal = nullptr;
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
@@ -86,7 +90,7 @@ class SupervisorActor {
   static Instant now() { return monotonic_now(); }
   static JobIdentity draw_identity() { return random_identity(); }
   void joined(Incarnation worker, WorkerId number, const Register& from) {
-    worker_routes_[worker] = sender();
+    worker_routes_[worker] = sender<WorkerHandle>();
     log_line(LogLevel::Info, "worker joined",
              "worker=" + to_string(number) + " name=" + from.name + " host=" + from.host +
                  (from.reclaims ? " from=\"before a restart\"" : ""));
@@ -151,7 +155,7 @@ class SupervisorActor {
   }
 
   void receive(const FromClientMail& mail) {
-    client_routes_.try_emplace(mail.client, sender());
+    client_routes_.try_emplace(mail.client, sender<ClientHandle>());
     for (FromClient& message : *mail.messages)
       if (auto* chunk = std::get_if<SubmitChunk>(&message))
         take_chunk(mail.client, std::move(*chunk));
@@ -256,9 +260,12 @@ class SupervisorActor {
     client_routes_.erase(mail.client);
   }
 
-  caf::actor sender() const { return caf::actor_cast<caf::actor>(self_->current_sender()); }
+  template <class Handle>
+  Handle sender() const {
+    return caf::actor_cast<Handle>(self_->current_sender());
+  }
 
-  caf::stateful_actor<SupervisorActor>* self_;
+  SupervisorSelf::stateful_pointer<SupervisorActor> self_;
   std::optional<SupervisorSetup> setup_;  ///< Without its journal.
   std::unique_ptr<SupervisorCore> core_;
   JournalActor journal_;
@@ -266,22 +273,24 @@ class SupervisorActor {
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> retry_timer_;           ///< Of the journal.
   std::unique_ptr<LoopTimer> idle_timer_;            ///< Of graphs under way.
-  std::map<Incarnation, caf::actor> worker_routes_;  ///< Of the mails to them.
-  std::map<Incarnation, caf::actor> client_routes_;
+  std::map<Incarnation, WorkerHandle> worker_routes_;  ///< Of the mails to them.
+  std::map<Incarnation, ClientHandle> client_routes_;
   std::unique_ptr<Submissions> submissions_;
-  std::map<SubmissionKey, caf::actor> intakes_;              ///< Of those; each puts one graph together.
+  std::map<SubmissionKey, JobHandle> intakes_;               ///< Of those; each puts one graph together.
   std::map<caf::actor_addr, std::uint64_t> ending_intakes_;  ///< Told to exit, with the bytes of their chunks.
   std::optional<Shell> shell_;
 };
 
-caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Loop* loop,
-                                  const SupervisorSetup& setup) {
+SupervisorSelf::behavior_type supervisor_behavior(SupervisorSelf::stateful_pointer<SupervisorActor> self, Loop* loop,
+                                                  const SupervisorSetup& setup) {
   return self->state.make_behavior(*loop, setup);
 }
 
 }  // namespace
 
-void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, ReloadMail{}); }
+void reload_policy(const SupervisorHandle& supervisor) {
+  caf::anon_send(caf::actor_cast<Reloaded>(supervisor), ReloadMail{});
+}
 
 Bytes default_memory_max(const MemoryBounds& bounds) {
   Bytes most{bounds.host.value() / 4 * 3};
@@ -302,7 +311,7 @@ std::vector<std::string> warnings_of(const PolicyConfig& policy) {
   return warnings;
 }
 
-caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup) {
+SupervisorHandle spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup) {
   return system.spawn(supervisor_behavior, &loop, setup);
 }
 

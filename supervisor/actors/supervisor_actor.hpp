@@ -1,7 +1,6 @@
 // The actor that owns the supervisor's core.
 #pragma once
 
-#include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 #include <functional>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "common/base/rng.hpp"
 #include "common/host/host.hpp"
 #include "common/loop/loop.hpp"
+#include "common/loop/mail.hpp"
 #include "common/protocol/config.hpp"
 #include "supervisor/actors/state_directory.hpp"
 
@@ -34,14 +34,12 @@ struct SupervisorSetup {
   std::function<void(const Error&)> on_failed{};
 };
 
-/// Spawns the actor on the loop's actor system. The actor takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail`
-/// and `ClientLostMail`, and answers their senders with `ToWorkerMail`, `DismissWorkerMail` and `ToClientMail`. A
-/// `JobActor` beside it puts graphs together and checks them, large ones on a thread of their own; an unfinished
-/// submission ends with its client.
-/// `loop` must outlive the actor; ends with an exit message.
-caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
+/// Spawns the actor on the loop's actor system. The actor answers the senders of its mails, which are a `WorkerHandle`
+/// or a `ClientHandle`. A `JobActor` beside it puts graphs together and checks them, large ones on a thread of their
+/// own; an unfinished submission ends with its client. `loop` must outlive the actor; ends with an exit message.
+SupervisorHandle spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
 
 /// Lets the supervisor read its configuration again because of a signal; the log and the audit have the result.
-void reload_policy(const caf::actor& supervisor);
+void reload_policy(const SupervisorHandle& supervisor);
 
 }  // namespace penstock::supervisor

@@ -1,9 +1,9 @@
 #include "worker/actors/band_actor.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 
 #include "common/loop/actor_host.hpp"
 
@@ -12,15 +12,15 @@ namespace {
 
 class BandActor {
  public:
-  explicit BandActor(caf::stateful_actor<BandActor>* self) : self_(self) {}
+  explicit BandActor(BandHandle::stateful_pointer<BandActor> self) : self_(self) {}
   ~BandActor() {
     if (runners_ != nullptr) runners_->erase(runner_.get());
   }
 
   static constexpr const char* name = "band";
 
-  caf::behavior make_behavior(Loop* loop, ObjectStore* store, CommandRunnerConfig config,
-                              const std::shared_ptr<CommandRunners>& runners, const caf::actor& owner) {
+  BandHandle::behavior_type make_behavior(Loop* loop, ObjectStore* store, CommandRunnerConfig config,
+                                          const std::shared_ptr<CommandRunners>& runners, const CommandOwner& owner) {
     take_failures(*self_, ActorFailure::EndsProcess);
     config.on_measured = [this, owner, band = config.band](Bytes used) {
       caf::anon_send(owner, CommandMemoryMail{life_, band, used});
@@ -53,24 +53,24 @@ class BandActor {
     runner_->start(std::move(mail.start->run));
   }
 
-  caf::stateful_actor<BandActor>* self_;
+  BandHandle::stateful_pointer<BandActor> self_;
   Incarnation life_;
   Incarnation over_;
   std::shared_ptr<CommandRunners> runners_;
   std::unique_ptr<CommandRunner> runner_;
 };
 
-caf::behavior band_behavior(caf::stateful_actor<BandActor>* self, Loop* loop, ObjectStore* store,
-                            const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
-                            const caf::actor& owner) {
+BandHandle::behavior_type band_behavior(BandHandle::stateful_pointer<BandActor> self, Loop* loop, ObjectStore* store,
+                                        const CommandRunnerConfig& config,
+                                        const std::shared_ptr<CommandRunners>& runners, const CommandOwner& owner) {
   return self->state.make_behavior(loop, store, config, runners, owner);
 }
 
 }  // namespace
 
-caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
+BandHandle spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
                             const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
-                            const caf::actor& owner) {
+                            const CommandOwner& owner) {
   return system.spawn(band_behavior, &loop, &store, config, runners, owner);
 }
 

@@ -1,9 +1,9 @@
 // The actor that runs the commands of one band.
 #pragma once
 
-#include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
+#include <caf/typed_actor.hpp>
 #include <memory>
 #include <set>
 
@@ -45,15 +45,6 @@ struct CommandMemoryMail {
   Bytes used;
 };
 
-/// The command runners of all bands of a worker, so that its owner can end them at the same time; used on the loop's
-/// thread.
-using CommandRunners = std::set<CommandRunner*>;
-
-/// The actor's commands do not outlive it. Its runner is in `runners` while the actor lives.
-caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
-                            const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
-                            const caf::actor& owner);
-
 }  // namespace penstock::worker
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandStartMail)
@@ -62,3 +53,21 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::RunnerGoneMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::KillAllMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandEndMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandMemoryMail)
+
+namespace penstock::worker {
+
+/// The worker, for a band.
+using CommandOwner = caf::typed_actor<caf::reacts_to<CommandEndMail>, caf::reacts_to<CommandMemoryMail>>;
+using BandHandle = caf::typed_actor<caf::reacts_to<CommandStartMail>, caf::reacts_to<CommandStopMail>,
+                                    caf::reacts_to<RunnerGoneMail>, caf::reacts_to<KillAllMail>>;
+
+/// The command runners of all bands of a worker, so that its owner can end them at the same time; used on the loop's
+/// thread.
+using CommandRunners = std::set<CommandRunner*>;
+
+/// The actor's commands do not outlive it. Its runner is in `runners` while the actor lives.
+BandHandle spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
+                            const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
+                            const CommandOwner& owner);
+
+}  // namespace penstock::worker

@@ -1,9 +1,9 @@
 #include "worker/actors/link_actor.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 
 #include "common/host/log.hpp"
 #include "common/loop/actor_host.hpp"
@@ -16,11 +16,11 @@ namespace {
 
 class LinkActor {
  public:
-  explicit LinkActor(caf::stateful_actor<LinkActor>* self) : self_(self) {}
+  explicit LinkActor(LinkHandle::stateful_pointer<LinkActor> self) : self_(self) {}
 
   static constexpr const char* name = "link";
 
-  caf::behavior make_behavior(Loop* loop, const LinkActorOptions& options) {
+  LinkHandle::behavior_type make_behavior(Loop* loop, const LinkActorOptions& options) {
     take_failures(*self_, ActorFailure::EndsProcess);
     loop_ = loop;
     options_ = options;
@@ -37,7 +37,7 @@ class LinkActor {
 
  private:
   void begin(Incarnation life) {
-    worker_ = caf::actor_cast<caf::actor>(self_->current_sender());
+    worker_ = caf::actor_cast<LinkOwner>(self_->current_sender());
     life_ = life;
     renewed_ = {};
     options_.uplink.incarnation = life;
@@ -87,23 +87,24 @@ class LinkActor {
     caf::send_as(handle_, worker_, LinkEndedMail{life_, error});
   }
 
-  caf::stateful_actor<LinkActor>* self_;
+  LinkHandle::stateful_pointer<LinkActor> self_;
   Loop* loop_ = nullptr;
   LinkActorOptions options_;
-  caf::actor handle_;
-  caf::actor worker_;
+  LinkHandle handle_;
+  LinkOwner worker_;
   Incarnation life_;
   RenewedLink renewed_;
   std::unique_ptr<Uplink> uplink_;
 };
 
-caf::behavior link_behavior(caf::stateful_actor<LinkActor>* self, Loop* loop, const LinkActorOptions& options) {
+LinkHandle::behavior_type link_behavior(LinkHandle::stateful_pointer<LinkActor> self, Loop* loop,
+                                        const LinkActorOptions& options) {
   return self->state.make_behavior(loop, options);
 }
 
 }  // namespace
 
-caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options) {
+LinkHandle spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options) {
   return system.spawn(link_behavior, &loop, options);
 }
 

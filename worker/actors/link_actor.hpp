@@ -1,16 +1,16 @@
 // The actor that represents the supervisor in a worker's own process.
 #pragma once
 
-#include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 #include <functional>
 
+#include "common/loop/mail.hpp"
 #include "common/net/uplink.hpp"
 
 namespace penstock::worker {
 
-/// To the link: a new incarnation of the worker needs a link of its own. An embedded supervisor's actor ignores it.
+/// To the link: a new incarnation of the worker needs a link of its own.
 struct NewLifeMail {
   Incarnation life;
 };
@@ -32,6 +32,20 @@ struct SupervisorHeardMail {
   Instant sent;
 };
 
+}  // namespace penstock::worker
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::NewLifeMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkEndedMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkRenewedMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::SupervisorHeardMail)
+
+namespace penstock::worker {
+
+/// The worker, for its link.
+using LinkOwner = WorkerHandle::extend<caf::reacts_to<LinkEndedMail>, caf::reacts_to<LinkRenewedMail>,
+                                       caf::reacts_to<SupervisorHeardMail>>;
+using LinkHandle = SupervisorRoute::extend<caf::reacts_to<NewLifeMail>>;
+
 struct LinkActorOptions {
   UplinkOptions uplink;
   std::function<void(const Error&)> on_fatal;  ///< The worker cannot go on; called on the loop's thread.
@@ -39,11 +53,6 @@ struct LinkActorOptions {
 
 /// Carries `FromWorkerMail` to the supervisor as frames, and brings frames back as `ToWorkerMail` to the sender of the
 /// latest `NewLifeMail`.
-caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options);
+LinkHandle spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options);
 
 }  // namespace penstock::worker
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::NewLifeMail)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkEndedMail)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkRenewedMail)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::SupervisorHeardMail)

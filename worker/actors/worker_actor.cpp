@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
@@ -27,18 +27,20 @@ Packing packing_of(Compression compression) {
   return compression == Compression::On ? Packing::Always : Packing::WherePays;
 }
 
+using WorkerSelf = LinkOwner::extend<caf::reacts_to<CommandEndMail>, caf::reacts_to<CommandMemoryMail>>;
+
 /// Owns one incarnation of the worker after the other, and routes between it, the supervisor, commands and data.
 class WorkerActor {
   static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< Memory of runners and mappings.
 
  public:
-  explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
+  explicit WorkerActor(WorkerSelf::stateful_pointer<WorkerActor> self) : self_(self) {}
   ~WorkerActor() { end_host(); }
 
   static constexpr const char* name = "worker";
 
-  caf::behavior make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options,
-                              const caf::actor& route, const OnFatal& on_fatal) {
+  WorkerSelf::behavior_type make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options,
+                                          const SupervisorRoute& route, const OnFatal& on_fatal) {
     take_failures(*self_, ActorFailure::EndsProcess);
     surroundings_ = surroundings;
     options_ = options;
@@ -53,12 +55,12 @@ class WorkerActor {
     threads_.disk = own_thread("disk");
     threads_.teardown = own_thread("teardown");
     surroundings->store.use_disk_on(threads_.disk);
-    if (Result<void> served = serve_data(); !served) {
-      on_fatal(served.error());
-      return {[](const ToWorkerMail&) {}};  // Until it is asked to leave.
+    if (Result<void> served = serve_data(); served) {
+      for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
+      begin_life();
+    } else {
+      on_fatal(served.error());  // Without a life it ignores all mails until it is asked to leave.
     }
-    for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
-    begin_life();
     return {[this](const ToWorkerMail& mail) { receive(mail); },
             [this](const LinkEndedMail& mail) { end_life(mail.life, to_string(mail.why)); },
             [this](const SupervisorHeardMail& mail) {
@@ -73,7 +75,7 @@ class WorkerActor {
   }
 
  private:
-  caf::actor spawn_band(std::size_t index) {
+  BandHandle spawn_band(std::size_t index) {
     CommandRunnerConfig config;
     config.band = options_.bands[index].name;
     config.device = options_.bands[index].device_uuid;
@@ -174,7 +176,8 @@ class WorkerActor {
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
     measure_later();
-    if (!embedded()) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
+    if (!embedded())
+      self_->send(caf::actor_cast<LinkHandle>(route_), NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});
   }
@@ -187,7 +190,7 @@ class WorkerActor {
     log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");
     timers_.deadline->cancel();
     timers_.measure->cancel();
-    for (const caf::actor& band : bands_) self_->send(band, KillAllMail{life});
+    for (const BandHandle& band : bands_) self_->send(band, KillAllMail{life});
     data_.peers.clear();
     auto host = std::make_shared<std::unique_ptr<WorkerHost>>(std::move(host_));
     threads_.teardown->add(BlockingWork::Turn::Later, [this, host, held = handle_] {
@@ -205,7 +208,7 @@ class WorkerActor {
     timers_.deadline->cancel();
     timers_.measure->cancel();
     for (CommandRunner* commands : *commands_) commands->end();  // All at the same time; then each waits for its own.
-    for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
+    for (const BandHandle& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     data_.transfers.reset();
     end_host();
@@ -346,13 +349,13 @@ class WorkerActor {
     bool told_mapped = false;  ///< The present incarnation knows of mapped data.
   };
 
-  caf::stateful_actor<WorkerActor>* self_;
+  WorkerSelf::stateful_pointer<WorkerActor> self_;
   const WorkerSurroundings* surroundings_ = nullptr;
   WorkerOptions options_;
   OnFatal on_fatal_;  ///< Empty: the process ends.
-  caf::actor route_;  ///< The supervisor if embedded, or the link to it.
-  caf::actor handle_;
-  std::vector<caf::actor> bands_;
+  SupervisorRoute route_;  ///< The supervisor if embedded, or the link to it.
+  WorkerSelf handle_;
+  std::vector<BandHandle> bands_;
   const std::shared_ptr<CommandRunners> commands_ = std::make_shared<CommandRunners>();
   std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
   Timers timers_;
@@ -363,8 +366,9 @@ class WorkerActor {
   bool leaving_ = false;
 };
 
-caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const WorkerSurroundings* surroundings,
-                              const WorkerOptions& options, const caf::actor& route, const OnFatal& on_fatal) {
+WorkerSelf::behavior_type worker_behavior(WorkerSelf::stateful_pointer<WorkerActor> self,
+                                          const WorkerSurroundings* surroundings, const WorkerOptions& options,
+                                          const SupervisorRoute& route, const OnFatal& on_fatal) {
   return self->state.make_behavior(surroundings, options, route, on_fatal);
 }
 
@@ -407,15 +411,16 @@ Result<void> prepare_directories(const WorkerOptions& options, ObjectStore& stor
   return {};
 }
 
-caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
-                                 const WorkerOptions& options, const caf::actor& supervisor) {
+WorkerHandle spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
+                                   const WorkerOptions& options, const SupervisorHandle& supervisor) {
   WorkerOptions embedded = options;
   embedded.data_listen = HostPort{};
-  return system.spawn(worker_behavior, &surroundings, embedded, supervisor, OnFatal{});
+  return system.spawn(worker_behavior, &surroundings, embedded, SupervisorRoute{supervisor}, OnFatal{});
 }
 
-caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
-                        const std::vector<HostPort>& supervisors, const OnFatal& on_fatal) {
+WorkerHandle spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
+                          const WorkerOptions& options, const std::vector<HostPort>& supervisors,
+                          const OnFatal& on_fatal) {
   LinkActorOptions link;
   link.uplink.supervisors = supervisors;
   link.uplink.role = PeerRole::Worker;
@@ -423,8 +428,8 @@ caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& sur
   link.uplink.link = options.link;
   link.uplink.wire = options.wire;
   link.on_fatal = on_fatal;
-  const caf::actor route = spawn_link_actor(system, surroundings.loop, link);
-  return system.spawn(worker_behavior, &surroundings, options, route, on_fatal);
+  const LinkHandle route = spawn_link_actor(system, surroundings.loop, link);
+  return system.spawn(worker_behavior, &surroundings, options, SupervisorRoute{route}, on_fatal);
 }
 
 }  // namespace penstock::worker

@@ -1,7 +1,6 @@
 // The actors of a worker process.
 #pragma once
 
-#include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "common/loop/loop.hpp"
+#include "common/loop/mail.hpp"
 #include "common/net/connection.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/handshake.hpp"
@@ -60,15 +60,16 @@ struct WorkerSurroundings {
 };
 
 /// A worker inside the supervisor's process: speaks to the supervisor's actor without a port.
-caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
-                                 const WorkerOptions& options, const caf::actor& supervisor);
+WorkerHandle spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
+                                   const WorkerOptions& options, const SupervisorHandle& supervisor);
 
 /// The worker cannot go on. Called on the loop's thread.
 using OnFatal = std::function<void(const Error&)>;
 
 /// A worker in a process of its own: links to one of the supervisors, and begins another incarnation when it is fenced.
 /// `on_fatal` is called if its data port cannot be opened, and e.g. for a supervisor of another version.
-caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
-                        const std::vector<HostPort>& supervisors, const OnFatal& on_fatal);
+WorkerHandle spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
+                          const WorkerOptions& options, const std::vector<HostPort>& supervisors,
+                          const OnFatal& on_fatal);
 
 }  // namespace penstock::worker

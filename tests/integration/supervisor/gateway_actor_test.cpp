@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <caf/event_based_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <memory>
 #include <vector>
 
@@ -26,7 +26,7 @@ struct ClientNews {
   bool gone = false;
 };
 
-caf::behavior recorder_behavior(caf::event_based_actor*, std::vector<ClientNews>* heard) {
+SupervisorHandle::behavior_type recorder_behavior(SupervisorHandle::pointer, std::vector<ClientNews>* heard) {
   return {[heard](const FromClientMail& mail) {
             heard->push_back({mail.client, false});
           },
@@ -87,7 +87,7 @@ class GatewayTest : public testing::Test {
   std::uint64_t next_other_ = 500;
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
-  caf::actor supervisor_ = actors_.system().spawn(recorder_behavior, &heard_);
+  SupervisorHandle supervisor_ = actors_.system().spawn(recorder_behavior, &heard_);
   std::unique_ptr<Gateway> gateway_;
 };
 

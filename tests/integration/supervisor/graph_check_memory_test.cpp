@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -38,7 +38,7 @@ class LittleMemory {
   rlimit before_{};
 };
 
-caf::behavior client_behavior(caf::event_based_actor*, std::vector<ToClient>* heard) {
+ClientHandle::behavior_type client_behavior(ClientHandle::pointer, std::vector<ToClient>* heard) {
   return {
       [heard](const ToClientMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); }};
 }
@@ -65,8 +65,8 @@ TEST(GraphCheckMemory, AGraphWhoseCheckFailsIsRefusedAndTheSupervisorGoesOn) {
   Loop loop{Duration{0}};
   ActorHost actors{loop};
   std::vector<ToClient> heard;
-  caf::actor client = actors.system().spawn(client_behavior, &heard);
-  caf::actor supervisor = spawn_supervisor(actors.system(), loop, {{}, Rng{1}, nullptr});
+  ClientHandle client = actors.system().spawn(client_behavior, &heard);
+  SupervisorHandle supervisor = spawn_supervisor(actors.system(), loop, {{}, Rng{1}, nullptr});
   const auto send = [&](SubmitChunk&& chunk) {
     auto messages = std::make_shared<std::vector<FromClient>>();
     messages->emplace_back(std::move(chunk));

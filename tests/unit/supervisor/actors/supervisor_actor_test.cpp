@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <caf/actor_registry.hpp>
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <memory>
 #include <new>
 #include <optional>
@@ -24,7 +24,7 @@ namespace {
 
 /// A worker that notes what it is sent. With an argument: CAF 0.17 dereferences a null pointer when a function is
 /// spawned without any.
-caf::behavior worker_behavior(caf::event_based_actor*, std::vector<ToWorker>* heard) {
+WorkerHandle::behavior_type worker_behavior(WorkerHandle::pointer, std::vector<ToWorker>* heard) {
   return {
       [heard](const ToWorkerMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); },
       [](const DismissWorkerMail&) {}};
@@ -83,8 +83,8 @@ class SupervisorActorTest : public testing::Test {
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
   std::vector<ToWorker> heard_;
-  caf::actor worker_ = actors_.system().spawn(worker_behavior, &heard_);
-  caf::actor supervisor_ = spawn_supervisor(actors_.system(), loop_, {{}, Rng{1}, nullptr});
+  WorkerHandle worker_ = actors_.system().spawn(worker_behavior, &heard_);
+  SupervisorHandle supervisor_ = spawn_supervisor(actors_.system(), loop_, {{}, Rng{1}, nullptr});
 };
 
 TEST_F(SupervisorActorTest, WhatWorkersSayIsAnswered) {
@@ -112,7 +112,7 @@ TEST_F(SupervisorActorTest, MessagesAreTakenTogetherUpToTheLimitAndNoFurther) {
   EXPECT_EQ(answers_to(limit + 1), (Through{1 + 2 * limit, 2 + 2 * limit}));
 }
 
-caf::behavior client_behavior(caf::event_based_actor*, std::vector<ToClient>* heard) {
+ClientHandle::behavior_type client_behavior(ClientHandle::pointer, std::vector<ToClient>* heard) {
   return {
       [heard](const ToClientMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); }};
 }
@@ -166,8 +166,8 @@ class SubmissionTest : public testing::Test {
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
   std::vector<ToClient> heard_;
-  caf::actor client_ = actors_.system().spawn(client_behavior, &heard_);
-  caf::actor supervisor_;
+  ClientHandle client_ = actors_.system().spawn(client_behavior, &heard_);
+  SupervisorHandle supervisor_;
   std::size_t actors_before_ = 0;
 };
 
@@ -267,8 +267,8 @@ std::vector<SubmitReply> replies_to(std::vector<FromClient> said) {
   SupervisorConfig config;
   config.graph.subtasks_max = 10;
   std::vector<ToClient> heard;
-  caf::actor client = actors.system().spawn(client_behavior, &heard);
-  caf::actor supervisor = spawn_supervisor(actors.system(), loop, {config, Rng{1}, nullptr});
+  ClientHandle client = actors.system().spawn(client_behavior, &heard);
+  SupervisorHandle supervisor = spawn_supervisor(actors.system(), loop, {config, Rng{1}, nullptr});
   auto messages = std::make_shared<std::vector<FromClient>>(std::move(said));
   caf::send_as(client, supervisor, FromClientMail{Incarnation{3}, std::move(messages)});
   while (loop.turn()) {

@@ -56,8 +56,8 @@ TEST(WorkerActor, AWorkerWhoseDiskThreadFailsSaysWhyAndEnds) {
   ActorHost actors{loop};
   const WorkerSurroundings surroundings{loop, operators, store};
   std::optional<Error> fatal;
-  caf::actor worker = spawn_worker(actors.system(), surroundings, {}, {HostPort{"127.0.0.1", 1}},
-                                   [&](const Error& error) { fatal = error; });
+  WorkerHandle worker = spawn_worker(actors.system(), surroundings, {}, {HostPort{"127.0.0.1", 1}},
+                                     [&](const Error& error) { fatal = error; });
   while (loop.turn()) {
   }
   EXPECT_FALSE(fatal.has_value());
