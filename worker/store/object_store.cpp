@@ -101,6 +101,7 @@ Result<Descriptor> Blob::share() const {
 struct ObjectStore::State {
   explicit State(const StoreOptions& store_options) : options(store_options) {}
   void run(BlockingWork::Turn turn, std::function<void()> work) const;
+  void note_file(const DataKey& key);
   void remove_later(std::string directory);
 
   const StoreOptions options;
@@ -109,8 +110,9 @@ struct ObjectStore::State {
   std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for display, so relaxed.
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
   std::atomic<bool> spills{false};        ///< The disk was used; until then it is not asked.
-  std::mutex mutex;                       ///< Guards `restoring`, `checkpoints` and `names`.
+  std::mutex mutex;                       ///< Guards what follows, up to `checkpoints`.
   std::set<DataKey> restoring;            ///< Requested from disk; a drop or a new version removes the key.
+  std::set<DataKey> filed;                ///< Written to disk or shared storage, or ordered to be.
   std::map<JobId, JobIdentity> names;     ///< Of the jobs that the worker knows.
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
@@ -214,18 +216,20 @@ void ObjectStore::drop(const DataKey& key) {
 
 void ObjectStore::drop_here(const DataKey& key) {
   if (state_->spills.load(std::memory_order_acquire)) {
+    bool has_files = false;
     {
       const std::lock_guard lock{state_->mutex};
       state_->restoring.erase(key);
+      has_files = state_->filed.erase(key) > 0;
     }
     // After a waiting write of the same datum.
-    state_->run(BlockingWork::Turn::Later, [this, key] { drop_files(key); });
+    if (has_files) state_->run(BlockingWork::Turn::Later, [this, key] { drop_files(key); });
   }
   release(key);
 }
 
 void ObjectStore::spill(const DataKey& key, OnDone on_done) {
-  state_->spills.store(true, std::memory_order_release);
+  state_->note_file(key);
   state_->run(BlockingWork::Turn::Later, [this, key, on_done = std::move(on_done)] {
     const BlobPtr blob = find(key);
     if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
@@ -299,7 +303,7 @@ Result<std::string> ObjectStore::checkpoint_path(const DataKey& key, Incarnation
 }
 
 void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_done) {
-  state_->spills.store(true, std::memory_order_release);
+  state_->note_file(key);
   state_->run(BlockingWork::Turn::Later, [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
     const BlobPtr blob = here == nullptr ? find(key) : here;
     if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
@@ -316,7 +320,7 @@ void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_d
 }
 
 void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {
-  state_->spills.store(true, std::memory_order_release);
+  state_->note_file(key);
   const Result<std::string> path = checkpoint_path(key, writer);
   if (!path) return;  // A reader will learn that the datum is not here.
   const std::lock_guard lock{state_->mutex};
@@ -330,6 +334,12 @@ void ObjectStore::remove_checkpoints(Incarnation writer) {
 void ObjectStore::remove_attempts(std::string_view key) {
   const std::string& shared = state_->options.checkpoints;
   if (!shared.empty()) state_->remove_later(attempts_directory(shared, key));
+}
+
+void ObjectStore::State::note_file(const DataKey& key) {
+  spills.store(true, std::memory_order_release);
+  const std::lock_guard lock{mutex};
+  filed.insert(key);
 }
 
 void ObjectStore::State::remove_later(std::string directory) {
@@ -376,6 +386,7 @@ void ObjectStore::clear() {
     state_->names.clear();
   }
   state_->restoring.clear();
+  state_->filed.clear();
   state_->checkpoints.clear();  // The files stay: other workers may still need them.
   state_->files.clear();
   state_->blobs.clear();

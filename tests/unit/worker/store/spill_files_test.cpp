@@ -156,6 +156,7 @@ class HeldWork final : public BlockingWork {
   void run() {
     for (const std::function<void()>& work : std::exchange(waiting_, {})) work();
   }
+  std::size_t waiting() const { return waiting_.size(); }
 
  private:
   std::vector<std::function<void()>> waiting_;
@@ -258,6 +259,21 @@ TEST(Spill, WorkOfTheDiskThatWaitsIsAbandonedByAnEmptyStore) {
   store.put(key(1), blob_of(store, content(5000, Content::Random)));
   store.spill(key(1), [](const Result<void>&) { ADD_FAILURE() << "answered"; });
   store.clear();
+  disk->run();
+  EXPECT_EQ(files_under(scratch.at("spill")), std::vector<std::string>{});
+}
+
+TEST(Spill, TheDropOfADatumWithoutAFileIsNoWorkOfTheDisk) {
+  const ScratchDirectory scratch;
+  ObjectStore store{options_in(scratch)};
+  for (const std::uint32_t subtask : {1, 2}) store.put(key(subtask), blob_of(store, content(5000, Content::Random)));
+  ASSERT_TRUE(spill(store, 1));
+  const auto disk = std::make_shared<HeldWork>();
+  store.use_disk_on(disk);
+  store.drop(key(2));
+  EXPECT_EQ(disk->waiting(), 0U);
+  store.drop(key(1));
+  EXPECT_EQ(disk->waiting(), 1U);
   disk->run();
   EXPECT_EQ(files_under(scratch.at("spill")), std::vector<std::string>{});
 }
