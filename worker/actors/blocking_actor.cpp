@@ -74,6 +74,11 @@ ActorWork::ActorWork(caf::scheduled_actor& owner, std::string name)
 
 ActorWork::~ActorWork() { end(); }
 
+bool ActorWork::has_thread() {
+  const std::lock_guard lock{mutex_};
+  return !ended_ && static_cast<bool>(started());
+}
+
 void ActorWork::add(Turn turn, std::function<void()> work) {
   BlockingActor actor;
   {

@@ -43,6 +43,7 @@ class ActorWork final : public BlockingWork {
   ActorWork(const ActorWork&) = delete;
   ActorWork& operator=(const ActorWork&) = delete;
 
+  bool has_thread() override;
   void add(Turn turn, std::function<void()> work) override;
   void quiesce() override;
   /// Lets the actor end in good order, without waiting. Work that is added later is abandoned.

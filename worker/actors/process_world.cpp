@@ -60,7 +60,9 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   lanes.device = description.device_uuid;
   if (index.value() < ports_.devices.size()) lanes.tier = ports_.devices[index.value()];
   lanes.processors = std::move(processors);
-  ProcessRunnersConfig processes{config, description.name, lanes.device, lanes.processors, &logs_};
+  ProcessRunnersConfig processes{config, description.name, lanes.device, lanes.processors};
+  processes.logs = &logs_;
+  if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];
   if (ports_.runner_gone)
     processes.on_gone = [tell = ports_.runner_gone, index](const std::string& mark) { tell(index, mark); };
   Band& band = bands_.emplace_back();

@@ -54,6 +54,8 @@ class WorkerActor {
     add_devices();
     threads_.disk = own_thread("disk");
     threads_.teardown = own_thread("teardown");
+    for (const BandDescription& band : options_.bands)
+      threads_.reapers.push_back(own_thread("process runners of " + band.name));
     surroundings->store.use_disk_on(threads_.disk);
     if (Result<void> served = serve_data(); served) {
       for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
@@ -171,6 +173,7 @@ class WorkerActor {
     WorkerPorts ports = make_ports();
     ports.life = life_;
     ports.devices = devices_;
+    ports.reapers = threads_.reapers;
     ports.description = description;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
@@ -214,7 +217,7 @@ class WorkerActor {
     end_host();
     surroundings_->store.quiesce();
     for (const std::shared_ptr<ActorWork>& thread : {threads_.disk, threads_.teardown}) thread->end();
-    threads_.all.clear();  // The threads of a band end with it.
+    threads_ = {};                                                               // The threads of a band end with it.
     if (!embedded()) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link belongs to this actor.
     route_ = nullptr;
     handle_ = nullptr;
@@ -339,6 +342,7 @@ class WorkerActor {
   struct Threads {
     std::shared_ptr<ActorWork> disk;      ///< Of the store.
     std::shared_ptr<ActorWork> teardown;  ///< Of incarnations that were given up.
+    std::vector<std::shared_ptr<BlockingWork>> reapers;  ///< Of each band's process runners.
     std::vector<std::shared_ptr<ActorWork>> all;
   };
   /// The side of the worker that serves data to others and fetches theirs.

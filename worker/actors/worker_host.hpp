@@ -36,7 +36,8 @@ struct WorkerPorts {
   std::function<void(std::function<void()>)> post;   ///< Runs it on the loop's thread.
   std::function<void(const Error&)> complain;        ///< The supervisor has broken the protocol.
   std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, has failed.
-  std::vector<DeviceTier*> devices;                  ///< One for each band; null: no device. The store owns them.
+  std::vector<std::shared_ptr<BlockingWork>> reapers;  ///< One for each band, or none; see `ProcessRunnersConfig`.
+  std::vector<DeviceTier*> devices;  ///<                 ///< One for each band; null: no device. The store owns them.
 };
 
 /// One incarnation of a worker's core with its native lanes and data.

@@ -13,6 +13,8 @@ class BlockingWork {
   enum class Turn { Waited, Later };
 
   virtual ~BlockingWork() = default;
+  /// False: the host has no thread for it at present. Starts the thread.
+  virtual bool has_thread() = 0;
   virtual void add(Turn turn, std::function<void()> work) = 0;
   /// Abandons waiting work, and waits for the piece that runs.
   virtual void quiesce() = 0;

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -14,13 +16,19 @@
 
 #include "common/host/cgroup.hpp"
 #include "common/host/clock.hpp"
+#include "common/loop/actor_host.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "worker/actors/blocking_actor.hpp"
 
 namespace penstock::worker {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+void open_reaper(caf::event_based_actor* self, std::shared_ptr<BlockingWork>* reaper) {
+  *reaper = std::make_shared<ActorWork>(*self, "reaper");
+}
 
 class ProcessRunnersTest : public ::testing::Test {
  protected:
@@ -30,7 +38,15 @@ class ProcessRunnersTest : public ::testing::Test {
     program.payload = "program";
     config.band = "numa-0";
     config.logs = &logs;
+    actors.system().spawn(open_reaper, &config.reaper);
+    while (loop.turn()) {
+    }
     loan.serve(&decide, &cancelled, &ending);
+  }
+
+  ~ProcessRunnersTest() override {
+    runners.reset();
+    config.reaper = nullptr;  // The host of actors waits for its end.
   }
 
   JobLogs logs{{1 << 20, 4}};
@@ -94,6 +110,8 @@ class ProcessRunnersTest : public ::testing::Test {
     return ended.get();
   }
 
+  Loop loop{Duration{0}};
+  ActorHost actors{loop};
   ProcessRunnersConfig config;
   Template program;
   std::uint64_t ticket = 0;

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
@@ -107,9 +105,8 @@ struct ProcessRunners::State {
   Result<Child*> child_for(Lane& lane, const Template& program);
   Result<Child*> quiet_child_for(Lane& lane, const Template& program);
   Result<Child*> start_in(Lane& lane, const Template& program);
-  void keep_house();
-  void wake_housekeeper();
-  void warm_next(std::unique_lock<std::mutex>& lock);
+  void reap_next();
+  void warm_next();
   void warm(Lane& lane, const Template& program);
   void forget_warming();
   static std::vector<Kept> take_idle(Lane& lane);
@@ -135,11 +132,9 @@ struct ProcessRunners::State {
   std::deque<Lane> lanes;
   GroupGuard guard;
   std::uint64_t children_started = 0;  ///< Under the mutex, too.
-  // The housekeeper's, under the mutex, too: it reaps and warms, as both take their time.
-  std::condition_variable work_left;
+  // Of `config.reaper`, under the mutex, too. A piece of its work takes one of them, if there is still one.
   std::deque<Parting> to_reap;
   std::deque<SlotIndex> to_warm;  ///< Lanes, one entry for each of their own lists.
-  std::thread housekeeper;        ///< Started when it is first needed.
 };
 
 ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_unique<State>(std::move(config))) {
@@ -148,7 +143,7 @@ ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_u
 
 ProcessRunners::~ProcessRunners() {
   end();
-  if (state_->housekeeper.joinable()) state_->housekeeper.join();
+  if (state_->config.reaper != nullptr) state_->config.reaper->quiesce();
   std::vector<Kept> gone;
   for (Parting& parting : state_->to_reap)
     std::move(parting.children.begin(), parting.children.end(), std::back_inserter(gone));
@@ -162,7 +157,6 @@ ProcessRunners::~ProcessRunners() {
 void ProcessRunners::end() {
   const std::lock_guard lock{state_->mutex};
   state_->ending = true;
-  state_->work_left.notify_all();
   for (Lane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     lane.stopped = true;
@@ -220,26 +214,25 @@ std::size_t ProcessRunners::to_be_warmed() const {
 
 void ProcessRunners::end_idle(std::function<void()> gone) {
   Parting parting{{}, std::move(gone)};
-  std::unique_lock lock{state_->mutex};
-  if (state_->ending) return;
-  state_->forget_warming();
-  for (Lane& lane : state_->lanes) {
-    const std::lock_guard lane_lock{lane.mutex};
-    std::vector<Kept> idle = State::take_idle(lane);
-    std::move(idle.begin(), idle.end(), std::back_inserter(parting.children));
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (state_->ending) return;
+    state_->forget_warming();
+    for (Lane& lane : state_->lanes) {
+      const std::lock_guard lane_lock{lane.mutex};
+      std::vector<Kept> idle = State::take_idle(lane);
+      std::move(idle.begin(), idle.end(), std::back_inserter(parting.children));
+    }
+    for (const Kept& kept : parting.children) kept.child->kill();
+    state_->to_reap.push_back(std::move(parting));
   }
-  for (const Kept& kept : parting.children) kept.child->kill();
-  state_->to_reap.push_back(std::move(parting));
-  state_->wake_housekeeper();
-  if (state_->housekeeper.joinable()) return;
-  parting = std::move(state_->to_reap.front());  // Fault F33: the host has no threads left.
-  state_->to_reap.pop_front();
-  lock.unlock();
-  state_->end_all(std::move(parting.children));
-  parting.gone();
+  if (state_->config.reaper == nullptr) return state_->reap_next();
+  state_->config.reaper->add(BlockingWork::Turn::Waited, [state = state_.get()] { state->reap_next(); });
 }
 
 void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& program) {
+  BlockingWork* const reaper = state_->config.reaper.get();
+  if (reaper == nullptr || !reaper->has_thread()) return;  // Runs start what they need.
   const auto kind = std::make_shared<const Template>(kind_of(program));
   for (const SlotIndex index : lanes) state_->lane_at(index);
   const std::lock_guard lock{state_->mutex};
@@ -251,19 +244,7 @@ void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& prog
     if (known || waiting.size() >= state_->config.limits.runner_kinds_max) continue;
     waiting.push_back(kind);
     state_->to_warm.push_back(index);
-  }
-  state_->wake_housekeeper();
-  if (state_->housekeeper.joinable()) return;
-  state_->forget_warming();  // Runs start what they need.
-}
-
-// REQUIRES: the mutex is held. Afterwards there is none if the host has no threads left (fault F33).
-void ProcessRunners::State::wake_housekeeper() {
-  work_left.notify_all();
-  if (housekeeper.joinable()) return;
-  try {
-    housekeeper = std::thread{[this] { keep_house(); }};
-  } catch (const std::system_error&) {
+    reaper->add(BlockingWork::Turn::Later, [state = state_.get()] { state->warm_next(); });
   }
 }
 
@@ -288,32 +269,30 @@ std::vector<Kept> ProcessRunners::State::take_idle(Lane& lane) {
   return idle;
 }
 
-void ProcessRunners::State::keep_house() {
-  std::unique_lock lock{mutex};
-  for (;;) {
-    work_left.wait(lock, [this] { return ending || !to_reap.empty() || !to_warm.empty(); });
-    if (ending) return;
-    if (to_reap.empty()) {
-      warm_next(lock);
-      continue;
-    }
-    Parting parting = std::move(to_reap.front());
+void ProcessRunners::State::reap_next() {
+  Parting parting;
+  {
+    const std::lock_guard lock{mutex};
+    if (ending || to_reap.empty()) return;
+    parting = std::move(to_reap.front());
     to_reap.pop_front();
-    lock.unlock();
-    end_all(std::move(parting.children));
-    parting.gone();
-    lock.lock();
   }
+  end_all(std::move(parting.children));
+  parting.gone();
 }
 
-void ProcessRunners::State::warm_next(std::unique_lock<std::mutex>& lock) {
-  Lane& lane = lanes[to_warm.front().value()];
-  to_warm.pop_front();
-  const std::shared_ptr<const Template> program = std::move(lane.to_warm.front());
-  lane.to_warm.pop_front();
-  lock.unlock();
-  warm(lane, *program);
-  lock.lock();
+void ProcessRunners::State::warm_next() {
+  std::shared_ptr<const Template> program;
+  Lane* lane = nullptr;
+  {
+    const std::lock_guard lock{mutex};
+    if (ending || to_warm.empty()) return;
+    lane = &lanes[to_warm.front().value()];
+    to_warm.pop_front();
+    program = std::move(lane->to_warm.front());
+    lane->to_warm.pop_front();
+  }
+  warm(*lane, *program);
 }
 
 void ProcessRunners::State::warm(Lane& lane, const Template& program) {

@@ -17,6 +17,7 @@
 #include "common/protocol/graph.hpp"
 #include "worker/runner/process/job_logs.hpp"
 #include "worker/runner/process/slot_loan.hpp"
+#include "worker/store/blocking_work.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -64,6 +65,9 @@ struct ProcessRunnersConfig {
   std::string band;                         ///< Set for children as PENSTOCK_BAND.
   std::string device;                       ///< UUID of the band's GPU: the only one that children see. Or empty.
   std::vector<int> processors;              ///< Children are bound to these; empty: all.
+  /// Waits for children that end, and starts others in advance; of these runners only. Null: `end_idle` waits, and no
+  /// child is started in advance.
+  std::shared_ptr<BlockingWork> reaper{};
   JobLogs* logs = nullptr;                  ///< Receives children's output for subtasks; outlives them. Null: none.
   std::size_t tail_bytes = 4096;            ///< Of a child's output, reported with a failure.
   std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
@@ -101,13 +105,13 @@ class ProcessRunners {
 
   /// Interrupts (SIGINT) a run, or ends its child; ignored if the lane has another ticket by now.
   void stop(SlotIndex lane, std::uint64_t ticket, bool kill);
-  /// Starts a child for each of these lanes before it is needed, one after the other on the housekeeper's thread; the
+  /// Starts a child for each of these lanes before it is needed, one after the other, by the `reaper`; the
   /// first run reports a failure. A lane with a run, or with as many kinds as it keeps, is skipped, and so is one with
   /// as many children still to be started.
   void warm(std::span<const SlotIndex> lanes, const Template& program);
   /// Kills all children that have a run and lets the rest go; runs return soon, and further ones fail at once.
   void end();
-  /// Ends all children without a run. Each is killed at once; `gone` is called on the housekeeper's thread when they
+  /// Ends all children without a run. Each is killed at once; `gone` is called by the `reaper` when they
   /// are reaped, or never if the runners end before. Pending warming is dropped. The next run of a lane starts another
   /// child.
   void end_idle(std::function<void()> gone);

@@ -151,6 +151,7 @@ TEST(DatumFile, APlaceThatCannotBeUsedIsRefused) {
 /// Work of the disk that begins when the test says so.
 class HeldWork final : public BlockingWork {
  public:
+  bool has_thread() override { return true; }
   void add(Turn, std::function<void()> work) override { waiting_.push_back(std::move(work)); }
   void quiesce() override { waiting_.clear(); }
   void run() {
