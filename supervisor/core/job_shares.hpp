@@ -111,6 +111,7 @@ struct KindShare {
   AllocationUnit allocation_unit;       ///< As of the last pass.
   // In thousandths of slots:
   std::uint64_t demand = 0;                          ///< Usable slots, for the last pass.
+  std::uint64_t beyond = 0;                          ///< Demand for more than there is: it counts in shares.
   std::uint64_t target = 0;                          ///< The job's share, before anything is placed.
   std::vector<std::vector<PromisedPlace>> promised;  ///< For each gang, or slot, that waits for others to leave.
   bool bound = false;                                ///< Its work must run where it is kept, so slots must be there.

@@ -150,6 +150,7 @@ struct Workload {
   std::int64_t priority = 0;
   std::int64_t weight = 1000;  ///< In thousandths, above 0.
   std::int64_t slots_max = kUnlimited;
+  std::int64_t beyond = 0;  ///< Slots wanted for further members, for which there is no room: they count in its share.
   std::optional<std::int64_t> position;  ///< In the order of its priority; smaller is earlier.
   std::int64_t submitted = 0;            ///< Orders workloads by age; smaller is older.
   std::optional<Instant> last_start;

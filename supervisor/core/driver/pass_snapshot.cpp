@@ -144,7 +144,11 @@ void PassSnapshot::measure_job(Job& job) {
     KindShare& share = job.shares->kinds.edit(kind);
     share.bound = demand_.is_bound(job, kind);
     const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool.position, kind)].capacity;
-    share.demand = demand_.measure_demand(job, kind, view_.capacity_for(job, kind, all));
+    const std::uint64_t capacity = view_.capacity_for(job, kind, all);
+    share.demand = demand_.measure_demand(job, kind, capacity);
+    // Spec: policy-determined 3.1, a share is by all of the demand.
+    if (view_.parts_in(job.shares->pool.position).sharing == policy::Sharing::FairShare)
+      share.beyond = demand_.measure_beyond(job, kind, capacity);
     if (share.gang.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
   }
   rules_.leave_admission(job);
@@ -232,6 +236,8 @@ void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, polic
   seen.weight = view_.weight_of(job, weights);
   const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.granularity);
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
+  if (!job.shares->rules.cut[static_cast<std::size_t>(kind)])
+    seen.beyond = static_cast<std::int64_t>(share.beyond / domain.granularity);
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
   seen.submitted_at = job.status.submitted;

@@ -150,6 +150,14 @@ std::uint64_t JobDemand::measure_demand(const Job& job, BandKind kind, std::uint
   return std::min(allocation_units, whole) * share.allocation_unit.milli;
 }
 
+std::uint64_t JobDemand::measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (share.demand == 0 || share.demand < capacity) return 0;
+  const std::uint64_t all = measure_demand(job, kind, ~std::uint64_t{0});
+  const std::uint64_t forgotten = share.beyond / kForgottenPart + step_of(share.allocation_unit);
+  return std::max(all - std::min(all, share.demand), share.beyond - std::min(share.beyond, forgotten));
+}
+
 bool JobDemand::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
   const IndexSet& misfits = eligibility_.bands_of(job, template_index).misfits;
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))

@@ -45,6 +45,8 @@ class JobDemand {
   static std::uint64_t milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
   /// The slots that the job could use now, or could use until lately.
   std::uint64_t measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const;
+  /// The slots that the job could use, or could until lately, beyond its demand for all of the capacity.
+  std::uint64_t measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity) const;
   /// The part of the last plan that the job holds. Where the plan was limited, runs beyond it are leaving.
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   /// Whether policy may take back slots of the job's runs on bands of that kind.

@@ -31,6 +31,7 @@ class PassByReach {
       // Unlike the demand this does not depend on places that were promised meanwhile.
       const std::int64_t cap = snapshot_.workloads[present[i].workload].slots_max;
       std::int64_t wanted = present[i].held + present[i].leaving + present[i].blocked;
+      wanted += snapshot_.workloads[present[i].workload].beyond;
       for (const std::uint32_t member : present[i].pending) wanted += snapshot_.members[member].slots;
       wanted_.push_back(std::max<std::int64_t>(1, cap == kUnlimited ? wanted : std::min(cap, wanted)));
     }

@@ -74,7 +74,7 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
     ShareGroup group;
     group.weight = workload.weight;
     group.held = each.held;
-    group.demand = each.held + each.leaving;
+    group.demand = each.held + each.leaving + workload.beyond;
     for (const std::uint32_t member : each.running)
       if (!may_preempt(snapshot, member)) group.pinned += snapshot.members[member].slots;
     for (const std::uint32_t member : each.pending) {

@@ -55,6 +55,7 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
       {"a capacity beyond any", [](Snapshot& it) { it.bands[0].capacity.memory = (std::int64_t{1} << 48) + 1; }},
       {"a guarantee beyond any",
        [](Snapshot& it) { it.projects[0].shares[1].guaranteed = (std::int64_t{1} << 48) + 1; }},
+      {"a negative wish", [](Snapshot& it) { it.workloads[0].beyond = -1; }},
       {"a negative minimum", [](Snapshot& it) { it.workloads[0].sets[0].min = -1; }},
       {"parts of 1025 devices",
        [](Snapshot& it) {

@@ -1,6 +1,8 @@
 // SupervisorCore: what a job wants of the cluster, as policy counts it.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -44,6 +46,21 @@ TEST(PolicyDemand, AJobAloneIsNotLimitedByItsOwnSize) {
   supervisor.settle(3);
   EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:all"});
   supervisor.ignore();
+}
+
+// Spec: policy-determined 3.1 and 11.1: 10 and 30 wanted of 8 slots give 2 and 6.
+TEST(PolicyDemand, WhatIsWantedBeyondAllSlotsCountsInTheShare) {
+  for (const auto& [preset, first, second] :
+       {std::tuple{"fair_share", "w1:2", "w1:6"}, {"fair_share_max_min", "w1:4", "w1:4"}}) {
+    PolicedSupervisor supervisor{policed(preset)};
+    supervisor.join({.slots = 8});
+    supervisor.submit(GraphBuilder{}.sources(10).build(), named("ten"));
+    supervisor.submit(GraphBuilder{}.sources(30).build(), named("thirty"));
+    supervisor.settle(4);
+    EXPECT_EQ(supervisor.entitlements(1), Lines{first}) << preset;
+    EXPECT_EQ(supervisor.entitlements(2), Lines{second}) << preset;
+    supervisor.ignore();
+  }
 }
 
 TEST(PolicyDemand, ALargeSubtaskWantsItsSlotsOnOneBand) {

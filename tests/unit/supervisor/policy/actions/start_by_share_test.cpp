@@ -30,6 +30,19 @@ TEST(StartByShare, AFullPoolRebalances) {
   EXPECT_EQ(engine.pass(builder.snapshot).preemptions.size(), 2U);
 }
 
+// Spec: policy-determined 3.1. A pass sees no more members than fit the pool.
+TEST(StartByShare, WantsBeyondTheMembersCountInTheShare) {
+  PolicyBuilder builder;
+  builder.band(8);
+  builder.workload("first").beyond = 2;
+  builder.waiting(1, 8);
+  builder.workload("second").beyond = 22;
+  builder.waiting(1, 8);
+  builder.carry_out(PolicyEngine{{parts_named("fair_share")}}.pass(builder.snapshot));
+  EXPECT_EQ(builder.running_of("first"), 2);
+  EXPECT_EQ(builder.running_of("second"), 6);
+}
+
 // docs/policy.md: a rule of our own, which reference cases leave out.
 TEST(StartByShare, AGangThatDoesNotFitLeavesTheSharesOfOthersAlone) {
   PolicyBuilder builder;
