@@ -179,7 +179,7 @@ class PassByReach {
           continue;
         }
         const std::int64_t slots = snapshot_.members[member].slots;
-        if (!(level < level_of(i, stays_of(i) - slots))) break;
+        if (!gains_by(waits, level, i, slots)) break;
         pass_.trial().give_back(snapshot_.members[member].places);
         excess_[i] -= slots;
         victims.emplace_back(i, member);
@@ -187,6 +187,15 @@ class PassByReach {
       }
     }
     return false;
+  }
+
+  /// Whether the contender that loses so many slots is left with more than the one that waits has; or with as much,
+  /// where both are alike but for their ages: one slot that two may use is of the older.
+  bool gains_by(const Waits& waits, const Level& level, std::size_t loser, std::int64_t slots) const {
+    const Level left = level_of(loser, stays_of(loser) - slots);
+    if (level < left) return true;
+    return left.held == level.held && left.slope == level.slope && slots == member_of(waits).slots &&
+           waits.contender < loser;
   }
 
   bool helps(const Member& subject, std::uint32_t victim) const {

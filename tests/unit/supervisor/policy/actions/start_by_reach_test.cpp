@@ -24,6 +24,12 @@ void add_waiting(PolicyBuilder& builder, const std::string& name, int count, con
   }
 }
 
+/// A member that may use the second band only.
+void add_waiting_member(PolicyBuilder& builder) {
+  builder.waiting(1);
+  builder.only_on({1});
+}
+
 /// Passes until nothing changes, with live carried reservations: places that wait for leaving members are kept.
 void settle(PolicyBuilder& builder, const PolicyEngine& engine) {
   for (int pass = 0; pass < 20; ++pass) {
@@ -53,6 +59,32 @@ TEST(StartByReach, WhatALabelledJobCannotUseIsNotKeptForIt) {
     EXPECT_EQ(plan.explanations[1].need, 2);
     EXPECT_EQ(plan.explanations[1].have, 2);
   }
+}
+
+// Spec: policy-determined 3.1, 3.4. Of more groups than slots the oldest have one each.
+TEST(StartByReach, OneSlotThatTwoMayUseIsOfTheOlder) {
+  for (const char* preset : kPresets)
+    for (const bool older_waits : {true, false}) {
+      PolicyBuilder builder;
+      builder.band(1);
+      builder.band(1);
+      builder.workload("elsewhere");
+      builder.running(1, 0);
+      builder.workload("older");
+      if (older_waits)
+        add_waiting_member(builder);
+      else
+        builder.running(1, 1);
+      builder.workload("younger");
+      if (older_waits)
+        builder.running(1, 1);
+      else
+        add_waiting_member(builder);
+      settle(builder, PolicyEngine{{parts_named(preset)}});
+      EXPECT_EQ(builder.running_of("elsewhere"), 1) << preset;
+      EXPECT_EQ(builder.running_of("older"), 1) << preset;
+      EXPECT_EQ(builder.running_of("younger"), 0) << preset;
+    }
 }
 
 TEST(StartByReach, WhoIsAboveHisShareLeavesTheBandsThatAreWanted) {
