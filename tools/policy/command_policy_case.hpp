@@ -88,7 +88,8 @@ void check_priority_range(const cli::DocumentValue& table, const std::string& na
 void check_amounts(const cli::DocumentValue& table, const std::vector<std::string>& names, CaseChecker& checker);
 
 // One checker for each format.
-CaseVerdict check_slot_case(const cli::DocumentValue& file, const std::string& id);
+CaseVerdict check_oversized_case(const cli::DocumentValue& file, const std::string& id);
+CaseVerdict check_desired_workers(const cli::DocumentValue& file, const std::string& id);
 CaseVerdict check_slot_table(const cli::DocumentValue& file, const std::string& id);
 CaseVerdict check_quota_scenario(const cli::DocumentValue& file, const cli::DocumentValue& subject,
                                  const std::string& id);

@@ -134,13 +134,13 @@ Result<void> check_file(const std::string& path, std::vector<CaseVerdict>& verdi
   const std::string name = files::path{path}.stem().string();
   const std::string kind = text_of(*file, "kind");
   if (text_of(*file, "schema") == "cluster-policy-scenario/1") {
-    const bool steps = kind == "schedule" || kind == "desired_agents";  // tidy: foreign
     run_case(
         {*file, {}, path}, CaseFormat::Slots, {name, kind, {}, {}},
         [&] {
-          verdicts.push_back(runs_as_jobs(*file) && steps ? check_schedule_case(*file, name)
-                             : steps                      ? check_slot_case(*file, name)
-                                                          : check_slot_table(*file, name));
+          verdicts.push_back(kind == "desired_agents" ? check_desired_workers(*file, name)  // tidy: foreign
+                             : kind != "schedule"     ? check_slot_table(*file, name)
+                             : runs_as_jobs(*file)    ? check_schedule_case(*file, name)
+                                                      : check_oversized_case(*file, name));
         },
         verdicts);
     return {};

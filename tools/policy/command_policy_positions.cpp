@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <vector>
-
-#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -61,35 +58,13 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   return number;
 }
 
-bool CasePositions::set(std::uint32_t workload, const cli::DocumentValue& value) {
-  if (value.kind == cli::DocumentValue::Kind::Null) return true;
-  if (value.kind == cli::DocumentValue::Kind::Integer) return set(workload, value.integer), true;
+std::optional<Decimal> decimal_of(const cli::DocumentValue& value) {
+  if (value.kind == cli::DocumentValue::Kind::Integer) return parse_decimal(std::to_string(value.integer));
+  if (value.is_text()) return parse_decimal(value.text);
+  if (!value.is_number()) return std::nullopt;
   std::array<char, 32> text{};  // The shortest exact text of a double has at most 24 characters.
   const char* const end = std::to_chars(text.data(), text.data() + text.size(), value.number).ptr;
-  if (!value.is_text() && !value.is_number()) return false;
-  const std::optional<Decimal> number =
-      parse_decimal(value.is_text() ? std::string_view{value.text} : std::string_view{text.data(), end});
-  if (number) positions_[workload] = *number;
-  return number.has_value();
-}
-
-void CasePositions::set(std::uint32_t workload, std::int64_t value) {
-  positions_[workload] = *parse_decimal(std::to_string(value));
-}
-
-void CasePositions::reset(std::uint32_t workload, std::int64_t submitted) {
-  if (positions_.contains(workload)) set(workload, submitted);
-}
-
-void CasePositions::give_to(policy::Snapshot& snapshot) const {
-  std::vector<Decimal> values{Decimal{}};
-  for (const auto& [workload, value] : positions_) values.push_back(value);
-  std::sort(values.begin(), values.end());
-  const auto same = [](const Decimal& a, const Decimal& b) { return !(a < b); };
-  values.erase(std::unique(values.begin(), values.end(), same), values.end());
-  const auto zero = std::lower_bound(values.begin(), values.end(), Decimal{});
-  for (const auto& [workload, value] : positions_)
-    snapshot.workloads[workload].position = std::lower_bound(values.begin(), values.end(), value) - zero;
+  return parse_decimal({text.data(), end});
 }
 
 }  // namespace penstock::tools

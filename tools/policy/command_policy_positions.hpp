@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "cli/jobfile/document.hpp"
-#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::tools {
 
@@ -24,19 +22,7 @@ struct Decimal {
 /// As in `-1640995200000000.125` or `1e-3`; none if the text is no number.
 std::optional<Decimal> parse_decimal(std::string_view text);
 
-/// The positions of a case. Only their order matters there, so jobs get ranks; a job without a position has 0.
-class CasePositions {
- public:
-  /// `value`: a number, or a text of one; null leaves the job unchanged. False: it is none of these.
-  bool set(std::uint32_t workload, const cli::DocumentValue& value);
-  void set(std::uint32_t workload, std::int64_t value);
-  /// A job with a position gets that of its submission.
-  void reset(std::uint32_t workload, std::int64_t submitted);
-  /// A job with a position gets its rank: below 0 for negative positions.
-  void give_to(policy::Snapshot& snapshot) const;
-
- private:
-  std::map<std::uint32_t, Decimal> positions_;  ///< By job.
-};
+/// A number as it stands in a file, or a text of one; none if it is neither.
+std::optional<Decimal> decimal_of(const cli::DocumentValue& value);
 
 }  // namespace penstock::tools

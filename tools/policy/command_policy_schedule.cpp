@@ -3,208 +3,96 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "tools/policy/command_policy_positions.hpp"
-#include "tools/policy/live/live_cluster.hpp"
+#include "tools/policy/schedule_jobs.hpp"
 
 namespace penstock::tools {
 namespace {
 
-struct AgentSlots {
-  std::int64_t most = 0;  ///< Of one agent.
-  std::int64_t all = 0;
-};
-
-AgentSlots agent_slots(const cli::DocumentValue& file) {
-  AgentSlots slots;
-  for (const cli::DocumentValue& agent : field_of(file, "agents").items) {
-    slots.most = std::max(slots.most, integer_of(agent, "slots"));
-    slots.all += integer_of(agent, "slots");
-  }
-  return slots;
+/// A number of an answer, whole or not; 0: it is none.
+double amount_of(const Value& value) {
+  if (const std::int64_t* whole = value.integer()) return static_cast<double>(*whole);
+  return value.number() == nullptr ? 0 : *value.number();
 }
 
-bool are_plain_tasks(const cli::DocumentValue& from, std::int64_t slots_max) {
-  for (const cli::DocumentValue& task : field_of(from, "tasks").items) {
-    const std::int64_t slots = integer_of(task, "slots");
-    if (slots <= 0 || slots > slots_max || !flag_of(task, "holds_slots", true) || has_field(task, "label"))
-      return false;
-    if (flag_of(task, "single_agent") || !field_of(task, "blocked_agents").items.empty()) return false;
-  }
-  for (const cli::DocumentValue& group : field_of(from, "groups").items)
-    if (integer_of(group, "max_slots", 0) != 0) return false;
-  return true;
-}
-
-bool is_plain_step(const cli::DocumentValue& step, std::int64_t slots_max) {
-  constexpr std::string_view kOps[] = {"note",         "schedule",       "apply_allocations", "add_tasks",
-                                       "finish_tasks", "preempted_exit", "check_empty_slots"};
-  const cli::DocumentValue& expect = field_of(step, "expect");
-  return std::find(std::begin(kOps), std::end(kOps), text_of(step, "op")) != std::end(kOps) &&
-         (text_of(step, "op") != "add_tasks" || are_plain_tasks(step, slots_max)) &&
-         !has_field(expect, "to_allocate_by_group") && !has_field(expect, "to_release_by_group");
-}
-
-double position_of(const cli::DocumentValue& value) {
-  return value.is_number() ? value.number : std::strtod(value.text.c_str(), nullptr);
-}
-
-/// Whether positions are those of submission, or numbers of jobs that have one task.
-bool are_plain_positions(const cli::DocumentValue& file) {
-  const cli::DocumentValue& positions = field_of(file, "queue_positions");
-  if (positions.is_text()) return positions.text == "submission_time";
-  const std::vector<cli::DocumentValue>& tasks = field_of(file, "tasks").items;
-  CasePositions numbers;
-  for (const cli::DocumentField& each : positions.fields)
-    if (!numbers.set(0, each.value) || std::count_if(tasks.begin(), tasks.end(), [&](const auto& task) {
-                                         return text_of(task, "job") == each.name;
-                                       }) != 1)
-      return false;
-  return positions.is_table() || positions.kind == cli::DocumentValue::Kind::Null;
-}
-
-/// The name of the job of a task: a number alone would read as the number of a job.
-std::string job_named(const std::string& task) { return "job " + task; }
-
-/// Tasks are jobs: one that fits an agent is a subtask of so many slots, a larger one a gang. Programs that are asked
-/// to stop stay until the case lets them leave.
+/// The steps of a case. Programs that are asked to stop stay until the case lets them leave, where they hold slots.
 class LiveSchedule {
  public:
   LiveSchedule(const cli::DocumentValue& file, const std::string& id)
-      : file_(file), checker_(id, text_of(file, "kind")), cluster_(settings(file)) {}
+      : file_(file), checker_(id, text_of(file, "kind")), jobs_(file, checker_) {}
 
   CaseVerdict run() {
-    cluster_.set_on_stop(LiveCluster::OnStop::Stay);
-    checker_.no_twins("agents", texts_of_items(field_of(file_, "agents"), "id"));
-    for (const cli::DocumentValue& agent : field_of(file_, "agents").items) join(agent);
-    submit(file_, true);
-    cluster_.settle();
-    for (const auto& [name, job] : jobs_)
-      if (runs_of(name).empty()) checker_.fail("'" + name + "' does not run at the beginning");
     seen_ = applied_ = held();
-    submit(file_, false);
-    move_to_positions();
+    jobs_.release();
+    jobs_.move_to(field_of(file_, "queue_positions"));
     for (const cli::DocumentValue& step : field_of(file_, "steps").items) {
       ++step_;
       take(step);
     }
     if (step_ == 0) checker_.fail("the case has no steps");
-    for (const Error& trouble : cluster_.troubles()) checker_.fail(to_string(trouble));
+    for (const Error& trouble : jobs_.cluster().troubles()) checker_.fail(to_string(trouble));
     return checker_.take();
   }
 
  private:
-  static SupervisorConfig settings(const cli::DocumentValue& file) {
-    SupervisorConfig config;
-    config.policy.pools.push_back({.name = "all", .preset = "priority", .priorities = "1-99"});
-    config.policy.pools[0].preemption = flag_of(field_of(file, "scheduler"), "preemption");
-    config.policy.grace = config.policy.grace_max = std::chrono::hours{1};
-    return config;
-  }
-
-  void join(const cli::DocumentValue& agent) {
-    Register description;
-    description.name = description.host = text_of(agent, "id");
-    // Tasks that run at the beginning are placed by it, so a preempted one of them can only return to its agent.
-    description.labels = {description.name};
-    BandDescription& band = description.bands.emplace_back();
-    band.name = "numa-0";
-    band.capacity.slots = kOneSlot * integer_of(agent, "slots");
-    cluster_.join(std::move(description));
-  }
-
-  /// The tasks that run already when the case begins, or those that wait.
-  void submit(const cli::DocumentValue& from, bool running) {
-    for (const cli::DocumentValue& group : field_of(from, "groups").items) {
-      check_priority_range(group, "priority", checker_);
-      priorities_[text_of(group, "id")] = static_cast<std::int32_t>(integer_of(group, "priority", kPriorityDefault));
-    }
-    std::vector<const cli::DocumentValue*> tasks;
-    for (const cli::DocumentValue& task : field_of(from, "tasks").items)
-      if (has_field(task, "running_on") == running) tasks.push_back(&task);
-    std::stable_sort(tasks.begin(), tasks.end(), [](const auto* a, const auto* b) {
-      const auto age = [](const cli::DocumentValue& task) {
-        return std::pair{integer_of(task, "submitted"), integer_of(task, "requested")};
-      };
-      return age(*a) < age(*b);
-    });
-    for (const cli::DocumentValue* task : tasks) submit_one(*task);
-  }
-
-  /// Operators move the jobs into the order of their positions.
-  void move_to_positions() {
-    std::vector<std::pair<double, std::string>> order;
-    for (const cli::DocumentField& each : field_of(file_, "queue_positions").fields)
-      for (const cli::DocumentValue& task : field_of(file_, "tasks").items)
-        if (text_of(task, "job") == each.name) order.emplace_back(position_of(each.value), text_of(task, "id"));
-    std::sort(order.begin(), order.end());
-    for (std::size_t i = 1; i < order.size(); ++i)
-      if (const Result<Value> done =
-              cluster_.ask("move", {job_named(order[i].second), "behind", job_named(order[i - 1].second)});
-          !done)
-        checker_.fail(to_string(done.error()));
-  }
-
-  void submit_one(const cli::DocumentValue& task) {
-    if (jobs_.contains(text_of(task, "id"))) return complain("two tasks are called '" + text_of(task, "id") + "'");
-    JobSpec spec;
-    const std::string name = text_of(task, "id");
-    spec.name = job_named(name);
-    spec.keep = Keep::Nothing;
-    spec.wait_for_resources = true;
-    const auto known = priorities_.find(text_of(task, "job"));
-    spec.priority = known == priorities_.end() ? kPriorityDefault : known->second;
-    spec.policy.preemptible = flag_of(task, "preemptible", true) ? Preemptible::Yes : Preemptible::No;
-    if (has_field(task, "running_on")) spec.policy.labels = {text_of(task, "running_on")};
-    const auto slots = static_cast<std::uint32_t>(integer_of(task, "slots"));
-    const bool fits = slots <= agent_slots(file_).most;
-    if (!fits) spec.policy.gang = slots;
-    Graph graph;
-    Template& wanted = graph.templates.emplace_back();
-    wanted.program = "hold";
-    wanted.output_count = 0;
-    wanted.request.slots = kOneSlot * (fits ? slots : 1);
-    for (std::uint32_t i = 0; i < (fits ? 1 : slots); ++i)
-      graph.template_of.push_back(0), graph.input_offsets.push_back(0);
-    const SubmitReply reply = cluster_.submit(std::move(spec), graph);
-    if (!reply.job.valid()) return complain("'" + name + "' is refused: " + to_string(reply.refusal));
-    jobs_[name] = reply.job;
-    slots_[reply.job] = fits ? slots : 1;
-  }
-
   void take(const cli::DocumentValue& step) {
     const std::string op = text_of(step, "op");
-    if (op == "schedule") return schedule(field_of(step, "expect"));
-    if (op == "add_tasks") return submit(step, false);
+    const cli::DocumentValue& expect = field_of(step, "expect");
+    if (op == "note") return;
+    if (op == "schedule") return schedule(expect);
+    if (op == "add_tasks") return jobs_.submit(step);
     // Started jobs hold their slots at once; a case counts them from here on.
-    if (op == "apply_allocations") applied_ = held();
-    if (op == "check_empty_slots") return check_empty_slots(field_of(step, "expect"));
-    if (op == "finish_tasks" || op == "preempted_exit") leave(field_of(step, "tasks"), op == "finish_tasks");
+    if (op == "apply_allocations") return void(applied_ = held());
+    if (op == "check_empty_slots") return check_empty_slots(expect);
+    if (op == "finish_tasks" || op == "preempted_exit") return leave(field_of(step, "tasks"), op == "finish_tasks");
+    if (op == "set_positions") return jobs_.move_to(field_of(step, "positions"));
+    if (op == "set_weight") {
+      check_weight(step, checker_);
+      return jobs_.set_weight(text_of(step, "job"), number_of(step, "weight", 1));
+    }
+    if (op == "set_priority") {
+      check_priority_range(step, "priority", checker_);
+      if (checker_.demand(step, "priority", "")) jobs_.set_priority(text_of(step, "job"), integer_of(step, "priority"));
+      return;
+    }
+    if (op == "job_queue") return check_queue(expect);
+    if (op == "queue_counts") return check_counts(expect);
+    complain("the step '" + op + "' is not understood");
   }
 
   void schedule(const cli::DocumentValue& expect) {
-    cluster_.settle();
-    checker_.only_fields(expect, {"to_allocate", "to_release", "to_allocate_count", "to_release_count"});
-    const std::map<SubtaskId, LiveRun> now = held();
-    released_.clear();
+    jobs_.cluster().settle();
+    checker_.only_fields(expect, {"to_allocate", "to_release", "to_allocate_count", "to_release_count",
+                                  "to_allocate_by_group", "to_release_by_group"});
     std::vector<std::string> started;
-    for (const auto& [name, job] : jobs_) {
-      const auto is_new = [&](const LiveRun& run) {
-        const auto before = seen_.find(run.subtask);
-        return before == seen_.end() || before->second.attempt != run.attempt;
-      };
-      const std::vector<LiveRun> runs = runs_of(name);
-      if (std::any_of(runs.begin(), runs.end(), is_new)) started.push_back(name);
-      if (std::any_of(runs.begin(), runs.end(),
-                      [&](const LiveRun& run) { return run.asked && (is_new(run) || !seen_.at(run.subtask).asked); }))
+    released_.clear();
+    for (const auto& [name, task] : jobs_.tasks()) {
+      const std::vector<LiveRun> runs = jobs_.runs_of(name);
+      if (std::any_of(runs.begin(), runs.end(), [&](const LiveRun& run) { return is_new(run); }))
+        started.push_back(name);
+      if (std::any_of(runs.begin(), runs.end(), [](const LiveRun& run) { return run.asked; }) || has_left(task))
         released_.push_back(name);
     }
-    seen_ = now;
+    seen_ = held();
     check_moves(expect, "to_allocate", started);
     check_moves(expect, "to_release", released_);
+  }
+
+  bool is_new(const LiveRun& run) const {
+    const auto before = seen_.find(run.subtask);
+    return before == seen_.end() || before->second.attempt != run.attempt;
+  }
+
+  /// Whether a run has left because it was asked to.
+  bool has_left(const ScheduleJobs::Task& task) const {
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
+      const SubtaskId subtask{task.id, SubtaskIndex{i}};
+      const auto now = held().find(subtask);
+      if (seen_.contains(subtask) && (now == held().end() || is_new(now->second))) return true;
+    }
+    return false;
   }
 
   void check_moves(const cli::DocumentValue& expect, const std::string& name, const std::vector<std::string>& got) {
@@ -212,55 +100,129 @@ class LiveSchedule {
       checker_.equal(at(name), set_text(texts_of(set)), set_text(got));
     if (has_field(expect, name + "_count"))
       checker_.equal(at(name), integer_of(expect, name + "_count"), static_cast<std::int64_t>(got.size()));
+    if (const cli::DocumentValue& groups = field_of(expect, name + "_by_group"); groups.is_table())
+      check_groups(groups, name, got);
+  }
+
+  void check_groups(const cli::DocumentValue& groups, const std::string& name, const std::vector<std::string>& got) {
+    std::map<std::string, std::int64_t> counts;
+    for (const std::string& task : got) ++counts[jobs_.tasks().at(task).group];
+    std::vector<std::string> expected;
+    std::vector<std::string> counted;
+    bool says_any = groups.fields.empty();
+    for (const cli::DocumentField& each : groups.fields) {
+      says_any = says_any || each.value.kind != cli::DocumentValue::Kind::Null;
+      if (each.value.kind == cli::DocumentValue::Kind::Null)
+        counts.erase(each.name);  // The case does not give a number.
+      else if (whole_of(each.value) != 0)
+        expected.push_back(each.name + " " + std::to_string(whole_of(each.value)));
+    }
+    if (!says_any && counts.empty()) return;  // Without numbers there is nothing to compare.
+    for (const auto& [group, count] : counts) counted.push_back(group + " " + std::to_string(count));
+    checker_.equal(at(name), set_text(expected), set_text(counted));
   }
 
   void check_empty_slots(const cli::DocumentValue& expect) {
     std::map<std::string, std::int64_t> empty;
     for (const cli::DocumentValue& agent : field_of(file_, "agents").items)
       empty[text_of(agent, "id")] = integer_of(agent, "slots");
-    for (const auto& [id, run] : applied_) empty[cluster_.name_of(run.worker)] -= slots_.at(id.job);
+    for (const auto& [name, task] : jobs_.tasks())
+      for (std::uint32_t i = task.first; i < task.first + task.count; ++i)
+        if (const auto run = applied_.find({task.id, SubtaskIndex{i}}); run != applied_.end())
+          empty[jobs_.cluster().name_of(run->second.worker)] -= task.slots;
     for (const cli::DocumentField& each : expect.fields) {
       if (!empty.contains(each.name)) return complain("there is no band '" + each.name + "'");
+      if (!each.value.is_number()) return complain("empty slots of " + each.name + ": must be a number");
       checker_.equal(at("empty slots of " + each.name), whole_of(each.value), empty[each.name]);
     }
   }
 
   void leave(const cli::DocumentValue& list, bool done) {
     for (const std::string& name : list.is_list() ? texts_of(list) : released_) {
-      if (runs_of(name).empty() && !(done && is_cancelled(name))) complain("'" + name + "' does not run");
-      for (const LiveRun& run : runs_of(name)) {
+      const std::vector<LiveRun> runs = jobs_.runs_of(name);
+      // A waiting job that a case ends is taken away by its owner.
+      if (runs.empty() && done)
+        jobs_.cancel(name);
+      else if (runs.empty())
+        complain("'" + name + "' does not run");
+      for (const LiveRun& run : runs) {
         applied_.erase(run.subtask);
         seen_.erase(run.subtask);
         // A program that was asked to stop ends by a signal.
-        cluster_.end(run.subtask, done, FailureClass::RunnerCrash);
+        jobs_.cluster().end(run.subtask, done, FailureClass::RunnerCrash);
       }
     }
   }
 
-  /// A waiting job that a case ends is taken away by its owner.
-  bool is_cancelled(const std::string& name) {
-    return jobs_.contains(name) && cluster_.ask("cancel", {job_named(name)}).has_value();
+  struct QueueRow {
+    std::string group;
+    double slots = 0;
+    double wanted = 0;
+    bool holds_any = false;
+  };
+
+  /// Groups of which jobs wait or run, in the order in which operators see them.
+  std::vector<QueueRow> queue() {
+    std::vector<QueueRow> rows;
+    const Result<Value> answer = jobs_.cluster().ask("queue");
+    if (!answer || answer->list() == nullptr) return rows;
+    for (const Value& row : *answer->list()) {
+      const std::string group = jobs_.group_of(*row["name"].text());
+      auto of = std::find_if(rows.begin(), rows.end(), [&](const QueueRow& each) { return each.group == group; });
+      if (of == rows.end()) of = rows.insert(of, {group});
+      of->holds_any = of->holds_any || amount_of(row["slots"]) > 0;
+      if (row["bands"] != Value{"cpu"}) continue;  // Places of tasks without slots.
+      of->slots += amount_of(row["slots"]);
+      of->wanted += amount_of(row["wanted"]);
+    }
+    return rows;
   }
 
-  std::vector<LiveRun> runs_of(const std::string& name) const {
-    std::vector<LiveRun> runs;
-    const auto job = jobs_.find(name);
-    for (const auto& [id, run] : cluster_.runs())
-      if (job != jobs_.end() && id.job == job->second) runs.push_back(run);
-    return runs;
+  void check_queue(const cli::DocumentValue& expect) {
+    checker_.only_fields(expect, {"jobs", "count"});
+    const std::vector<QueueRow> rows = queue();
+    if (has_field(expect, "count"))
+      checker_.equal(at("count"), integer_of(expect, "count"), static_cast<std::int64_t>(rows.size()));
+    for (const cli::DocumentField& each : field_of(expect, "jobs").fields) {
+      checker_.only_fields(each.value, {"state", "allocated", "requested", "jobs_ahead"});
+      const auto row =
+          std::find_if(rows.begin(), rows.end(), [&](const QueueRow& one) { return one.group == each.name; });
+      if (row == rows.end()) {
+        complain("expect.jobs: there is no job '" + each.name + "'");
+        continue;
+      }
+      // Where jobs share, none is ahead of another.
+      const bool in_order = text_of(field_of(file_, "scheduler"), "type") == "priority";
+      const auto number = [&](const char* field, std::int64_t got) {
+        if (has_field(each.value, field))
+          checker_.equal(at(each.name + " " + field), integer_of(each.value, field), got);
+      };
+      if (has_field(each.value, "state"))
+        checker_.equal(at(each.name), text_of(each.value, "state"), row->holds_any ? "scheduled" : "queued");
+      number("allocated", static_cast<std::int64_t>(row->slots));
+      number("requested", static_cast<std::int64_t>(row->wanted));
+      number("jobs_ahead", in_order ? row - rows.begin() : -1);
+    }
+  }
+
+  void check_counts(const cli::DocumentValue& expect) {
+    checker_.only_fields(expect, {"queued", "scheduled"});
+    for (const char* field : {"queued", "scheduled"}) checker_.demand(expect, field);
+    std::int64_t queued = 0;
+    std::int64_t scheduled = 0;
+    for (const QueueRow& row : queue()) ++(row.holds_any ? scheduled : queued);
+    checker_.equal(at("queued"), integer_of(expect, "queued"), queued);
+    checker_.equal(at("scheduled"), integer_of(expect, "scheduled"), scheduled);
   }
 
   std::string at(const std::string& what) const { return "step " + std::to_string(step_) + ", " + what; }
   void complain(const std::string& what) { checker_.fail(at(what)); }
-  const std::map<SubtaskId, LiveRun>& held() const { return cluster_.runs(); }
+  const std::map<SubtaskId, LiveRun>& held() const { return jobs_.cluster().runs(); }
 
   const cli::DocumentValue& file_;
   CaseChecker checker_;
-  LiveCluster cluster_;
-  std::map<std::string, std::int32_t> priorities_;  ///< Of groups.
-  std::map<std::string, JobId> jobs_;               ///< Of tasks.
-  std::map<JobId, std::int64_t> slots_;             ///< Of one run.
-  std::map<SubtaskId, LiveRun> seen_;               ///< At the latest pass of the case.
+  ScheduleJobs jobs_;
+  std::map<SubtaskId, LiveRun> seen_;  ///< At the latest pass of the case.
   std::map<SubtaskId, LiveRun> applied_;
   std::vector<std::string> released_;
   std::int64_t step_ = 0;
@@ -269,16 +231,12 @@ class LiveSchedule {
 }  // namespace
 
 bool runs_as_jobs(const cli::DocumentValue& file) {
-  const cli::DocumentValue& setting = field_of(file, "scheduler");
-  const std::vector<cli::DocumentValue>& steps = field_of(file, "steps").items;
-  const AgentSlots slots = agent_slots(file);
-  for (const cli::DocumentValue& agent : field_of(file, "agents").items)
-    if (has_field(agent, "label") || flag_of(agent, "draining") || !flag_of(agent, "enabled", true)) return false;
-  return text_of(setting, "type") == "priority" && !flag_of(setting, "heterogeneous") &&
-         text_of(setting, "fitting", "best") == "best" && !has_field(setting, "default_priority") &&
-         are_plain_positions(file) && flag_of(field_of(file, "tags"), "all_allocations_placeable", true) &&
-         are_plain_tasks(file, slots.all) &&
-         std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return is_plain_step(step, slots.all); });
+  const std::int64_t slots = slots_of_agents(file);
+  const auto is_too_large = [slots](const cli::DocumentValue& task) { return integer_of(task, "slots") > slots; };
+  const std::vector<cli::DocumentValue>& tasks = field_of(file, "tasks").items;
+  const std::ptrdiff_t too_large = std::count_if(tasks.begin(), tasks.end(), is_too_large);
+  return too_large == 0 || too_large == std::ssize(tasks) ||
+         text_of(field_of(file, "scheduler"), "type") != "priority";
 }
 
 CaseVerdict check_schedule_case(const cli::DocumentValue& file, const std::string& id) {

@@ -8,9 +8,8 @@
 
 namespace penstock::tools {
 
-/// Whether each task of the case can be a job of its own, on workers as they are: by priority, with real slots, with
-/// positions that an operator can give, on agents that take any work. A task larger than all agents together is none:
-/// it holds others back in the system of the cases, and nothing in Penstock (`Parts::waits_for_absent_bands`).
+/// Whether a cluster shows what the case does: by priority, no task is larger than all agents together beside others.
+/// Such a task holds others back in the system of the cases, and nothing in Penstock (`Parts::waits_for_absent_bands`).
 bool runs_as_jobs(const cli::DocumentValue& file);
 
 /// REQUIRES: `runs_as_jobs(file)`.

@@ -100,7 +100,7 @@ void check_targets(const cli::DocumentValue& file, CaseChecker& checker) {
   if (!checker.passed()) return;  // For such groups no target is right.
   const std::int64_t capacity = integer_of(file, "capacity");
   const std::vector<std::int64_t> targets =
-      max_min ? max_min_targets(groups, capacity, AfterGang::GoOn) : fair_targets(groups, capacity);
+      max_min ? max_min_targets(groups, capacity) : fair_targets(groups, capacity);
   const cli::DocumentValue& expect = field_of(file, "expect");
   checker.only_fields(expect, {"offered"});
   const cli::DocumentValue& offered = field_of(expect, "offered");

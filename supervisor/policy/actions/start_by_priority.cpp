@@ -143,7 +143,7 @@ class PriorityPass {
         return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
       });
       if (changed && !trial.find(subject).empty())
-        return pass_.parts().own_rules ? spare_needless(member, std::move(victims)) : victims;
+        return spare_needless(member, std::move(victims));
     }
     trial.undo_to(mark);
     return {};

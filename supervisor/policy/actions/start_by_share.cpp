@@ -146,24 +146,15 @@ void start_light(SlotPass& pass) {
   }
 }
 
-/// The cases have max-min as the page does.
-DivideSlots division_of(Sharing sharing, const Parts& parts) {
-  if (sharing != Sharing::MaxMin) return fair_targets;
-  if (parts.own_rules) return max_min_targets;
-  return [](const std::vector<ShareGroup>& groups, std::int64_t capacity) {
-    return max_min_targets(groups, capacity, AfterGang::GoOn);
-  };
-}
-
 }  // namespace
 
 void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<Contender> present = contenders(pass);
   const std::vector<ShareGroup> groups = share_groups(pass, present);
   const std::int64_t capacity = pass.trial().capacity();
-  const ShareLimits limits = pass.parts().own_rules ? share_limits(pass, present) : ShareLimits{};
+  const ShareLimits limits = share_limits(pass, present);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
-    return limited_targets(among, limits.limits, capacity, division_of(sharing, pass.parts()));
+    return limited_targets(among, limits.limits, capacity, sharing == Sharing::MaxMin ? max_min_targets : fair_targets);
   };
   const std::vector<std::int64_t> targets = divide(groups);
   // The share of a contender that keeps its place is neither taken by others nor given back to it.

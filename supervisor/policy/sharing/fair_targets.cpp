@@ -259,28 +259,17 @@ std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, st
   }
 }
 
-std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity,
-                                          AfterGang after) {
+std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
   std::vector<ShareGroup> open = groups;
-  Offers offers = first_offers(open, capacity);
   for (std::size_t frozen = 0;; ++frozen) {
+    Offers offers = first_offers(open, capacity);
     fill(open, offers);
     if (offers.left > 0 || frozen == groups.size()) return offers.given;
     const std::size_t blocked = blocked_gang(open, offers.given);
     if (blocked == kNobody) return offers.given;
     open[blocked].demand = open[blocked].pinned = open[blocked].held;
     open[blocked].smallest_pending = 0;
-    if (after == AfterGang::StartAgain) {
-      offers = first_offers(open, capacity);
-    } else {
-      offers.left += offers.given[blocked] - open[blocked].held;
-      offers.given[blocked] = open[blocked].held;
-    }
   }
-}
-
-std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
-  return max_min_targets(groups, capacity, AfterGang::StartAgain);
 }
 
 }  // namespace penstock::policy

@@ -21,15 +21,9 @@ struct ShareGroup {
 /// Cost: O(n log n), and O(n) for each gang that is passed over. Spec: policy-determined 3.1, 3.3.
 std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
-/// The treatment of the other offers when a gang that does not fit gives back its own: the page goes on from them.
-/// Divided again, they are as if that gang did not wait, and the order in which others were served before does not
-/// show.
-enum class AfterGang : std::uint8_t { GoOn, StartAgain };
-
 /// The same by weighted max-min filling: demand only caps. Spec: policy-determined 4, with the faults of 4.9 mended.
-std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity,
-                                          AfterGang after);
-/// Divided again after each gang that does not fit, as live pools have it.
+/// The whole is divided again after each gang that does not fit, as if that gang did not wait: the order in which
+/// others were served before does not show.
 std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
 }  // namespace penstock::policy

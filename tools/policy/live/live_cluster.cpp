@@ -166,6 +166,15 @@ void LiveCluster::end(SubtaskId subtask, bool succeeded, FailureClass failure) {
   deliver();
 }
 
+void LiveCluster::lend(SubtaskId subtask) {
+  const LiveRun& run = runs_.at(subtask);
+  const auto& records = hosts_.at(run.worker)->records;
+  const auto record =
+      std::find_if(records.begin(), records.end(), [&](const auto& each) { return each.second == subtask; });
+  if (record != records.end()) tell_worker(run.worker, worker::worker_event::SlotYielded{record->first, run.attempt});
+  deliver();
+}
+
 void LiveCluster::end_run(SubtaskId subtask, bool succeeded, FailureClass failure) {
   const auto found = runs_.find(subtask);
   if (found == runs_.end()) return;

@@ -51,6 +51,8 @@ class LiveCluster {
   void settle(Duration most = std::chrono::seconds{20});
   /// The run ends: it has succeeded, or failed, by default for good.
   void end(SubtaskId subtask, bool succeeded = true, FailureClass failure = FailureClass::UserError);
+  /// The program of a run lends its slot, and goes on without one.
+  void lend(SubtaskId subtask);
   /// The reaction of a program that is asked to stop; killed ones leave in any case.
   enum class OnStop : std::uint8_t {
     Leave,  ///< At once, with an error, as a program does that a signal ends.
@@ -60,13 +62,10 @@ class LiveCluster {
 
   /// By subtask.
   const std::map<SubtaskId, LiveRun>& runs() const { return runs_; }
-  /// Attempts that the supervisor has asked to leave since the cluster began.
-  std::uint64_t preemptions() const { return core_.policy().preemptions; }
   const supervisor::SupervisorCore& core() const { return core_; }
   const std::string& name_of(WorkerId worker) const { return hosts_.at(worker)->name; }
   /// Alerts and protocol errors: none in a sound cluster.
   const std::vector<Error>& troubles() const { return troubles_; }
-  Instant now() const { return now_; }
 
  private:
   struct Host {

@@ -129,7 +129,7 @@ TEST(PolicyCase, InputThatIsNoneIsNotTakenForAnother) {
   told(slots_case("", R"(, "max_slots": -1)", "", ""), "`max_slots` must not be negative");
   told(slots_case("", R"(}, {"id": "g")", "", ""), "two groups are called 'g'");
   told(slots_case("", "", R"(}, {"id": "t", "job": "g")", ""), "two tasks are called 't'");
-  told(slots_case("", "", R"(, "blocked_agents": ["b"])", ""), "note: step 0, `blocked_agents`: there is no agent 'b'");
+  told(slots_case("", "", R"(, "blocked_agents": ["b"])", ""), "note: `blocked_agents`: there is no agent 'b'");
   told(slots_case("", "", "", R"(, "queue_positions": {"k": "1"})"), "a position is given to 'k', which is no job");
   std::string twins = slots_case("", "", "", "");
   twins.replace(twins.find(R"("slots": 1}])"), 12, R"("slots": 1}, {"id": "a", "slots": 1}])");

@@ -174,14 +174,6 @@ std::string slot_case(const std::string& tasks, const std::string& allocated, co
 
 // The tags of cases mean what the README of the cases says.
 TEST(PolicyCheck, TagsOfACaseSayWhichRulesItFollows) {
-  const std::string blocked = R"({"id": "t", "job": "g", "slots": 2, "submitted": 1, "blocked_agents": ["a"]},
-                                 {"id": "u", "job": "h", "slots": 2, "submitted": 2, "blocked_agents": ["a"]})";
-  EXPECT_EQ(told_of(slot_case(blocked, R"("t", "u")", R"("all_allocations_placeable": false)")), "");
-  EXPECT_NE(told_of(slot_case(blocked, R"("t", "u")", "")), "");
-  const std::string free = R"({"id": "t", "job": "g", "slots": 2, "submitted": 1, "blocked_agents": ["a"]},
-                              {"id": "u", "job": "h", "slots": 2, "submitted": 2})";
-  EXPECT_EQ(told_of(slot_case(free, R"("t", "u")", R"("all_allocations_placeable": false)")), "");
-  EXPECT_NE(told_of(slot_case(free, R"("t")", R"("all_allocations_placeable": false)")), "");
   std::string many;
   for (const char* each : {"g1 g", "g2 g", "h1 h", "h2 h", "h3 h"})
     many += std::string{many.empty() ? "" : ", "} + R"({"id": ")" + std::string{each, 2} + R"(", "job": ")" + each[3] +

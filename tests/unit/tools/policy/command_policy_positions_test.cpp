@@ -2,44 +2,37 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
-
-#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::tools {
 namespace {
 
-/// The ranks of jobs at these positions; 0: the job has none.
-std::vector<std::int64_t> ranks_of(const std::vector<std::string>& texts) {
-  CasePositions positions;
-  policy::Snapshot snapshot;
-  snapshot.workloads.resize(texts.size());
-  for (std::uint32_t i = 0; i < texts.size(); ++i) {
-    cli::DocumentValue value;
-    value.kind = texts[i].empty() ? cli::DocumentValue::Kind::Null : cli::DocumentValue::Kind::Text;
-    value.text = texts[i];
-    EXPECT_TRUE(positions.set(i, value)) << texts[i];
+/// How many of them are smaller than each.
+std::vector<std::ptrdiff_t> ranks_of(const std::vector<std::string>& texts) {
+  std::vector<Decimal> numbers;
+  for (const std::string& text : texts) {
+    const std::optional<Decimal> number = parse_decimal(text);
+    EXPECT_TRUE(number) << text;
+    numbers.push_back(number.value_or(Decimal{}));
   }
-  positions.give_to(snapshot);
-  std::vector<std::int64_t> ranks;
-  for (const policy::Workload& each : snapshot.workloads) ranks.push_back(each.position.value_or(0));
+  std::vector<std::ptrdiff_t> ranks;
+  for (const Decimal& each : numbers)
+    ranks.push_back(std::count_if(numbers.begin(), numbers.end(), [&](const Decimal& one) { return one < each; }));
   return ranks;
 }
 
+using Ranks = std::vector<std::ptrdiff_t>;
+
 TEST(CasePositions, EveryDigitCounts) {
-  EXPECT_EQ(ranks_of({"1640995200000005", "1640995200000000", "1640995200000000.0000000001"}),
-            (std::vector<std::int64_t>{3, 1, 2}));
-  EXPECT_EQ(ranks_of({"123456789012345678901234567890", "123456789012345678901234567889"}),
-            (std::vector<std::int64_t>{2, 1}));
-  EXPECT_EQ(ranks_of({"0.00000000000000000002", "0.00000000000000000001"}), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(ranks_of({"1640995200000005", "1640995200000000", "1640995200000000.0000000001"}), (Ranks{2, 0, 1}));
+  EXPECT_EQ(ranks_of({"123456789012345678901234567890", "123456789012345678901234567889"}), (Ranks{1, 0}));
+  EXPECT_EQ(ranks_of({"0.00000000000000000002", "0.00000000000000000001"}), (Ranks{1, 0}));
 }
 
 TEST(CasePositions, TheSameNumberIsOnePlaceHoweverItIsWritten) {
-  EXPECT_EQ(ranks_of({"1.50", "15e-1", "+001.5", "0.015E+2", "2"}), (std::vector<std::int64_t>{1, 1, 1, 1, 2}));
-}
-
-TEST(CasePositions, WhoHasNoneStandsBetweenNegativeAndPositiveOnes) {
-  EXPECT_EQ(ranks_of({"", "-2.5", "-30", "0", "-0.0", "4"}), (std::vector<std::int64_t>{0, -1, -2, 0, 0, 1}));
+  EXPECT_EQ(ranks_of({"1.50", "15e-1", "+001.5", "0.015E+2", "2"}), (Ranks{0, 0, 0, 0, 4}));
+  EXPECT_EQ(ranks_of({"-2.5", "-30", "0", "-0.0", "4"}), (Ranks{1, 0, 2, 2, 4}));
 }
 
 TEST(CasePositions, WhatIsNoNumberIsRefused) {
@@ -49,18 +42,13 @@ TEST(CasePositions, WhatIsNoNumberIsRefused) {
 }
 
 TEST(CasePositions, NumbersAreTakenAsTheyStandInTheFile) {
-  CasePositions positions;
-  policy::Snapshot snapshot;
-  snapshot.workloads.resize(3);
-  const Result<cli::DocumentValue> file =
-      cli::parse_document(R"({"n": [9007199254740993, 9007199254740992, 0.1]})", cli::DocumentFormat::Json, "case");
+  const Result<cli::DocumentValue> file = cli::parse_document(
+      R"({"n": [9007199254740993, 9007199254740992, 0.1, "0.2"]})", cli::DocumentFormat::Json, "case");
   ASSERT_TRUE(file);
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(positions.set(i, file->find("n")->items[i]));
-  EXPECT_FALSE(positions.set(0, *file));
-  positions.give_to(snapshot);
-  EXPECT_EQ(snapshot.workloads[0].position, 3);
-  EXPECT_EQ(snapshot.workloads[1].position, 2);
-  EXPECT_EQ(snapshot.workloads[2].position, 1);
+  const std::vector<cli::DocumentValue>& numbers = file->find("n")->items;
+  EXPECT_TRUE(*decimal_of(numbers[1]) < *decimal_of(numbers[0]));
+  EXPECT_TRUE(*decimal_of(numbers[2]) < *decimal_of(numbers[3]));
+  EXPECT_FALSE(decimal_of(*file));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(StartByShare, WantsBeyondTheMembersCountInTheShare) {
   EXPECT_EQ(builder.running_of("second"), 6);
 }
 
-// docs/policy.md: a rule of our own, which reference cases leave out.
+// docs/policy.md: a rule of our own.
 TEST(StartByShare, AGangThatDoesNotFitLeavesTheSharesOfOthersAlone) {
   PolicyBuilder builder;
   builder.band(2);

@@ -70,7 +70,7 @@ TEST(LiveCluster, AJobOfHigherPriorityTakesSlotsFromARunThatLeavesWhenAsked) {
   cluster.settle();
   EXPECT_TRUE(cluster.runs().contains(subtask(2, 0)));
   EXPECT_FALSE(cluster.runs().contains(subtask(1, 0)));
-  EXPECT_EQ(cluster.preemptions(), 1U);
+  EXPECT_EQ(cluster.core().policy().preemptions, 1U);
 }
 
 TEST(LiveCluster, ARunThatStaysIsKilledWhenItsGraceIsOver) {
@@ -114,6 +114,18 @@ TEST(LiveCluster, AReloadPutsAnotherPolicyInForce) {
   cluster.submit(spec, GraphBuilder{}.sources(2).build());
   cluster.settle();
   EXPECT_EQ(cluster.runs().size(), 1U);
+}
+
+TEST(LiveCluster, ALentSlotIsOfTheNext) {
+  LiveCluster cluster{by_priority()};
+  cluster.join(worker_of(1));
+  cluster.submit(named("a"), GraphBuilder{}.sources(2).build());
+  cluster.settle();
+  EXPECT_EQ(cluster.runs().size(), 1U);
+  cluster.lend(subtask(1, 0));
+  cluster.settle();
+  EXPECT_EQ(cluster.runs().size(), 2U);
+  EXPECT_TRUE(cluster.troubles().empty());
 }
 
 // Pools with quotas: what a pass plans is what happens, also while runs take their time to leave.
