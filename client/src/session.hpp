@@ -139,7 +139,8 @@ class Session {
   void forget_left();
 
   /// Another number for each job, by which the supervisor recognises a repeated submission.
-  std::atomic<std::uint64_t> submitter_;  // Invariant: only counted up; tests/integration/cluster under the thread sanitizer.
+  // Invariant: only counted up; tests/integration/cluster under the thread sanitizer.
+  std::atomic<std::uint64_t> submitter_;
   std::mutex telling_;  ///< Held while news are delivered: none of a left job are delivered. Locked before `mutex_`.
   mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable changed_;  // Notified after every change but answers to questions.

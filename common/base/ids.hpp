@@ -47,9 +47,9 @@ using SlotIndex = Id<struct SlotTag, std::uint16_t>;
 using ClientId = Id<struct ClientTag, std::uint32_t>;
 /// One life of a process, drawn at random when it starts. Never reused.
 using Incarnation = Id<struct IncarnationTag, std::uint64_t>;
-/// One try of a subtask. The high half is the term of the supervisor's state less one, the low half counts from 1 in each
-/// term: attempts of a fresh state are 1, 2, 3; those of a later term are larger than all before, so a number never names
-/// a second execution. 0: none yet. A report of an older attempt is stale.
+/// One try of a subtask. The high half is the term of the supervisor's state less one, the low half counts from 1 in
+/// each term: attempts of a fresh state are 1, 2, 3; those of a later term are larger than all before, so a number
+/// never names a second execution. 0: none yet. A report of an older attempt is stale.
 using Attempt = Id<struct AttemptTag, std::uint64_t>;
 /// The number before the first attempt of a term, which is counted from 1.
 constexpr Attempt attempts_begin(std::uint64_t term) { return Attempt{(term - (term > 0 ? 1 : 0)) << 32U}; }

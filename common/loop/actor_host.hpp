@@ -14,8 +14,8 @@ class scheduled_actor;
 namespace penstock {
 
 /// Owns the CAF actor system of a process and runs its pooled actors on a `Loop`, in between sockets and timers. So a
-/// frame goes from socket to core to socket without a change of threads, and an idle process neither polls nor sleeps in
-/// steps. Detached actors have threads of their own, as always in CAF. See docs/decisions/0002.
+/// frame goes from socket to core to socket without a change of threads, and an idle process neither polls nor sleeps
+/// in steps. Detached actors have threads of their own, as always in CAF. See docs/decisions/0002.
 ///
 /// Messages between pooled actors may be sent from any thread. CAF's own timeouts (`delayed_send`, `after`) are not
 /// served: use `LoopTimer`.

@@ -47,7 +47,9 @@ class PeerLink {
   /// Payloads that the peer has not acknowledged.
   std::uint64_t unacknowledged_bytes() const { return kept_.bytes; }
   std::uint64_t bytes_sent() const { return bytes_sent_ + (connection_ == nullptr ? 0 : connection_->bytes_sent()); }
-  std::uint64_t bytes_received() const { return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received()); }
+  std::uint64_t bytes_received() const {
+    return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received());
+  }
 
  private:
   using Payload = std::span<const std::byte>;

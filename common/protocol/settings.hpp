@@ -107,10 +107,12 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"audit_age_max", "duration", "remembered orders of operators are forgotten when they are older"}, c.audit_age_max, Duration{seconds{1}},
         Duration{hours{24 * 3650}});
   visit({"lost_writers_max", "lives",
-         "lost workers with checkpoints that are still to be removed from shared storage; beyond it those of the oldest stay there"},
+         "lost workers with checkpoints that are still to be removed from shared storage; beyond it those of "
+         "the oldest stay there"},
         c.lost_writers_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"lost_lives_max", "lives",
-         "lost workers with remembered runs, in case a worker reports late that an operator has crashed it; for earlier ones "
+         "lost workers with remembered runs, in case a worker reports late that an operator has crashed it; "
+         "for earlier ones "
          "no subtask is blamed"},
         c.lost_lives_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
@@ -207,7 +209,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"load_report_every", "duration", "the load of the bands is reported this often while it changes"}, c.load_report_every, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"kill_grace", "duration", "time between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
   visit({"barrier_margin", "duration",
-         "slots that are reserved for a gang are given back so long after the supervisor has given them up or counts this "
+         "slots that are reserved for a gang are given back so long after the supervisor has given them up or "
+         "counts this "
          "worker as lost, if no message comes from it"},
         c.barrier_margin, Duration{0}, Duration{hours{24}});
   visit({"relieve_every", "duration", "time between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
@@ -229,7 +232,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"job_logs_max", "jobs", "jobs with kept lines; beyond it the least recently written ones are dropped"}, c.job_logs_max, std::uint32_t{1}, std::uint32_t{65536});
   visit_transfer_settings(c, visit);
   visit({"mapped_percent", "percent",
-         "part of store_bytes_max that other processes of the host may have mapped; they get copies of further data. 0: "
+         "part of store_bytes_max that other processes of the host may have mapped; they get copies of "
+         "further data. 0: "
          "copies of all"},
         c.mapped_percent, std::uint32_t{0}, std::uint32_t{100});
   visit({"mapped_max", "data", "data that those processes may have mapped, counted for each process; they get copies of further ones"},
@@ -244,7 +248,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
          "started in advance"},
         c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"command_output_max", "bytes",
-         "standard output of a command without `output_limit`; a command that writes more fails, because its readers would "
+         "standard output of a command without `output_limit`; a command that writes more fails, because its "
+         "readers would "
          "get only a part"},
         c.command_output_max, Bytes{0}, kGiB * 64);
   visit({"runner_bytes_spared", "bytes",
@@ -254,7 +259,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"runner_programs_max", "programs", "functions that a runner keeps loaded; at the limit it forgets all and receives them again"}, c.runner_programs_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"runner_start_max", "duration", "a runner that has not introduced itself after this is ended, and its subtask fails"}, c.runner_start_max, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"operator_crashes_max", "crashes",
-         "crashes of native operators within a minute, after each of which the worker starts again by itself and names the "
+         "crashes of native operators within a minute, after each of which the worker starts again by itself "
+         "and names the "
          "subtask to blame; one more ends it"},
         c.operator_crashes_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"descriptors_spared", "files", "open files that are left to connections, pipes and runners; data have the rest, at least half, and are plain memory beyond it"}, c.descriptors_spared, std::uint32_t{0}, std::uint32_t{1U << 24U});

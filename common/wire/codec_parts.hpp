@@ -113,7 +113,8 @@ std::size_t size_of(const Graph& graph);
 /// Builds a message and flattens it into words.
 template <class Root, class Fill>
 std::vector<std::uint64_t> build_words(std::size_t expected_bytes, Fill fill) {
-  const auto first_segment = static_cast<unsigned>(std::min<std::size_t>(expected_bytes / 8 + 64, std::size_t{1} << 27U));
+  const auto first_segment =
+      static_cast<unsigned>(std::min<std::size_t>(expected_bytes / 8 + 64, std::size_t{1} << 27U));
   capnp::MallocMessageBuilder builder{first_segment, capnp::AllocationStrategy::GROW_HEURISTICALLY};
   fill(builder.initRoot<Root>());
   const auto segments = builder.getSegmentsForOutput();
@@ -136,7 +137,8 @@ Result<Value> parse(std::span<const std::byte> bytes, Read read) {
   options.traversalLimitInWords = bytes.size() / 8 + 1024;
   options.nestingLimit = 48;
   std::string complaint;
-  const kj::ArrayPtr<const capnp::word> words{reinterpret_cast<const capnp::word*>(bytes.data()), bytes.size() / sizeof(capnp::word)};
+  const kj::ArrayPtr<const capnp::word> words{reinterpret_cast<const capnp::word*>(bytes.data()),
+                                              bytes.size() / sizeof(capnp::word)};
   Value value;
   try {
     capnp::FlatArrayMessageReader reader{words, options};
@@ -147,7 +149,8 @@ Result<Value> parse(std::span<const std::byte> bytes, Read read) {
   } catch (const std::exception& exception) {
     complaint = exception.what();
   }
-  return Error{ErrorCode::MalformedFrame, "message", complaint.substr(0, 200), "the peer is no Penstock process of this version"};
+  return Error{ErrorCode::MalformedFrame, "message", complaint.substr(0, 200),
+               "the peer is no Penstock process of this version"};
 }
 
 }  // namespace penstock::wire

@@ -22,8 +22,8 @@ Result<void> make_journal(const std::string& directory, const JournalShape& shap
 /// The graph of job number `job` of such a journal.
 Graph made_graph(std::uint32_t job, const JournalShape& shape);
 
-/// Every job of a state, a line each: its name, its graph by content, what has ended, failed and changed. Two states with
-/// the same lines promise the same.
+/// Every job of a state, a line each: its name, its graph by content, what has ended, failed and changed. Two states
+/// with the same lines promise the same.
 std::string lines_of(const RecoveredState& state);
 
 }  // namespace penstock::supervisor

@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-/// A place where a sync costs nothing, for tests of some thousand small states. REQUIRES: the test needs less than 32 MiB.
+/// A place where a sync costs nothing, for tests of some thousand small states. REQUIRES: the test needs less than 32
+/// MiB.
 inline std::filesystem::path memory_directory() {
   const std::filesystem::path memory = "/dev/shm";
   std::error_code ignored;

@@ -28,7 +28,8 @@ struct SubtaskSpec {
 class WorkerHarness {
  public:
   explicit WorkerHarness(std::uint32_t slots = 1, Bytes memory = kGiB, WorkerConfig config = {});
-  explicit WorkerHarness(const BandDescription& only, WorkerConfig config = {}) : core_(config, {only}), templates_(1) {}
+  explicit WorkerHarness(const BandDescription& only, WorkerConfig config = {})
+      : core_(config, {only}), templates_(1) {}
   ~WorkerHarness();
 
   static BandDescription band(std::uint32_t slots, Bytes memory);

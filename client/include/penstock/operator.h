@@ -6,7 +6,8 @@
  *       const penstock_view in = call->inputs[0];
  *       double* out = (double*)call->output(call, 0, in.bytes);
  *       if (out == NULL) return call->fail(call, "no memory for the output");
- *       for (uint64_t i = 0; i < in.bytes / sizeof(double); ++i) out[i] = ((const double*)in.data)[i] * ((const double*)in.data)[i];
+ *       for (uint64_t i = 0; i < in.bytes / sizeof(double); ++i)
+ *           out[i] = ((const double*)in.data)[i] * ((const double*)in.data)[i];
  *       return 0;
  *     }
  *     static const penstock_operator table[] = {{"square", square}};
@@ -14,8 +15,8 @@
  *     const penstock_operator_table* penstock_operators(void) { return &all; }
  *
  * Load it with `penstock worker --operators libsquare.so`. An operator runs on one of its band's slots, may be called
- * from several threads at once for different subtasks, and must not keep any pointer of the call. If it uses TBB inside,
- * it is confined to the slots that its subtask requested. C11 or C++11; no library is needed.
+ * from several threads at once for different subtasks, and must not keep any pointer of the call. If it uses TBB
+ * inside, it is confined to the slots that its subtask requested. C11 or C++11; no library is needed.
  */
 #ifndef PENSTOCK_OPERATOR_H
 #define PENSTOCK_OPERATOR_H
@@ -27,8 +28,8 @@
 extern "C" {
 #endif
 
-/* Raised when members are added, which is at the end only: a worker runs what was built for an earlier number, and refuses
- * what was built for a later one. */
+/* Raised when members are added, which is at the end only: a worker runs what was built for an earlier number, and
+ * refuses what was built for a later one. */
 #define PENSTOCK_OPERATOR_ABI 4u
 
 typedef struct penstock_view {

@@ -1,10 +1,10 @@
 /* Penstock for other languages: clients that submit graphs, and runners that execute them. C11, no library is needed.
  *
- * Functions that can fail return NULL or a negative number; `penstock_last_error` then gives the reason, for the calling
- * thread. Any thread may call any function, except that a graph, a runner and their results belong to one thread at a
- * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, or they
- * are refused; members that an older caller does not know have their defaults. Symbols carry the version PENSTOCK_1 in
- * libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_5.
+ * Functions that can fail return NULL or a negative number; `penstock_last_error` then gives the reason, for the
+ * calling thread. Any thread may call any function, except that a graph, a runner and their results belong to one
+ * thread at a time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to
+ * `sizeof`, or they are refused; members that an older caller does not know have their defaults. Symbols carry the
+ * version PENSTOCK_1 in libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_5.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -139,7 +139,7 @@ PENSTOCK_API int64_t penstock_graph_add_subtasks(penstock_graph* graph, const pe
 /* Keeps the outputs of these subtasks for the client, instead of the outputs without a reader. */
 PENSTOCK_API int32_t penstock_graph_want(penstock_graph* graph, const uint32_t* subtasks, uint64_t count);
 
-/* ------------------------------------------------------------------------------------------------------ clients ---- */
+/* ----------------------------------------------------------------------------------------------------- clients ---- */
 
 typedef struct penstock_client_options {
   uint64_t size;
@@ -193,7 +193,8 @@ typedef struct penstock_job_options {
 } penstock_job_options;
 
 /* Returns the number of the job. Frees the graph, also on failure. */
-PENSTOCK_API int64_t penstock_submit(penstock_client* client, penstock_graph* graph, const penstock_job_options* options);
+PENSTOCK_API int64_t penstock_submit(penstock_client* client, penstock_graph* graph,
+                                      const penstock_job_options* options);
 typedef struct penstock_submitted {
   uint64_t size;
   int64_t job;
@@ -250,8 +251,8 @@ typedef struct penstock_data penstock_data;
  * inside this process they are not copied; large ones of a worker process of this host are mapped. NotFound: one of
  * them has not succeeded, was not to be kept, or its job was released. InputLost: their last holder is gone; submit
  * the graph again. */
-PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
-                                           uint32_t output);
+PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks,
+                                           uint64_t count, uint32_t output);
 /* The requested views, in that order; read only; valid until the data are freed. */
 PENSTOCK_API const penstock_bytes* penstock_data_views(const penstock_data* data);
 PENSTOCK_API void penstock_data_free(penstock_data* data);
@@ -266,7 +267,7 @@ typedef struct penstock_range {
 } penstock_range;
 typedef struct penstock_failure {
   uint32_t subtask;
-  uint32_t failure_class; /* 1 user error, 2 runner crash, 3 out of memory, 4 timeout, 5 input lost, ... (failure.hpp) */
+  uint32_t failure_class; /* 1 user error, 2 runner crash, 3 out of memory, 4 timeout, 5 input lost, ...: failure.hpp */
   int32_t exit_code;      /* -1: none. */
   int32_t signal;
   int64_t peak_memory_bytes;
@@ -306,7 +307,7 @@ PENSTOCK_API const char* penstock_failure_code(const penstock_news* news, uint32
 /* All failures of a job so far, as news; NULL: none. */
 PENSTOCK_API const penstock_news* penstock_job_failures(penstock_client* client, int64_t job);
 
-/* ------------------------------------------------------------------------------------------------------ runners ---- */
+/* ----------------------------------------------------------------------------------------------------- runners ---- */
 
 /* A runner is a program that a worker starts for templates with PENSTOCK_PROCESS: one for each slot, for as long as it
  * is useful. The runner opens the conversation on its standard input, gets a run, gives its outputs, and gets the next:
@@ -357,7 +358,8 @@ PENSTOCK_API int32_t penstock_runner_succeed(penstock_runner* runner);
 /* The same, with these bytes as output 0. */
 PENSTOCK_API int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size);
 /* Ends the run as failed: one line for people, and bytes that the client gets as `penstock_failure.detail`. */
-PENSTOCK_API int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size);
+PENSTOCK_API int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail,
+                                          uint64_t size);
 /* The same for a failure that repetition would not mend. `code`: "InvalidArgument": it is not tried again;
  * "ProgramNotFound" or "VersionMismatch": only on other workers; NULL: as often as its template allows. The rest of
  * the codes of common/base/error_code.hpp are passed on; an unknown code is put in front of the message, and acts as

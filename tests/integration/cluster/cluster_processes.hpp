@@ -42,7 +42,8 @@ class ClusterProcesses {
   void start_standby();
   /// Waits until it listens; REQUIRES: the supervisor was killed. From then on it is the supervisor.
   void wait_for_takeover();
-  /// Starts another one that stands by at a port of its own; once it has taken over, `path_of("address")` has its address.
+  /// Starts another one that stands by at a port of its own; once it has taken over, `path_of("address")` has its
+  /// address.
   void start_standby_elsewhere();
   /// Waits until it listens though the supervisor lives: that one is `overtaken`, and the other the supervisor.
   void wait_for_takeover_from_the_living();

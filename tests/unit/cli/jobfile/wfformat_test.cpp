@@ -17,11 +17,14 @@ constexpr const char* kThree = R"({"name": "three", "schemaVersion": "1.5", "wor
      "inputFiles": ["a"], "outputFiles": []},
     {"name": "split_ID0000001", "id": "split_ID0000001", "parents": [], "children": ["join_ID0000003"],
      "inputFiles": ["in"], "outputFiles": ["a", "b"]},
-    {"name": "other", "id": "other", "parents": [], "children": ["join_ID0000003"], "inputFiles": [], "outputFiles": ["c"]}],
-  "files": [{"id": "in", "sizeInBytes": 5}, {"id": "a", "sizeInBytes": 100}, {"id": "b", "sizeInBytes": 50}, {"id": "c", "sizeInBytes": 7}]},
+    {"name": "other", "id": "other", "parents": [], "children": ["join_ID0000003"], "inputFiles": [],
+     "outputFiles": ["c"]}],
+  "files": [{"id": "in", "sizeInBytes": 5}, {"id": "a", "sizeInBytes": 100}, {"id": "b", "sizeInBytes": 50},
+            {"id": "c", "sizeInBytes": 7}]},
  "execution": {"tasks": [
     {"id": "split_ID0000001", "runtimeInSeconds": 2.5, "command": {"program": "split", "arguments": ["-x", "in"]}},
-    {"id": "join_ID0000003", "runtimeInSeconds": 4, "coreCount": 2, "command": {"program": "cat a |\n  wc", "arguments": []}},
+    {"id": "join_ID0000003", "runtimeInSeconds": 4, "coreCount": 2,
+     "command": {"program": "cat a |\n  wc", "arguments": []}},
     {"id": "other", "runtimeInSeconds": 0, "command": {"program": "true"}}]}}})";
 
 constexpr const char* kOld = R"({"name": "old", "schemaVersion": "1.3", "workflow": {"tasks": [

@@ -19,7 +19,8 @@ constexpr const char* kSlotCase = R"({"schema": "cluster-policy-scenario/1", "id
 constexpr const char* kQuotaCase = R"({"format": "kai-scenarios/1", "category": "x",
  "runner": {"mode": "rounds", "actions": ["allocate", "reclaim"], "rounds_until_match": 2, "rounds_after_match": 1},
  "cases": [{"id": "c", "name": "n",
-  "nodes": [{"name": "n0", "gpus": 2, "cpu_milli": 8000, "memory_bytes": 1000000000, "gpu_memory_mib": 100, "max_pods": 9}],
+  "nodes": [{"name": "n0", "gpus": 2, "cpu_milli": 8000, "memory_bytes": 1000000000, "gpu_memory_mib": 100,
+             "max_pods": 9}],
   "departments": [{"name": "d", "order": 0, "gpu": {"quota": 2, "limit": -1, "weight": 1}}],
   "queues": [{"name": "q", "parent": "d", "order": 1, "gpu": {"quota": 1, "limit": -1, "weight": 1}}],
   "jobs": [{"name": "j", "queue": "q", "priority": 50, "age_minutes": 1, "min_available": 1,
@@ -52,7 +53,8 @@ constexpr const char* kTreeCase = R"({"kind": "fairshare_tree", "tree": {"name":
 constexpr const char* kChangeCase = R"({"kind": "limits", "scenarios": [{"id": "s", "assocs": {"A": {"max_nodes": 4},
   "B": {"active": 1, "queues": "q", "projects": "p"}}, "queues": {"q": {"min_nodes_per_job": 1, "max_time_s": 60}},
   "machine_nodes": 8, "cores_per_node": 2, "grants": {"users": ["u"], "accounts": []},
-  "steps": [{"op": "submit", "job": "a", "bank": "A", "user": "u", "nodes": 2, "cores": 3, "wall_s": 9, "expect": "run"},
+  "steps": [{"op": "submit", "job": "a", "bank": "A", "user": "u", "nodes": 2, "cores": 3, "wall_s": 9,
+             "expect": "run"},
             {"op": "submit", "job": "b", "bank": "A", "user": "u", "hold": true, "expect": "pending"},
             {"op": "update", "job": "b", "bank": "B", "queue": "q", "qos": "expedite", "project": "p", "expect": "ok"},
             {"op": "set_limit", "bank": "A", "max_nodes": 3, "released": []},
@@ -65,7 +67,8 @@ constexpr const char* kSumCase = R"({"kind": "priority_seed_formula", "weights":
 constexpr const char* kUsageCase =
     R"({"kind": "usage", "flux_cases": [{"id": "r", "mode": "bins_raw_power", "decay": 0.5,
   "bins_newest_first": [4, 4], "current": 1, "decayed_bins": [2, 1], "expected_usage": 4},
-  {"id": "b", "mode": "bins_rotate", "bins_newest_first": [4], "new_jobs": [[1, 2]], "rotate": true, "expected_usage": 2},
+  {"id": "b", "mode": "bins_rotate", "bins_newest_first": [4], "new_jobs": [[1, 2]], "rotate": true,
+   "expected_usage": 2},
   {"id": "n", "example": {"A": {"u": 5}}, "expected": {"A": 5}},
   {"id": "w", "mode": "weighted_charge", "elapsed_s": 2, "amounts": {"x": 3}, "weights": {"x": 1}, "expected_usage": 6},
   {"id": "t", "table": [{"reset_s": 4, "half_life_s": 2, "bins": 2}]}],
@@ -196,7 +199,8 @@ std::string quota_case(const std::string& action, const std::string& queues, con
                        const std::string& rest) {
   return R"({"format": "kai-scenarios/1", "category": "x", "runner": {"mode": "single_action", "actions": [")" +
          action +
-         R"("]}, "cases": [{"id": "c", "nodes": [{"name": "n0", "gpus": 2, "cpu_milli": 8000, "memory_bytes": 8000000000,
+         R"("]}, "cases": [{"id": "c", "nodes": [{"name": "n0", "gpus": 2, "cpu_milli": 8000,
+                                                "memory_bytes": 8000000000,
          "gpu_memory_mib": 100, "max_pods": 9}], "queues": [)" +
          queues + R"(], "jobs": [)" + jobs + "], " + rest + "}]}";
 }

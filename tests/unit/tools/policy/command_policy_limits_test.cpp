@@ -103,7 +103,8 @@ TEST(PolicyLimitCase, WhoIsUnknownIsRefusedAndAnUnknownQueueIsNot) {
       {"op": "submit", "bank": "Z", "expect": "reject", "message": "cannot find"},
       {"op": "submit", "bank": "B", "expect": "reject", "message": "disabled"},
       {"op": "submit", "bank": "C", "queue": "q", "expect": "reject", "message": "not valid for user"},
-      {"op": "submit", "bank": "C", "queue": "r", "project": "other", "expect": "reject", "message": "project not valid"},
+      {"op": "submit", "bank": "C", "queue": "r", "project": "other", "expect": "reject",
+       "message": "project not valid"},
       {"op": "submit", "bank": "C", "queue": "r", "project": "p", "expect": "run"},
       {"op": "submit", "bank": "A", "queue": "unheard-of", "expect": "run"})")),
             "");

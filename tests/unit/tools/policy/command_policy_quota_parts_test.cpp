@@ -20,7 +20,8 @@ std::string a_case(const std::string& parts, const std::string& settings, const 
            R"(, "limit": -1, "weight": 0}})";
   };
   return R"({"format": "kai-scenarios/1", "category": "x", "runner": {"mode": "single_action", )" + parts +
-         R"(}, "cases": [{"id": "c", "name": "c", "nodes": [{"name": "n0", "gpus": 2, "gpu_memory_mib": 100, "max_pods": 9},
+         R"(}, "cases": [{"id": "c", "name": "c", "nodes": [{"name": "n0", "gpus": 2,
+            "gpu_memory_mib": 100, "max_pods": 9},
       {"name": "n1", "gpus": 2, "gpu_memory_mib": 100, "max_pods": 9}],
       "departments": [{"name": "d", "gpu": {"quota": -1, "limit": -1, "weight": -1}}], "queues": [)" +
          project("mine", 2) + ", " + project("theirs", 1) + R"(], "jobs": [)" +
