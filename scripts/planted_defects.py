@@ -266,6 +266,24 @@ CORE = {
 }
 
 SUPERVISOR = {
+    "leaving-run-is-work-at-its-place": Defect(
+        "a run that is leaving keeps its job where it has to leave",
+        [("supervisor/core/policy/job_demand.cpp",
+          "runnable_for(job, band) > leaving_from(job, band);",
+          "runnable_for(job, band) > 0;")],
+        "unit_policy_cases:LiveQuota.AMovedRunThatTakesItsTimeToLeaveStartsAtThePlaceThatItWasGiven"),
+    "parts-on-any-device": Defect(
+        "a part of a device takes a device of its own where there is room",
+        [("supervisor/core/driver/plan_effects.cpp",
+          "return subject.gang || share.unit_milli > 1000 || takes_part;",
+          "return subject.gang || share.unit_milli > 1000 || (takes_part && subject.gang);")],
+        "unit_policy_cases:LiveQuota.HalvesOfTwoJobsShareADevice"),
+    "ready-work-not-offered": Defect(
+        "a band with slots does not hear of work that waits where its job has none",
+        [("supervisor/core/placement/band_queues.cpp",
+          "if (local.ready_count() == 1) offer",
+          "if (local.ready_count() == 0) offer")],
+        "unit_policy_cases:LiveQuota.WorkThatComesBackToAPlaceWithoutSlotsGoesWhereItsJobHasThem"),
     "limit-of-jobs-not-counted": Defect(
         "jobs that have begun do not count against what their user may run",
         [("supervisor/core/limit_admission.cpp",

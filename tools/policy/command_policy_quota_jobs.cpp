@@ -184,8 +184,8 @@ class LiveQuota {
 
   /// The promises of the pass that asks the first runs to leave: later ones are about the rest of what these leave.
   void see_first_promises() {
-    const std::uint64_t before = cluster_.preemptions();
-    for (int tries = 0; tries < 500 && cluster_.preemptions() == before; ++tries)
+    const std::uint64_t before = cluster_.core().policy().preemptions;
+    for (int tries = 0; tries < 500 && cluster_.core().policy().preemptions == before; ++tries)
       cluster_.advance(std::chrono::milliseconds{1});
     for (const auto& [name, job] : jobs_) promises_[job.id] = promises(job.id);
   }
@@ -211,7 +211,7 @@ class LiveQuota {
   void compare_calls() {
     const cli::DocumentValue& expect = field_of(case_, "expect");
     if (has_field(expect, "max_evictions") && integer_of(expect, "max_evictions") == 0)
-      checker_.equal("preemptions", 0, static_cast<std::int64_t>(cluster_.preemptions()));
+      checker_.equal("preemptions", 0, static_cast<std::int64_t>(cluster_.core().policy().preemptions));
   }
 
   /// The states that each member of a job may be said to have, with its worker.

@@ -139,8 +139,8 @@ SupervisorConfig with_quotas() {
   return config;
 }
 
-Register labelled_worker(const std::string& name) {
-  Register description = worker_of(4, name);
+Register labelled_worker(const std::string& name, std::int64_t slots = 4) {
+  Register description = worker_of(slots, name);
   description.labels = {name};
   return description;
 }
@@ -217,7 +217,38 @@ TEST(LiveQuota, AMovedRunThatTakesItsTimeToLeaveStartsAtThePlaceThatItWasGiven) 
   cluster.settle();
   EXPECT_EQ(place_of(cluster, crowd.second), "w1");
   EXPECT_EQ(place_of(cluster, third), "w2");
-  EXPECT_EQ(cluster.preemptions(), 1U) << "one move, and nothing else is touched";
+  EXPECT_EQ(cluster.core().policy().preemptions, 1U) << "one move, and nothing else is touched";
+}
+
+// A place is drawn by the number of the job: each draw must do.
+TEST(LiveQuota, WorkThatComesBackToAPlaceWithoutSlotsGoesWhereItsJobHasThem) {
+  for (int earlier = 0; earlier < 6; ++earlier) {
+    LiveCluster cluster{with_quotas()};
+    cluster.join(labelled_worker("w1", 3));
+    cluster.join(labelled_worker("w2", 2));
+    for (int i = 0; i < earlier; ++i) {
+      const JobId job = submit_to(cluster, "earlier" + std::to_string(i), "a", 1000);
+      cluster.settle();
+      cluster.end(SubtaskId{job, SubtaskIndex{0}});
+    }
+    const JobId filler = submit_to(cluster, "filler", "a", 3000, false, {"w1"});
+    cluster.settle();
+    const JobId moved = submit_to(cluster, "moved", "a", 1000);
+    cluster.settle();
+    cluster.end(SubtaskId{filler, SubtaskIndex{0}});
+    submit_to(cluster, "stays", "a", 2000, false, {"w1"});
+    cluster.settle();
+    ASSERT_EQ(place_of(cluster, moved), "w2");
+    cluster.set_on_stop(LiveCluster::OnStop::Stay);
+    const JobId other = submit_to(cluster, "other", "b", 2000);
+    cluster.advance(10s);
+    ASSERT_NE(run_of(cluster, moved), nullptr);
+    ASSERT_TRUE(run_of(cluster, moved)->asked);
+    cluster.end(SubtaskId{moved, SubtaskIndex{0}}, false, FailureClass::RunnerCrash);
+    cluster.settle();
+    EXPECT_EQ(place_of(cluster, moved), "w1") << earlier;
+    EXPECT_EQ(place_of(cluster, other), "w2") << earlier;
+  }
 }
 
 TEST(LiveQuota, HalvesOfTwoJobsShareADevice) {
@@ -233,7 +264,7 @@ TEST(LiveQuota, HalvesOfTwoJobsShareADevice) {
   const JobId whole = submit_to(cluster, "whole", "b", 1000, true);
   cluster.settle();
   EXPECT_NE(run_of(cluster, whole), nullptr);
-  EXPECT_EQ(cluster.preemptions(), 0U) << "a whole device was left";
+  EXPECT_EQ(cluster.core().policy().preemptions, 0U) << "a whole device was left";
 }
 
 }  // namespace
