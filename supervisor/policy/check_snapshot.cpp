@@ -75,10 +75,6 @@ Result<void> check_member(const Snapshot& snapshot, const Member& member) {
   if (member.band_list == kNone) return {};
   if (member.band_list >= snapshot.band_lists.size())
     return mistake(member.name, "names a list of bands that does not exist");
-  const std::vector<std::uint32_t>& only = snapshot.band_lists[member.band_list];
-  const std::vector<std::uint32_t>& blocked = member.blocked_bands;
-  if (only.size() == 1 && std::find(blocked.begin(), blocked.end(), only.front()) != blocked.end())
-    return mistake(member.name, "may only use a band that it must not use");
   return {};
 }
 

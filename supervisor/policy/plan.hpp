@@ -42,7 +42,6 @@ enum class PreemptionReason : std::uint8_t {
   Reclaim,        ///< Another project is below its entitlement.
   Consolidation,  ///< The member gets another place, so that another job fits.
   StaleGang,      ///< Its gang has been below its minimum for too long.
-  BandDisabled,   ///< Its band takes no members any more.
 };
 
 struct Preemption {

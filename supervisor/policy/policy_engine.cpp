@@ -38,7 +38,6 @@ void entitle(const Snapshot& snapshot, Plan& plan) {
 
 void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
   SlotPass pass{snapshot, pool, parts, plan};
-  pass.clear_disabled_bands();
   pass.settle_carried();
   if (has_action(parts, Action::StartByShare)) start_by_share(pass, parts.sharing);
   if (has_action(parts, Action::StartByPriority)) start_by_priority(pass);

@@ -6,14 +6,6 @@
 
 namespace penstock::policy {
 
-bool KnownShapes::contains(const Member& member) const {
-  return member.blocked_bands.empty() && shapes_.contains(shape_of(member));
-}
-
-void KnownShapes::add(const Member& member) {
-  if (member.blocked_bands.empty()) shapes_.insert(shape_of(member));
-}
-
 SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan)
     : snapshot_(snapshot),
       pool_(pool),
@@ -61,13 +53,6 @@ void SlotPass::preempt(std::uint32_t member, PreemptionReason reason, std::uint3
   preempted_[member] = true;
   held_[snapshot_.members[member].workload] -= snapshot_.members[member].slots;
   plan_.preemptions.push_back({member, reason, beneficiary});
-}
-
-void SlotPass::clear_disabled_bands() {
-  for (const std::uint32_t member : running_)
-    for (const Place& place : snapshot_.members[member].places)
-      if (snapshot_.bands[place.band].state == BandState::Disabled)
-        preempt(member, PreemptionReason::BandDisabled, kNone);
 }
 
 void SlotPass::settle_carried() {

@@ -12,25 +12,21 @@
 
 namespace penstock::policy {
 
-/// The properties that decide on which bands a member fits, but for bands that are barred to it alone.
+/// The properties that decide on which bands a member fits.
 struct RequestShape {
   std::int64_t slots = 0;
   bool single_band = false;
   std::uint32_t band_list = kNone;
-  std::string label;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
 };
-inline RequestShape shape_of(const Member& member) {
-  return {member.slots, member.single_band, member.band_list, member.label};
-}
+inline RequestShape shape_of(const Member& member) { return {member.slots, member.single_band, member.band_list}; }
 
 /// Requests that are known to fit or not, so that ten thousand equal ones cost one search. A request that does not fit
 /// stays so while the trial only gets fuller. Cost: O(log shapes).
 class KnownShapes {
  public:
-  bool contains(const Member& member) const;
-  /// Remembers no member with bands that are barred to it alone.
-  void add(const Member& member);
+  bool contains(const Member& member) const { return shapes_.contains(shape_of(member)); }
+  void add(const Member& member) { shapes_.insert(shape_of(member)); }
   void clear() { shapes_.clear(); }
 
  private:
@@ -55,8 +51,6 @@ class SlotPass {
     return snapshot_.workloads[snapshot_.members[member].workload].keeps_place;
   }
 
-  /// Members on bands that take no members must go. Spec: policy-determined 9.3.
-  void clear_disabled_bands();
   /// Starts carried reservations with places that are free now, keeps places for the others. Spec:
   /// policy-determined 5.7 R3.
   void settle_carried();

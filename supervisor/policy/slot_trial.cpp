@@ -36,8 +36,8 @@ SlotTrial::SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
     room.open = source.state == BandState::Enabled && source.pool == pool;
     if (source.pool != pool) continue;
     bands_.push_back(band);
-    room.slots = source.state == BandState::Disabled ? 0 : source.slots;
-    room.light_places = source.state == BandState::Disabled ? 0 : source.light_places;
+    room.slots = source.slots;
+    room.light_places = source.light_places;
     room.hash = name_hash(source.name);
   }
   for (const Member& member : snapshot.members)
@@ -57,13 +57,9 @@ void SlotTrial::rank_bands() {
   });
   order_.ranks.assign(rooms_.size(), kNone);
   for (std::uint32_t rank = 0; rank < order_.by_rank.size(); ++rank) order_.ranks[order_.by_rank[rank]] = rank;
-  labels_.assign(rooms_.size(), 0);
   filed_.resize(rooms_.size());
-  std::map<std::vector<std::string>, std::uint32_t> lists;
   for (const std::uint32_t band : bands_) {
     capacity_ += rooms_[band].slots;
-    labels_[band] =
-        lists.try_emplace(snapshot_.bands[band].labels, static_cast<std::uint32_t>(lists.size())).first->second;
     if (rooms_[band].open) changed_.push_back(band);
   }
 }
@@ -72,7 +68,7 @@ void SlotTrial::file_changes() const {
   for (const std::uint32_t band : changed_) {
     is_changed_[band] = false;
     const SlotRoom& room = rooms_[band];
-    const RoomClass next{room.slots, room.used, room.light_places, room.light_used, labels_[band]};
+    const RoomClass next{room.slots, room.used, room.light_places, room.light_used};
     if (!lists_.empty() && next != filed_[band]) refiled_.push_back(band);
     refile(classes_, order_.ranks[band], filed_[band], next);
   }
@@ -166,20 +162,7 @@ std::int64_t SlotTrial::roomiest() const {
 
 bool SlotTrial::allowed(const Member& member, std::uint32_t band) const {
   const std::span<const std::uint32_t> only = snapshot_.bands_of(member);
-  if (!only.empty() && !std::binary_search(only.begin(), only.end(), band)) return false;
-  return suits(member, band);
-}
-
-/// Whether it may use a band that its list names.
-bool SlotTrial::suits(const Member& member, std::uint32_t band) const {
-  const std::vector<std::uint32_t>& blocked = member.blocked_bands;
-  return std::find(blocked.begin(), blocked.end(), band) == blocked.end() && label_suits(member, band);
-}
-
-// Each label is a partition of its own, and so is none. Spec: policy-determined 6.2.
-bool SlotTrial::label_suits(const Member& member, std::uint32_t band) const {
-  const std::vector<std::string>& labels = snapshot_.bands[band].labels;
-  return member.label.empty() ? labels.empty() : std::find(labels.begin(), labels.end(), member.label) != labels.end();
+  return only.empty() || std::binary_search(only.begin(), only.end(), band);
 }
 
 bool SlotTrial::has_room(const Member& member, std::uint32_t band) const {
@@ -209,15 +192,10 @@ std::uint32_t SlotTrial::rank_of(const Member& member) const {
   return count > 0 ? count - 1 : static_cast<std::uint32_t>(order_.by_rank.size()) - 1;
 }
 
-/// The first band from a rank downwards, and round, that the member may use.
-std::uint32_t SlotTrial::nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const {
-  auto at = ranks.upper_bound(from);
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    at = std::prev(at == ranks.begin() ? ranks.end() : at);
-    const std::vector<std::uint32_t>& blocked = member.blocked_bands;
-    if (std::find(blocked.begin(), blocked.end(), order_.by_rank[*at]) == blocked.end()) return order_.by_rank[*at];
-  }
-  return kNone;
+/// The first band from a rank downwards, and round.
+std::uint32_t SlotTrial::nearest(std::uint32_t from, const Ranks& ranks) const {
+  const auto after = ranks.upper_bound(from);
+  return order_.by_rank[*std::prev(after == ranks.begin() ? ranks.end() : after)];
 }
 
 std::uint32_t SlotTrial::best_band(const Member& member) const {
@@ -229,11 +207,9 @@ std::uint32_t SlotTrial::best_band(const Member& member) const {
   for (const auto& [room, ranks] : *classes) {
     const std::int64_t free = member.slots == 0 ? room.light_places - room.light_used : room.slots - room.used;
     if (ranks.empty() || free < std::max<std::int64_t>(1, member.slots)) continue;
-    const std::uint32_t any = order_.by_rank[*ranks.begin()];
-    const Fraction score_here = score(member, rooms_[any]);
-    if ((best != kNone && score_here < best_score) || !label_suits(member, any)) continue;
-    const std::uint32_t band = nearest(member, from, ranks);
-    if (band == kNone) continue;
+    const Fraction score_here = score(member, rooms_[order_.by_rank[*ranks.begin()]]);
+    if (best != kNone && score_here < best_score) continue;
+    const std::uint32_t band = nearest(from, ranks);
     if (best != kNone && score_here == best_score &&
         distance(from, order_.ranks[band]) > distance(from, order_.ranks[best]))
       continue;
@@ -249,7 +225,7 @@ std::uint32_t SlotTrial::best_band(const Member& member, std::span<const std::ui
   std::uint32_t best = kNone;
   Fraction best_score;
   for (const std::uint32_t band : bands) {
-    if (!has_room(member, band) || !(listed ? suits(member, band) : allowed(member, band))) continue;
+    if (!has_room(member, band) || !(listed || allowed(member, band))) continue;
     const SlotRoom& room = rooms_[band];
     const Fraction score_here = score(member, room);
     if (best != kNone) {
@@ -292,14 +268,13 @@ std::vector<std::uint32_t> SlotTrial::by_score(const Member& member, std::vector
 }
 
 std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
-  const Classes* classes_here = member.blocked_bands.empty() ? classes_of(member) : nullptr;
+  const Classes* classes_here = classes_of(member);
   if (classes_here == nullptr) return find_dedicated_by_scan(member);
   const std::uint32_t from = rank_of(member);
   // Unused bands by size, the largest first; those of one size may still be of several classes.
   std::map<std::int64_t, std::vector<const Ranks*>, std::greater<>> sizes;
   for (const auto& [room, ranks] : *classes_here)
-    if (room.used == 0 && room.slots > 0 && !ranks.empty() && label_suits(member, order_.by_rank[*ranks.begin()]))
-      sizes[room.slots].push_back(&ranks);
+    if (room.used == 0 && room.slots > 0 && !ranks.empty()) sizes[room.slots].push_back(&ranks);
   std::vector<Place> mixed;
   std::int64_t missing = member.slots;
   for (const auto& [size, classes] : sizes) {

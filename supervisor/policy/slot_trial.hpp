@@ -28,13 +28,12 @@ struct SlotRoom {
   std::int64_t light_free() const { return open ? light_places - light_used : 0; }
 };
 
-/// Bands with the same room and the same labels: they score alike, and only ties between names tell them apart.
+/// Bands with the same room: they score alike, and only ties between names tell them apart.
 struct RoomClass {
   std::int64_t slots = 0;
   std::int64_t used = 0;
   std::int64_t light_places = 0;
   std::int64_t light_used = 0;
-  std::uint32_t labels = 0;  ///< Number of the list of labels.
   friend auto operator<=>(const RoomClass&, const RoomClass&) = default;
 };
 
@@ -102,10 +101,8 @@ class SlotTrial {
   const Classes* classes_of(const Member& member) const;
   void catch_up(ListIndex& index, std::span<const std::uint32_t> bands, bool is_new) const;
   bool has_room(const Member& member, std::uint32_t band) const;
-  bool suits(const Member& member, std::uint32_t band) const;
-  bool label_suits(const Member& member, std::uint32_t band) const;
   Fraction score(const Member& member, const SlotRoom& room) const;
-  std::uint32_t nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const;
+  std::uint32_t nearest(std::uint32_t from, const Ranks& ranks) const;
   std::uint32_t best_band(const Member& member) const;
   std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands, bool listed) const;
   std::uint32_t rank_of(const Member& member) const;
@@ -121,7 +118,6 @@ class SlotTrial {
   const Parts& parts_;
   std::vector<std::uint32_t> bands_;   ///< Of the pool.
   BandOrder order_;
-  std::vector<std::uint32_t> labels_;  ///< By position in the snapshot: number of its list of labels.
   std::int64_t capacity_ = 0;
   std::vector<SlotRoom> rooms_;  ///< By position in the snapshot.
   std::vector<Change> log_;

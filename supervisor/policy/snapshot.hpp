@@ -50,7 +50,6 @@ struct Resources {
 enum class BandState : std::uint8_t {
   Enabled,
   Draining,  ///< Goes on with its members and takes nothing new.
-  Disabled,  ///< Has no slots; all members on it must leave.
 };
 
 /// The schedulable part of a worker.
@@ -63,7 +62,6 @@ struct Band {
   Resources capacity;
   std::int64_t device_memory_mib = 0;     ///< Of one device.
   std::int64_t members_max = kUnlimited;  ///< How many gang members it holds at once.
-  std::vector<std::string> labels;        ///< Values that `Member::label` may ask for.
 };
 
 /// The guarantee and limits of one owner for one resource.
@@ -119,10 +117,7 @@ struct Member {
   std::int64_t device_share = 0;       ///< Thousandths of each of `devices` devices.
   std::int64_t device_memory_mib = 0;  ///< Or: memory of each of `devices` devices.
   std::int64_t devices = 0;
-  // Bands that it may use.
-  std::string label;
-  std::vector<std::uint32_t> blocked_bands;
-  std::uint32_t band_list = kNone;  ///< Position in `Snapshot::band_lists` of those bands; none: all.
+  std::uint32_t band_list = kNone;  ///< Position in `Snapshot::band_lists` of the bands it may use; none: all.
   // Its rank.
   std::int64_t submitted = 0;  ///< When its workload was; smaller is older.
   std::int64_t requested = 0;

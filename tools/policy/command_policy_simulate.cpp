@@ -257,11 +257,11 @@ Error of_file(Error error, const std::string& path) {
 Result<policy::ReplayTrace> load_trace(const SimulateCommand& command) {
   const Result<std::string> text = cli::read_text_file(command.trace);
   if (!text) return text.error();
-  std::vector<policy::Band> bands = policy::equal_trace_bands(command.bands, command.devices);
+  policy::TraceBands bands = policy::equal_trace_bands(command.bands, command.devices);
   if (!command.bands_path.empty()) {
     const Result<std::string> list = cli::read_text_file(command.bands_path);
     if (!list) return list.error();
-    Result<std::vector<policy::Band>> read = policy::read_trace_bands(*list);
+    Result<policy::TraceBands> read = policy::read_trace_bands(*list);
     if (!read) return of_file(read.error(), command.bands_path);
     bands = std::move(*read);
   }

@@ -43,12 +43,17 @@ Snapshot placement_snapshot(const cli::DocumentValue& file, Member& member, Case
   member.name = text_of(task, "id");
   member.slots = integer_of(task, "slots");
   member.single_band = flag_of(task, "single_agent");
-  for (const std::string& name : texts_of(field_of(task, "blocked_agents"))) {
-    const std::size_t before = member.blocked_bands.size();
-    for (std::uint32_t band = 0; band < snapshot.bands.size(); ++band)
-      if (snapshot.bands[band].name == name) member.blocked_bands.push_back(band);
-    if (member.blocked_bands.size() == before) checker.remark("`blocked_agents`: there is no agent '" + name + "'");
-  }
+  const std::vector<std::string> blocked = texts_of(field_of(task, "blocked_agents"));
+  if (blocked.empty()) return snapshot;
+  std::vector<std::uint32_t> allowed;
+  for (std::uint32_t band = 0; band < snapshot.bands.size(); ++band)
+    if (std::find(blocked.begin(), blocked.end(), snapshot.bands[band].name) == blocked.end()) allowed.push_back(band);
+  if (allowed.empty()) allowed.push_back(static_cast<std::uint32_t>(snapshot.bands.size()));  // No such band.
+  member.band_list = BandLists{}.name(std::move(allowed), snapshot);
+  const std::vector<std::string> known = texts_of_items(field_of(file, "agents"), "id");
+  for (const std::string& name : blocked)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      checker.remark("`blocked_agents`: there is no agent '" + name + "'");
   return snapshot;
 }
 

@@ -174,7 +174,6 @@ std::string AdmissionAudit::preemption_text(const PassUnderWay& pass, const poli
     }
     case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits" + for_whom;
     case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
-    case policy::PreemptionReason::BandDisabled: return "its band takes no jobs any more";
   }
   return "policy";
 }

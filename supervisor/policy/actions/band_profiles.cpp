@@ -101,7 +101,7 @@ void BandProfiles::reserve(const OwnPlace& place, std::int64_t slots, Duration l
 
 std::vector<Place> BandProfiles::place_in_gap(const Member& member, Duration limit) {
   if (member.slots == 0) return {};
-  const bool anywhere = member.band_list == kNone && member.blocked_bands.empty() && member.label.empty();
+  const bool anywhere = member.band_list == kNone;
   const auto as_much = [&](const Failed& failed) { return failed.slots <= member.slots && failed.limit <= limit; };
   if (anywhere && std::any_of(failed_.begin(), failed_.end(), as_much)) return {};
   for (const std::uint32_t band : reserved_) {

@@ -12,8 +12,7 @@ GangRoom::GangRoom(const Trial& trial, const std::vector<std::uint32_t>& members
   const Member& first = all[members.front()];
   const auto is_alike = [&](std::uint32_t member) {
     const Member& each = all[member];
-    return each.devices == 0 && each.request == first.request && each.band_list == first.band_list &&
-           each.label == first.label && each.blocked_bands == first.blocked_bands;
+    return each.devices == 0 && each.request == first.request && each.band_list == first.band_list;
   };
   if (!std::all_of(members.begin(), members.end(), is_alike)) return;
   member_ = members.front();

@@ -77,10 +77,10 @@ class Failures {
     const Member& first = pass.snapshot().members[members.front()];
     for (const std::uint32_t member : members) {
       const Member& each = pass.snapshot().members[member];
-      const bool anywhere = each.label.empty() && each.blocked_bands.empty() && each.band_list == first.band_list;
-      const bool same = each.request == first.request && each.devices == first.devices &&
-                        each.device_share == first.device_share && each.device_memory_mib == first.device_memory_mib;
-      if (!anywhere || !same || !pass.waits(member)) return std::nullopt;
+      const bool same = each.band_list == first.band_list && each.request == first.request &&
+                        each.devices == first.devices && each.device_share == first.device_share &&
+                        each.device_memory_mib == first.device_memory_mib;
+      if (!same || !pass.waits(member)) return std::nullopt;
     }
     if (source.sets.size() != 1) return std::nullopt;
     return Key{{source.project, source.preemptible, source.sets[0].min, std::ssize(members), first.request.cpu,

@@ -71,7 +71,6 @@ class LimitsOfLists {
   Bands bands_of(const Member& member) {
     Member probe;
     probe.slots = 1;
-    probe.label = member.label;
     probe.band_list = member.band_list;
     Bands bands;
     const std::span<const std::uint32_t> listed = snapshot_.bands_of(member);
@@ -84,15 +83,13 @@ class LimitsOfLists {
   /// The list of each contender; false if all members may use everything.
   bool find_lists() {
     bool any = false;
-    for (const std::uint32_t member : pass_.waiting())
-      any = any || snapshot_.members[member].band_list != kNone || !snapshot_.members[member].label.empty();
+    for (const std::uint32_t member : pass_.waiting()) any = any || snapshot_.members[member].band_list != kNone;
     for (std::uint32_t band = 0; band < snapshot_.bands.size(); ++band) {
       if (snapshot_.bands[band].pool != pass_.pool()) continue;
-      any = any || !snapshot_.bands[band].labels.empty();
       if (pass_.trial().room(band).open && pass_.trial().room(band).slots > 0) usable_.push_back(band);
     }
     if (!any) return false;
-    std::map<BandWish, Bands> by_wish;
+    std::map<std::uint32_t, Bands> by_wish;
     KnownLists known;
     for (std::size_t i = 0; i < present_.size(); ++i) {
       const std::uint32_t list = list_for(present_[i], by_wish, known);
@@ -104,7 +101,7 @@ class LimitsOfLists {
     for (const std::uint32_t member : pass_.waiting()) {
       const Member& subject = snapshot_.members[member];
       if (subject.slots == 0) continue;
-      const auto [at, added] = by_wish.try_emplace({subject.band_list, subject.label});
+      const auto [at, added] = by_wish.try_emplace(subject.band_list);
       if (added) at->second = bands_of(subject);
     }
     for (const auto& [wish, bands] : by_wish)
@@ -119,13 +116,13 @@ class LimitsOfLists {
 
   /// The list of bands that its waiting members may use together, and that the others hold or are promised: it is the
   /// same whichever of them wait. None if that is all bands.
-  std::uint32_t list_for(const Contender& contender, std::map<BandWish, Bands>& by_wish, KnownLists& known) {
+  std::uint32_t list_for(const Contender& contender, std::map<std::uint32_t, Bands>& by_wish, KnownLists& known) {
     std::set<const Bands*> wishes;
     std::vector<std::uint32_t> members = contender.pending;
     members.insert(members.end(), contender.promised.begin(), contender.promised.end());
     for (const std::uint32_t member : members) {
       const Member& subject = snapshot_.members[member];
-      const auto [at, added] = by_wish.try_emplace({subject.band_list, subject.label});
+      const auto [at, added] = by_wish.try_emplace(subject.band_list);
       if (added) at->second = bands_of(subject);
       wishes.insert(&at->second);
     }

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "supervisor/policy/sharing/limited_targets.hpp"
@@ -23,13 +21,10 @@ struct Contender {
   std::int64_t held = 0;                ///< With promised slots.
 };
 
-/// The list and the label of bands that a member asks for.
-using BandWish = std::pair<std::uint32_t, std::string>;
-
 struct ShareLimits {
   std::vector<ShareLimit> limits;
   std::vector<std::size_t> reach;  ///< By contender: how many bands it may use, see below.
-  std::set<BandWish> narrow;       ///< Wishes of waiting members that leave out some bands.
+  std::set<std::uint32_t> narrow;  ///< Lists of waiting members that leave out some bands.
 
   /// Every waiting member may use all bands: there are no limits then.
   bool empty() const { return narrow.empty(); }

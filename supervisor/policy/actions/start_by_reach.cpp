@@ -145,10 +145,9 @@ class PassByReach {
     if (std::vector<Place> places = trial.find(subject); !places.empty()) return places;
     const Level level = level_of(waits.contender, held_[waits.contender]);
     const RequestShape shape = shape_of(subject);
-    const bool is_known = subject.blocked_bands.empty();
     // A contender that holds more does not succeed where one that holds less has failed.
     const auto failed = failed_at_.find(shape);
-    if (is_known && failed != failed_at_.end() && !(level < failed->second)) return {};
+    if (failed != failed_at_.end() && !(level < failed->second)) return {};
     const std::size_t mark = trial.mark();
     Victims victims;
     if (collect(waits, level, victims)) {
@@ -160,14 +159,14 @@ class PassByReach {
     }
     trial.undo_to(mark);
     for (const auto& [owner, victim] : victims) excess_[owner] += snapshot_.members[victim].slots;
-    if (is_known) failed_at_.insert_or_assign(shape, level);
+    failed_at_.insert_or_assign(shape, level);
     return {};
   }
 
   /// Members that may leave for it until it fits, on trial; false if it does not.
   bool collect(const Waits& waits, const Level& level, Victims& victims) {
     const Member& subject = member_of(waits);
-    std::vector<std::size_t>& first_useful = first_useful_[{subject.band_list, subject.label}];
+    std::vector<std::size_t>& first_useful = first_useful_[subject.band_list];
     first_useful.resize(above_.size(), 0);
     for (std::size_t k = 0; k < above_.size(); ++k) {
       const std::size_t i = above_[k];
@@ -175,7 +174,7 @@ class PassByReach {
       for (std::size_t at = first_useful[k]; at < running.size() && excess_[i] > 0; ++at) {
         const std::uint32_t member = running[at];
         if (!may_preempt(snapshot_, member) || pass_.is_preempted(member) || !helps(subject, member)) {
-          if (at == first_useful[k] && subject.blocked_bands.empty()) ++first_useful[k];
+          if (at == first_useful[k]) ++first_useful[k];
           continue;
         }
         const std::int64_t slots = snapshot_.members[member].slots;
@@ -239,7 +238,7 @@ class PassByReach {
     }
   }
 
-  bool is_listed(const Member& member) const { return limits_.narrow.contains({member.band_list, member.label}); }
+  bool is_listed(const Member& member) const { return limits_.narrow.contains(member.band_list); }
 
   void explain(const Waits& each) {
     if (each.hold == Hold::NoRoom)
@@ -258,8 +257,8 @@ class PassByReach {
   std::vector<std::int64_t> wanted_;  ///< By contender: usable slots in an empty pool.
   std::vector<std::int64_t> excess_;  ///< By contender: slots above its share, without leaving ones.
   std::vector<std::size_t> above_;    ///< Contenders that hold more than their share.
-  /// By wish: the position in `above_` of the first running member that may still be of use for that wish.
-  std::map<BandWish, std::vector<std::size_t>> first_useful_;
+  /// By list of bands: the position in `above_` of the first running member that may still be of use there.
+  std::map<std::uint32_t, std::vector<std::size_t>> first_useful_;
   std::vector<std::uint32_t> given_up_;
   std::vector<Waits> waits_;
   std::map<RequestShape, Level> failed_at_;  ///< The level at which no member could be found to leave.

@@ -365,12 +365,12 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices) {
   return bands;
 }
 
-Result<std::vector<Band>> read_trace_bands(std::string_view text) {
+Result<TraceBands> read_trace_bands(std::string_view text) {
   Table table{text};
   const auto wrong =
       table.wrong_columns({"sn", "cpu_milli", "memory_mib", "gpu", "model"}, {"sn", "cpu_milli", "memory_mib", "gpu"});
   if (wrong) return *wrong;
-  std::vector<Band> bands;
+  TraceBands read;
   std::set<std::string> names;
   while (table.next()) {
     if (const std::optional<Error> mistake = table.wrong_line()) return *mistake;
@@ -387,21 +387,18 @@ Result<std::vector<Band>> read_trace_bands(std::string_view text) {
     if (!names.emplace(table.text("sn")).second)
       return table.mistake("two bands have the name `" + std::string{table.text("sn")} + "`");
     rest.memory = memory_mib << 20;
-    bands.push_back(make_band(std::string{table.text("sn")}, devices, rest, table.text("model")));
-    if (devices > 0) bands.back().labels = {std::string{table.text("model")}};
+    if (devices > 0)
+      read.by_model[std::string{table.text("model")}].push_back(static_cast<std::uint32_t>(read.bands.size()));
+    read.bands.push_back(make_band(std::string{table.text("sn")}, devices, rest, table.text("model")));
   }
-  if (bands.empty()) return table.mistake("the list of bands is empty");
-  return bands;
+  if (read.bands.empty()) return table.mistake("the list of bands is empty");
+  return read;
 }
 
-Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, std::int64_t untimed_runs_s) {
+Result<ReplayTrace> read_trace(std::string_view text, TraceBands bands, std::int64_t untimed_runs_s) {
   ReplayTrace trace;
-  ByModel by_model;
-  for (std::uint32_t band = 0; band < bands.size(); ++band)
-    for (const std::string& model : bands[band].labels) by_model[model].push_back(band);
-  // Models are asked for by lists of bands; labels would bar all other jobs.
-  for (Band& band : bands) band.labels.clear();
-  trace.bands = std::move(bands);
+  const ByModel& by_model = bands.by_model;
+  trace.bands = std::move(bands.bands);
   ProjectNames projects{trace.projects};
   Table table{text};
   const bool own = !table.has("num_gpu");

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/result.hpp"
@@ -55,8 +57,16 @@ inline constexpr std::size_t kTraceLinesMax = 2'000'000;
 /// Devices of one band, or of one member, at most.
 inline constexpr std::int64_t kTraceDevicesMax = 1024;
 
+/// Bands, and their positions by the model of their devices.
+struct TraceBands {
+  TraceBands() = default;
+  TraceBands(std::vector<Band> all) : bands(std::move(all)) {}  // NOLINT: bands of no model, implicit by design
+  std::vector<Band> bands;
+  std::map<std::string, std::vector<std::uint32_t>> by_model;
+};
+
 /// Bands from the list `sn,cpu_milli,memory_mib,gpu,model`. Error: ParseError with the line.
-Result<std::vector<Band>> read_trace_bands(std::string_view text);
+Result<TraceBands> read_trace_bands(std::string_view text);
 /// `count` equal bands of `devices` devices.
 std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
 
@@ -65,7 +75,7 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
 /// list of pods, where the service class is the project. Values may stand in quotes, as RFC 4180 has it; other oddities
 /// of such lists are counted. A list may lack times: with `untimed_runs_s` above 0 its jobs all arrive at 0 and run for
 /// so long. Error: ParseError with the line, also for a column that is misspelt, missing or there twice.
-Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, std::int64_t untimed_runs_s = 0);
+Result<ReplayTrace> read_trace(std::string_view text, TraceBands bands, std::int64_t untimed_runs_s = 0);
 
 /// How a trace is generated.
 struct TraceShape {

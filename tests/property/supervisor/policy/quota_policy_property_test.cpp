@@ -116,7 +116,6 @@ void index_chooses_what_a_scan_chooses(std::uint64_t seed) {
   for (Band& band : builder.snapshot.bands) {
     band.capacity.cpu = rng.between(0, 8) * 1000;
     if (rng.chance(1, 5)) band.capacity.gpu = 0;
-    if (rng.chance(1, 8)) band.labels = {"a"};
   }
   BandLists lists;
   const std::size_t bands = builder.snapshot.bands.size();
@@ -126,7 +125,6 @@ void index_chooses_what_a_scan_chooses(std::uint64_t seed) {
       list.push_back(static_cast<std::uint32_t>(rng.below(bands + 1)));  // The last one is not there.
     member.band_list = lists.name(std::move(list), builder.snapshot);
     if (rng.chance(1, 4)) member.request.gpu = member.devices = 0;
-    if (rng.chance(1, 10)) member.label = "a";
     member.request.cpu = rng.between(0, 3) * 1000;
   }
   const Parts parts = parts_named("quota");

@@ -30,7 +30,7 @@ PolicyBuilder random_pool(Rng& rng) {
     for (std::uint64_t k = 0; k < members; ++k) {
       builder.waiting(rng.chance(1, 6) ? 0 : rng.chance(1, 3) ? rng.between(2, 9) : 1);
       builder.last_member().single_band = rng.chance(1, 5);
-      if (rng.chance(1, 8)) builder.last_member().blocked_bands = {static_cast<std::uint32_t>(rng.below(bands))};
+      if (rng.chance(1, 8)) builder.only_on({static_cast<std::uint32_t>(rng.below(bands))});
     }
   }
   return builder;
@@ -208,14 +208,11 @@ void index_finds_what_a_scan_finds(std::uint64_t seed) {
   const std::int64_t size = rng.between(1, 8);
   for (std::uint64_t i = 0; i < rng.below(12); ++i) builder.band(rng.chance(1, 2) ? size : rng.between(0, 8), 1);
   for (Band& band : builder.snapshot.bands) {
-    if (rng.chance(1, 6)) band.labels = {"a"};
-    if (rng.chance(1, 10)) band.labels.push_back("b");
-    if (rng.chance(1, 10)) band.state = rng.chance(1, 2) ? BandState::Draining : BandState::Disabled;
+    if (rng.chance(1, 10)) band.state = BandState::Draining;
   }
   BandLists lists;
   for (Member& member : builder.snapshot.members) {
-    if (rng.chance(1, 8)) member.label = rng.chance(1, 2) ? "a" : "b";
-    if (rng.chance(1, 10))
+    if (rng.chance(1, 5))
       member.band_list =
           lists.name({static_cast<std::uint32_t>(rng.below(builder.snapshot.bands.size()))}, builder.snapshot);
     if (rng.chance(1, 10)) member.slots = rng.between(9, 40);
@@ -260,8 +257,7 @@ void index_of_a_list_finds_what_a_scan_finds(std::uint64_t seed) {
   const auto bands = static_cast<std::uint32_t>(rng.between(70, 100));
   for (std::uint32_t i = 0; i < bands; ++i) builder.band(rng.chance(2, 3) ? size : rng.between(0, 8), 1);
   for (Band& band : builder.snapshot.bands) {
-    if (rng.chance(1, 20)) band.labels = {"a"};
-    if (rng.chance(1, 20)) band.state = rng.chance(1, 2) ? BandState::Draining : BandState::Disabled;
+    if (rng.chance(1, 20)) band.state = BandState::Draining;
   }
   std::vector<std::vector<std::uint32_t>> lists(static_cast<std::size_t>(rng.between(1, 3)));
   for (std::vector<std::uint32_t>& list : lists)
@@ -271,8 +267,6 @@ void index_of_a_list_finds_what_a_scan_finds(std::uint64_t seed) {
   for (int i = 0; i < 80; ++i) {
     builder.waiting(rng.chance(1, 8) ? 0 : rng.chance(1, 6) ? rng.between(2, 30) : 1);
     builder.last_member().single_band = rng.chance(1, 3);
-    if (rng.chance(1, 8)) builder.last_member().blocked_bands = {static_cast<std::uint32_t>(rng.below(bands))};
-    if (rng.chance(1, 8)) builder.last_member().label = "a";
     if (!rng.chance(1, 6)) builder.only_on(lists[rng.below(lists.size())]);
   }
   const Parts parts = random_parts(rng);

@@ -62,12 +62,6 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
          it.members[0].devices = 1025;
          it.members[0].device_share = 500;
        }},
-      {"conflicting pins",
-       [](Snapshot& it) {
-         it.band_lists = {{0}};
-         it.members[0].band_list = 0;
-         it.members[0].blocked_bands = {0};
-       }},
   };
   for (const auto& [name, spoil] : wrong) {
     Snapshot snapshot = good();

@@ -31,16 +31,5 @@ TEST(PolicyEngine, PoolsAreDecidedApart) {
   EXPECT_EQ(plan.starts[1].places[0].band, 1U);
 }
 
-TEST(PolicyEngine, ADisabledBandIsLeft) {
-  PolicyBuilder builder;
-  const std::uint32_t band = builder.band(2);
-  builder.workload("one").preemptible = false;
-  builder.running(1, band);
-  builder.snapshot.bands[band].state = BandState::Disabled;
-  const Plan plan = PolicyEngine{{parts_named("priority")}}.pass(builder.snapshot);
-  ASSERT_EQ(plan.preemptions.size(), 1U);
-  EXPECT_EQ(plan.preemptions[0].reason, PreemptionReason::BandDisabled);
-}
-
 }  // namespace
 }  // namespace penstock::policy

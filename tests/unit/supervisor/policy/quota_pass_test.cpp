@@ -132,7 +132,7 @@ TEST_F(Consolidated, WhoCouldBeginElsewhereAtOnceDoes) {
 }
 
 TEST_F(Consolidated, APromiseOnABandThatIsGoneIsNone) {
-  builder_.snapshot.bands[builder_.snapshot.carried[0].places[0].band].state = BandState::Disabled;
+  builder_.snapshot.bands[builder_.snapshot.carried[0].places[0].band].state = BandState::Draining;
   EXPECT_TRUE(pass().reservations.empty());
 }
 
@@ -186,7 +186,7 @@ PolicyBuilder half_promised(std::int64_t min) {
   PolicyBuilder builder;
   builder.device_band(1);
   builder.device_band(1);
-  builder.snapshot.bands[1].state = BandState::Disabled;
+  builder.snapshot.bands[1].state = BandState::Draining;
   const std::uint32_t project = builder.project("p", 4);
   builder.job("old", project);
   builder.holds(1, 0);

@@ -106,8 +106,6 @@ TEST(Trial, OfADrainingBandOnlyWhatIsHeldIsDivided) {
   builder.snapshot.bands[0].state = BandState::Draining;
   const Parts parts = parts_named("quota");
   EXPECT_EQ((Trial{builder.snapshot, 0, parts}.total().gpu), 2000 + 8000);
-  builder.snapshot.bands[0].state = BandState::Disabled;
-  EXPECT_EQ((Trial{builder.snapshot, 0, parts}.total().gpu), 8000);
 }
 
 TEST(Trial, WhoMovesHoldsTwoPlaces) {

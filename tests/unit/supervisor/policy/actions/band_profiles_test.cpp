@@ -93,7 +93,7 @@ TEST_F(BandProfilesTest, WhatNoBandCouldHoldHasNone) {
   builder.snapshot.band_lists = {{0}};
   elsewhere.band_list = 0;
   EXPECT_EQ(bands.choose(elsewhere, seconds{5}, Instant{}).band, 0U);
-  elsewhere.blocked_bands = {0};
+  builder.snapshot.band_lists = {{9}};
   EXPECT_EQ(bands.choose(elsewhere, seconds{5}, Instant{}).band, kNone);
 }
 

@@ -40,7 +40,8 @@ TEST_F(GangRoomOf, AllNeedRoomTogether) {
 }
 
 TEST_F(GangRoomOf, OnlyBandsThatTheyMayUseCount) {
-  for (const std::uint32_t member : gang) builder.snapshot.members[member].blocked_bands = {second};
+  builder.snapshot.band_lists = {{first}};
+  for (const std::uint32_t member : gang) builder.snapshot.members[member].band_list = 0;
   const Trial trial{builder.snapshot, 0, parts};
   const GangRoom room_for{trial, gang};
   EXPECT_FALSE(room_for.might_fit({{first, room(3)}, {second, room(4)}}));

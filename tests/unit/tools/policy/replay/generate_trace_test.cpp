@@ -13,7 +13,7 @@ TEST(GenerateTrace, HasTheShapeOfThePublicTrace) {
   EXPECT_NE(text.pods, generate_trace({.seed = 2}).pods);  // tidy: foreign
   const auto bands = read_trace_bands(text.nodes);         // tidy: foreign
   ASSERT_TRUE(bands) << to_string(bands.error());
-  EXPECT_EQ(bands->size(), 1200U);
+  EXPECT_EQ(bands->bands.size(), 1200U);
   const auto trace = read_trace(text.pods, *bands);  // tidy: foreign
   ASSERT_TRUE(trace) << to_string(trace.error());
   ASSERT_EQ(trace->jobs.size(), 8000U);

@@ -12,7 +12,7 @@ TEST(ReadTrace, ReadsTheAlibabaLists) {
   const auto bands =
       read_trace_bands("sn,cpu_milli,memory_mib,gpu,model\na,64000,1024,2,P100\nb,96000,2048,8,G2\r\nc,1000,1,0,\n");
   ASSERT_TRUE(bands) << to_string(bands.error());
-  EXPECT_EQ((*bands)[1].capacity, (Resources{96'000, std::int64_t{2048} << 20, 8000}));
+  EXPECT_EQ(bands->bands[1].capacity, (Resources{96'000, std::int64_t{2048} << 20, 8000}));
   const auto trace = read_trace(std::string{kPods} +
                                     "late,4000,8,1,460,,LS,Running,100,160.0,110\n"
                                     "early,4000,8,2,1000,G2|G3,BE,Succeeded,5,10,\n"
@@ -172,7 +172,7 @@ TEST(ReadTrace, CountsWhatIsOddInListsOfOthers) {
   const auto bands =
       read_trace_bands("\xEF\xBB\xBF\"sn\",cpu_milli,memory_mib,gpu,\"model\"\n\"a,1\",64000,1024,2,\"P100\"\n");
   ASSERT_TRUE(bands) << to_string(bands.error());
-  EXPECT_EQ((*bands)[0].name, "a,1");
+  EXPECT_EQ(bands->bands[0].name, "a,1");
   const auto trace = read_trace(std::string{kPods} +
                                     "\"a,b\",4000,8,1,\"460\",\"G1|P100\",\"LS\",Running,100,,110\n"  // Never deleted.
                                     "b,4000,8,1,0,,,Running,10,30,\n"  // Never started, no class, 0 of a device.
