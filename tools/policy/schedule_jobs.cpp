@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -12,68 +11,8 @@ namespace {
 
 /// The label of no worker.
 constexpr const char* kNowhere = "nowhere";
-/// Spec: policy-determined 8.3.
-constexpr std::int64_t kLightPlacesDefault = 100;
-constexpr MilliGpu kWholeDevice{1000};
-/// Spec: policy-determined 5.1.
-constexpr std::int64_t kPriorityLeast = 99;
-
-/// The groups and tasks of the file and of all its steps.
-std::vector<const cli::DocumentValue*> sources_of(const cli::DocumentValue& file) {
-  std::vector<const cli::DocumentValue*> sources{&file};
-  for (const cli::DocumentValue& step : field_of(file, "steps").items) sources.push_back(&step);
-  return sources;
-}
-
-/// An amount of slots or places, as a cluster of a case may have it.
-std::int64_t amount_in(const cli::DocumentValue& table, const char* field, std::int64_t fallback = 0) {
-  constexpr std::int64_t kMost = 10'000;
-  return std::clamp<std::int64_t>(integer_of(table, field, fallback), 0, kMost);
-}
-
-std::int64_t default_priority(const cli::DocumentValue& file) {
-  const std::int64_t priority = integer_of(field_of(file, "scheduler"), "default_priority", kPriorityDefault);
-  return std::clamp<std::int64_t>(priority, 1, kPriorityLeast);
-}
-
-bool shares(const cli::DocumentValue& file) {
-  return text_of(field_of(file, "scheduler"), "type", "fair_share") == "fair_share";
-}
-
-std::string preset_of(const cli::DocumentValue& file) {
-  const cli::DocumentValue& setting = field_of(file, "scheduler");
-  if (!shares(file)) return "priority";
-  // A case without a named variant has a tag if it is not the page's.
-  const bool max_min = has_field(setting, "variant")
-                           ? text_of(setting, "variant") == "max_min"
-                           : !flag_of(field_of(file, "tags"), "same_under_proportional", true);
-  return max_min ? "fair_share_max_min" : "fair_share";
-}
-
-Register worker_of(const std::string& name, std::int64_t slots, std::int64_t places) {
-  Register description;
-  description.name = description.host = name;
-  description.labels = {name};
-  const auto add_band = [&](const char* band_name, BandKind kind, std::int64_t count) {
-    if (count <= 0) return;
-    BandDescription& band = description.bands.emplace_back();
-    band.name = band_name;
-    band.kind = kind;
-    band.capacity.slots = kOneSlot * count;
-    if (kind == BandKind::Gpu) band.capacity.gpu = kWholeDevice;
-  };
-  add_band("numa-0", BandKind::Cpu, slots);
-  add_band("gpu-0", BandKind::Gpu, places);
-  return description;
-}
 
 }  // namespace
-
-std::int64_t slots_of_agents(const cli::DocumentValue& file) {
-  std::int64_t slots = 0;
-  for (const cli::DocumentValue& agent : field_of(file, "agents").items) slots += amount_in(agent, "slots");
-  return slots;
-}
 
 /// A job that is not submitted yet.
 struct ScheduleJobs::Draft {
@@ -103,9 +42,9 @@ struct ScheduleJobs::Draft {
 };
 
 ScheduleJobs::ScheduleJobs(const cli::DocumentValue& file, CaseChecker& checker)
-    : file_(file), checker_(checker), cluster_(settings(file, checker)), slots_all_(slots_of_agents(file)) {
+    : file_(file), checker_(checker), cluster_(schedule_site(file, checker)), slots_all_(slots_of_agents(file)) {
   const std::vector<cli::DocumentValue>& steps = field_of(file_, "steps").items;
-  joins_tasks_ = shares(file_) || std::any_of(steps.begin(), steps.end(), [](const auto& step) {
+  joins_tasks_ = shares_slots(file_) || std::any_of(steps.begin(), steps.end(), [](const auto& step) {
                    return text_of(step, "op") == "job_queue" || text_of(step, "op") == "queue_counts";
                  });
   checker_.no_twins("agents", texts_of_items(field_of(file_, "agents"), "id"));
@@ -114,43 +53,10 @@ ScheduleJobs::ScheduleJobs(const cli::DocumentValue& file, CaseChecker& checker)
     if (!flag_of(agent, "enabled", true)) continue;  // Its worker has left.
     const std::int64_t slots = amount_in(agent, "slots");
     slots_most_ = std::max(slots_most_, slots);
-    cluster_.join(worker_of(text_of(agent, "id"), slots, amount_in(agent, "max_zero_slot", kLightPlacesDefault)));
+    cluster_.join(schedule_worker(text_of(agent, "id"), slots, places_of(agent)));
   }
   read_groups(file_);
   begin();
-}
-
-SupervisorConfig ScheduleJobs::settings(const cli::DocumentValue& file, CaseChecker& checker) {
-  const cli::DocumentValue& setting = field_of(file, "scheduler");
-  checker.one_of(setting, "type", {"fair_share", "priority"});
-  checker.one_of(setting, "variant", {"proportional", "max_min"});
-  checker.one_of(setting, "fitting", {"best", "worst"});
-  check_priority_range(setting, "default_priority", checker);
-  if (flag_of(setting, "heterogeneous")) checker.fail("no pool spreads a gang over workers of several sizes");
-  SupervisorConfig config;
-  PoolConfig& pool = config.policy.pools.emplace_back();
-  pool = {.name = "all", .preset = preset_of(file), .priorities = "1-99"};
-  pool.fitting = text_of(setting, "fitting") == "worst" ? "worst" : "best";
-  pool.default_priority = default_priority(file);
-  if (!shares(file)) pool.preemption = flag_of(setting, "preemption");
-  config.policy.grace = config.policy.grace_max = std::chrono::hours{1};
-  std::set<std::string> known;
-  for (const cli::DocumentValue* from : sources_of(file))
-    for (const cli::DocumentValue& group : field_of(*from, "groups").items) {
-      const std::string name = text_of(group, "id");
-      if (name.empty() || !known.insert(name).second) continue;
-      ProjectConfig& project = config.policy.projects.emplace_back();
-      project.name = name;
-      // A weight of 0 in the fixtures means the default.
-      if (number_of(group, "weight") > 0)
-        project.weight = std::min<std::int64_t>(scaled(number_of(group, "weight"), 1000), kPolicyAmountMax);
-      AccountConfig& account = config.policy.accounts.emplace_back();
-      account.name = name;
-      // A limit that all agents together do not reach is none.
-      const std::int64_t most = integer_of(group, "max_slots", kUnbounded);
-      if (most < slots_of_agents(file)) account.limits.slots_max = most;
-    }
-  return config;
 }
 
 /// The tasks of the file come in the order of their ages. Operators hold those that wait until the others run.
@@ -170,7 +76,7 @@ void ScheduleJobs::begin() {
     lacking += std::max<std::int64_t>(slots[text_of(agent, "id")] - amount_in(agent, "slots"), 0);
   // More run on an agent than have slots there: each lends its slot to the next, while another worker has as many.
   lends_ = lacking > 0;
-  if (lends_) cluster_.join(worker_of("more", lacking, 0));
+  if (lends_) cluster_.join(schedule_worker("more", lacking, 0));
   for (Draft& draft : drafts_of(field_of(file_, "tasks").items)) {
     const Draft submitted = submit(std::move(draft));
     if (submitted.runs && lends_) lend_slots(submitted);

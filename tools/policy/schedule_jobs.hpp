@@ -10,11 +10,9 @@
 #include "tools/policy/command_policy_case.hpp"
 #include "tools/policy/command_policy_positions.hpp"
 #include "tools/policy/live/live_cluster.hpp"
+#include "tools/policy/schedule_site.hpp"
 
 namespace penstock::tools {
-
-/// Slots of all agents, each with as many as a cluster of a case may have.
-std::int64_t slots_of_agents(const cli::DocumentValue& file);
 
 /// Agents are workers. Their places for tasks without slots, which are divided apart from slots, are slots of a device.
 /// A task is a job of its own; where jobs of several tasks are asked about, or share, tasks of a group that are alike
@@ -59,7 +57,6 @@ class ScheduleJobs {
 
  private:
   struct Draft;
-  static SupervisorConfig settings(const cli::DocumentValue& file, CaseChecker& checker);
   void begin();
   void lend_slots(const Draft& draft);
   void check_running(const std::vector<const cli::DocumentValue*>& running);
