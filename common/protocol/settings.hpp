@@ -112,8 +112,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
         c.lost_writers_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"lost_lives_max", "lives",
          "lost workers with remembered runs, in case a worker reports late that an operator has crashed it; "
-         "for earlier ones "
-         "no subtask is blamed"},
+         "for earlier ones no subtask is blamed"},
         c.lost_lives_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"progress_every", "duration", "progress of a job is collected for so long before it is sent"}, c.progress_every, Duration{0}, Duration{minutes{1}});
@@ -210,8 +209,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"kill_grace", "duration", "time between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
   visit({"barrier_margin", "duration",
          "slots that are reserved for a gang are given back so long after the supervisor has given them up or "
-         "counts this "
-         "worker as lost, if no message comes from it"},
+         "counts this worker as lost, if no message comes from it"},
         c.barrier_margin, Duration{0}, Duration{hours{24}});
   visit({"relieve_every", "duration", "time between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"quota_peaks_min", "runs", "measured runs of a template after which a run is granted the observed memory and not the whole request; 0: never"}, c.quota_peaks_min, std::uint32_t{0}, std::uint32_t{1U << 20U});
@@ -233,8 +231,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit_transfer_settings(c, visit);
   visit({"mapped_percent", "percent",
          "part of store_bytes_max that other processes of the host may have mapped; they get copies of "
-         "further data. 0: "
-         "copies of all"},
+         "further data. 0: copies of all"},
         c.mapped_percent, std::uint32_t{0}, std::uint32_t{100});
   visit({"mapped_max", "data", "data that those processes may have mapped, counted for each process; they get copies of further ones"},
         c.mapped_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
@@ -249,8 +246,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
         c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"command_output_max", "bytes",
          "standard output of a command without `output_limit`; a command that writes more fails, because its "
-         "readers would "
-         "get only a part"},
+         "readers would get only a part"},
         c.command_output_max, Bytes{0}, kGiB * 64);
   visit({"runner_bytes_spared", "bytes",
          "memory of a process runner that is not counted: its interpreter and libraries, which the next one "
@@ -260,8 +256,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"runner_start_max", "duration", "a runner that has not introduced itself after this is ended, and its subtask fails"}, c.runner_start_max, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"operator_crashes_max", "crashes",
          "crashes of native operators within a minute, after each of which the worker starts again by itself "
-         "and names the "
-         "subtask to blame; one more ends it"},
+         "and names the subtask to blame; one more ends it"},
         c.operator_crashes_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"descriptors_spared", "files", "open files that are left to connections, pipes and runners; data have the rest, at least half, and are plain memory beyond it"}, c.descriptors_spared, std::uint32_t{0}, std::uint32_t{1U << 24U});
 }

@@ -13,8 +13,8 @@ ShapeFindings findings_of(const std::string& text, CaseFormat format = CaseForma
 
 constexpr const char* kGood = R"({"schema": "cluster-policy-scenario/1", "kind": "schedule",
   "agents": [{"id": "a", "slots": 4}], "groups": [{"id": "g", "weight": null, "note": "unset"}],
-  "tasks": [{"id": "t", "job": "g", "slots": 2.0}], "steps": [{"op": "schedule", "model": {}}],
-  "how": "by hand"})";  // tidy: foreign
+  "tasks": [{"id": "t", "job": "g", "slots": 2.0}], )"  // tidy: foreign
+                              R"("steps": [{"op": "schedule", "model": {}}], "how": "by hand"})";
 
 TEST(PolicyShape, SaysNothingAboutAGoodCaseAndItsRemarks) {
   const ShapeFindings found = findings_of(kGood);
