@@ -212,6 +212,9 @@ TEST(LiveQuota, AMovedRunThatTakesItsTimeToLeaveStartsAtThePlaceThatItWasGiven) 
   cluster.advance(10s);
   ASSERT_NE(run_of(cluster, crowd.second), nullptr);
   ASSERT_TRUE(run_of(cluster, crowd.second)->asked) << "it is the one that may be on either";
+  const JobId late = submit_to(cluster, "late", "b", 2000, false, {"w1"});
+  cluster.advance(2s);
+  EXPECT_EQ(run_of(cluster, late), nullptr) << "the place of the moved run is kept for it";
   cluster.set_on_stop(LiveCluster::OnStop::Leave);
   cluster.end(SubtaskId{crowd.second, SubtaskIndex{0}}, false, FailureClass::RunnerCrash);
   cluster.settle();
