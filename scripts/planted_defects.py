@@ -516,6 +516,12 @@ SUPERVISOR = {
 }
 
 LINK = {
+    "own-silence-is-the-peers": Defect(
+        "a process that stood still takes its peers for lost when it goes on",
+        [("common/link/link_core.cpp",
+          "now >= later(times_.heartbeat_at, config_.heartbeat)) {",
+          "now >= later(times_.heartbeat_at, config_.silence_max)) {")],
+        "unit_common:LinkCoreTest.AStopThatEndsWhenTheVerdictIsDueGivesNone"),
     "no-resend": Defect(
         "frames whose acknowledgement is lost are not sent again",
         [("common/link/link_core.cpp",

@@ -20,6 +20,12 @@ LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSi
 
 void LinkCore::handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions) {
   if (lost_) return;
+  // Fault F09: a heartbeat that is late by another says that this process was silent itself. The verdict may be due
+  // just before it went on, and what the peer has said meanwhile is still to be read.
+  if (attached_ && on_silence_ == OnSilence::DeclareLost && now >= later(times_.heartbeat_at, config_.heartbeat)) {
+    PENSTOCK_COVERAGE_MARK("a late heartbeat puts the verdict off");
+    times_.lost_at = later(now, config_.silence_max);
+  }
   handled_at_ = now;
   std::visit([&](const auto& concrete) { on(concrete, now, actions); }, event);
 }
