@@ -214,7 +214,9 @@ class SupervisorActor {
     const SubmissionKey key = intake->first;
     intakes_.erase(intake);
     submissions_->end(key);
-    refuse_graph({key, {ErrorCode::Internal, "graph", "its check failed: " + self_->system().render(down.reason), {}}});
+    refuse_graph({key,
+                  {ErrorCode::Internal, "graph", "its check failed: " + self_->system().render(down.reason),
+                   "submit it again, or in smaller parts"}});
     shell_->settle();
   }
 
@@ -271,8 +273,8 @@ class SupervisorActor {
   JournalActor journal_;
   PolicyActor policy_;  ///< Spawned for the first pass.
   std::unique_ptr<LoopTimer> timer_;
-  std::unique_ptr<LoopTimer> retry_timer_;           ///< Of the journal.
-  std::unique_ptr<LoopTimer> idle_timer_;            ///< Of graphs under way.
+  std::unique_ptr<LoopTimer> retry_timer_;             ///< Of the journal.
+  std::unique_ptr<LoopTimer> idle_timer_;              ///< Of graphs under way.
   std::map<Incarnation, WorkerHandle> worker_routes_;  ///< Of the mails to them.
   std::map<Incarnation, ClientHandle> client_routes_;
   std::unique_ptr<Submissions> submissions_;

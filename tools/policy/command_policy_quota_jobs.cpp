@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -13,8 +12,6 @@
 
 namespace penstock::tools {
 namespace {
-
-constexpr std::string_view kFiller = "filler";
 
 bool runs_in_part(const cli::DocumentValue& job) {
   const std::size_t running = running_members(job);

@@ -239,7 +239,7 @@ PolicyConfig QuotaSite::open_policy() const {
   PolicyConfig open = policy();
   PoolConfig& pool = open.pools.front();
   pool.preemption = pool.reclaim = pool.consolidation = false;
-  open.projects.push_back({.name = "filler"});
+  open.projects.push_back({.name = std::string{kFiller}});
   for (ProjectConfig& project : open.projects) {
     project.guaranteed_slots = project.guaranteed_gpu_slots = kUnlimitedSlots;
     project.slots_max = project.gpu_slots_max = kUnbounded;

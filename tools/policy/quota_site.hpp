@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/protocol/graph.hpp"
@@ -12,6 +13,9 @@
 #include "tools/policy/command_policy_case.hpp"
 
 namespace penstock::tools {
+
+/// The project of jobs that fill slots while a case is set up.
+inline constexpr std::string_view kFiller = "filler";
 
 /// Translates a case: a queue is a project, a node a worker, a pod a subtask. A device is a slot of the worker's CPU
 /// band; where a case has parts of devices, each device is a band of its own. Refers to the case.
@@ -28,7 +32,7 @@ class QuotaSite {
   bool has_parts() const { return has_parts_; }
   /// The policy of the case.
   PolicyConfig policy() const;
-  /// A policy with which whatever has room starts and goes on, under the project `filler` as well.
+  /// A policy with which whatever has room starts and goes on, under `kFiller` as well.
   PolicyConfig open_policy() const;
   Register worker(const cli::DocumentValue& node) const;
   /// The slots of each member of a job.

@@ -101,10 +101,8 @@ class WorkerActor {
     if (leaving_) return;
     const auto part = std::find_if(threads_.all.begin(), threads_.all.end(),
                                    [&](const auto& thread) { return thread->is(down.source); });
-    const Error error{ErrorCode::Internal,
-                      part == threads_.all.end() ? "worker" : (*part)->name(),
-                      "ended: " + self_->system().render(down.reason),
-                      {}};
+    const Error error{ErrorCode::Internal, part == threads_.all.end() ? "worker" : (*part)->name(),
+                      "ended: " + self_->system().render(down.reason), "start the worker again, and report this"};
     log_error(LogLevel::Error, "worker fails", error);
     PENSTOCK_CHECK(on_fatal_);
     on_fatal_(error);
@@ -340,8 +338,8 @@ class WorkerActor {
   };
   /// Work that blocks. Each thread starts with its first piece.
   struct Threads {
-    std::shared_ptr<ActorWork> disk;      ///< Of the store.
-    std::shared_ptr<ActorWork> teardown;  ///< Of incarnations that were given up.
+    std::shared_ptr<ActorWork> disk;                     ///< Of the store.
+    std::shared_ptr<ActorWork> teardown;                 ///< Of incarnations that were given up.
     std::vector<std::shared_ptr<BlockingWork>> reapers;  ///< Of each band's process runners.
     std::vector<std::shared_ptr<ActorWork>> all;
   };
@@ -356,7 +354,7 @@ class WorkerActor {
   WorkerSelf::stateful_pointer<WorkerActor> self_;
   const WorkerSurroundings* surroundings_ = nullptr;
   WorkerOptions options_;
-  OnFatal on_fatal_;  ///< Empty: the process ends.
+  OnFatal on_fatal_;       ///< Empty: the process ends.
   SupervisorRoute route_;  ///< The supervisor if embedded, or the link to it.
   WorkerSelf handle_;
   std::vector<BandHandle> bands_;

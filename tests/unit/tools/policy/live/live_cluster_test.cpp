@@ -185,7 +185,7 @@ std::string place_of(const LiveCluster& cluster, JobId job) {
 
 /// Two of four slots are taken on each worker, so that a job of three needs a move.
 struct Crowd {
-  explicit Crowd(LiveCluster& cluster) : all(cluster) {
+  explicit Crowd(LiveCluster& cluster) {
     cluster.join(labelled_worker("w1"));
     cluster.join(labelled_worker("w2"));
     const JobId filler = submit_to(cluster, "filler", "a", 4000, false, {"w1"});
@@ -196,7 +196,6 @@ struct Crowd {
     first = submit_to(cluster, "first", "a", 2000, false, {"w1"});
     cluster.settle();
   }
-  LiveCluster& all;
   JobId first;
   JobId second;
 };
