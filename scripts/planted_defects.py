@@ -503,6 +503,12 @@ SUPERVISOR = {
         [("supervisor/core/lifecycle/worker_returns.cpp",
           "    if (order.whole_job)\n      runs_.ends.cancel_open_subtasks",
           "    if (job.status.recovering)\n      runs_.ends.cancel_open_subtasks")]),
+    "entitled-job-hidden": Defect(
+        "a job that may start all that it wants leaves the sight of the policy's passes",
+        [("supervisor/core/lifecycle/worker_returns.cpp",
+          "  if (std::none_of(bands.begin(), bands.end(), is_entitled)) policy_base",
+          "  if (std::none_of(bands.begin(), bands.end(), is_entitled) || !bands.empty()) policy_base")],
+        "unit_policed:PolicyRulesKept.AJobThatIsLimitedWhileItsWorkersComeBackIsLimitedByTheNextPlan"),
     "charged-attempt-adopted": Defect(
         "an attempt whose failure was written is taken over as one that runs",
         [("supervisor/core/runs/adoption.cpp",

@@ -138,14 +138,22 @@ void WorkerReturns::part_with(const record::WorkerJoined& absent, const std::str
   }
 }
 
+/// No pass divides slots again for a hidden job: one that has an entitlement would keep it, whatever limits it.
+void WorkerReturns::hide_if_waiting(const Job& job) {
+  if (job.shares == nullptr || job.tally.in_flight > 0 || job.tally.counts.succeeded > 0) return;
+  if (holds_slots(*job.shares)) return;
+  const std::vector<BandShare>& bands = job.shares->bands;
+  const auto is_entitled = [](const BandShare& share) { return !share.entitled.is_zero(); };
+  if (std::none_of(bands.begin(), bands.end(), is_entitled)) policy_base_.state.agenda.hide(job.id);
+}
+
 void WorkerReturns::let_go(Job& job) {
   job.status.recovering = false;
   job.status.overlap_until = overlap_over_at(config_, event_.now);
   // A job that is found running keeps its admission by limits.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
-  const bool has_begun = job.tally.in_flight > 0 || job.tally.counts.succeeded > 0;
-  if (job.shares != nullptr && !has_begun && !holds_slots(*job.shares)) policy_base_.state.agenda.hide(job.id);
+  hide_if_waiting(job);
   for (DeferredCancel& order : job.status.deferred_cancels.take()) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
     if (order.whole_job)

@@ -66,6 +66,8 @@ class WorkerReturns {
   /// Carries out the orders that were deferred while workers from before the restart might still bring parts of the
   /// job.
   void let_go(Job& job);
+  /// Policy passes leave a job that waits alike many others out of sight, unless it may start something.
+  void hide_if_waiting(const Job& job);
   /// A subtask that waits at a worker for producers may have missed their end: the last messages of the earlier
   /// supervisor are lost with it.
   void notify_of_finished_producers(WorkerSlot slot);

@@ -175,4 +175,18 @@ std::unique_ptr<client::Session> ClusterProcesses::connect_to(const std::string&
 
 std::string ClusterProcesses::log_of(const std::string& name) const { return scratch_.read(name + ".log"); }
 
+/// A directory that goes away while it is walked ends the walk: what is counted then is no state that ever was.
+std::size_t count_files_below(const std::string& directory) {
+  for (int tries = 0; tries < 100; ++tries) {
+    std::size_t files = 0;
+    std::error_code gone;
+    for (std::filesystem::recursive_directory_iterator at{directory, gone}, end; !gone && at != end; at.increment(gone))
+      files += at->is_regular_file(gone) ? 1 : 0;
+    if (!gone) return files;
+    if (!std::filesystem::exists(directory, gone)) return 0;
+  }
+  ADD_FAILURE() << directory << " changed each time that its files were counted";
+  return 0;
+}
+
 }  // namespace penstock

@@ -73,4 +73,7 @@ class ClusterProcesses {
   std::map<std::string, Process> workers_;
 };
 
+/// Counts the regular files below a directory that processes may change meanwhile. 0: it is not there.
+std::size_t count_files_below(const std::string& directory);
+
 }  // namespace penstock

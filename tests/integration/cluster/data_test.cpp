@@ -31,14 +31,6 @@ std::int64_t stored_on(const ClusterProcesses& cluster, const std::string& worke
 
 bool runs(const ClusterProcesses& cluster) { return ask(cluster, {"job", "job-1"}).value("state", "") == "running"; }
 
-std::size_t files_in(const std::string& directory) {
-  std::size_t count = 0;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator{directory, none})
-    count += entry.is_regular_file();
-  return count;
-}
-
 // `made` runs on w1 and nowhere else: were it lost, the job would fail. While `gate` holds up its reader on w2, w1 is
 // killed.
 std::string job_with(const std::string& wish) {
@@ -83,13 +75,14 @@ TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
   ASSERT_TRUE(start_two_workers(cluster, {"--checkpoints", scratch.at("shared")}));
   RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("checkpoint = true\n")));
-  ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
+  ASSERT_TRUE(wait_until([&] { return count_files_below(scratch.at("shared")) == 1; }));
   // The report that it is safe follows at once; the next one of that worker, on its load, comes behind it.
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w1") >= 3 << 20; }));
   ASSERT_TRUE(runs(cluster));
   cluster.kill_worker("w1");
   expect_one_run_of_each(job);
-  EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
+  EXPECT_TRUE(wait_until([&] { return count_files_below(scratch.at("shared")) == 0; }))
+      << "it is kept when nobody reads it";
 }
 
 // Faults F01 and F05 together. `made` could not run again: it requires the worker that is gone.
@@ -98,7 +91,7 @@ TEST(DataOfWorkers, ACheckpointOutlivesItsWriterAndTheSupervisor) {
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
   ASSERT_TRUE(start_two_workers(cluster, {"--checkpoints", scratch.at("shared")}));
   RunningBinary job = submit(cluster, scratch.write("job.toml", "name = \"kept\"\n" + job_with("checkpoint = true\n")));
-  ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
+  ASSERT_TRUE(wait_until([&] { return count_files_below(scratch.at("shared")) == 1; }));
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w1") >= 3 << 20; }));
   ASSERT_TRUE(runs(cluster));
   // An order is answered when it is written, and all that was known before with it, or with the next.
@@ -107,7 +100,8 @@ TEST(DataOfWorkers, ACheckpointOutlivesItsWriterAndTheSupervisor) {
   cluster.kill_supervisor();
   cluster.restart_supervisor();
   expect_one_run_of_each(job);
-  EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
+  EXPECT_TRUE(wait_until([&] { return count_files_below(scratch.at("shared")) == 0; }))
+      << "it is kept when nobody reads it";
 }
 
 // Commands write to their standard output: nobody but this question shows it when they have run on workers.
@@ -159,13 +153,13 @@ TEST(DataOfWorkers, MoreDataThanMemoryPassThroughTheDisk) {
     text += "[[subtask]]\nkey = \"r" + std::to_string(i) + "\"\ncommand = \"test $(wc -c) = 4194304\"\ninputs = [\"m" +
             std::to_string(i) + "\"]\nafter = [\"gate\"]\n";
   RunningBinary job = submit(cluster, scratch.write("job.toml", text));
-  ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("spill")) > 10; }));
+  ASSERT_TRUE(wait_until([&] { return count_files_below(scratch.at("spill")) > 10; }));
   const BinaryRun run = job.wait();
   const Json end = Json::parse(run.output, nullptr, false);
   ASSERT_TRUE(end.is_object()) << run.output << run.errors;
   EXPECT_EQ(end.value("state", ""), "succeeded") << run.output << cluster.log_of("w1");
   EXPECT_EQ(end.value("attempts", 0), 81) << run.output;
-  EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("spill")) == 0; }));
+  EXPECT_TRUE(wait_until([&] { return count_files_below(scratch.at("spill")) == 0; }));
 }
 
 }  // namespace

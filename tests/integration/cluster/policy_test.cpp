@@ -253,12 +253,7 @@ TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   cluster.start_worker("w1", {"--slots", "1", "--checkpoints", scratch.at("shared")});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const auto session = cluster.connect();
-  const auto saved = [&] {
-    std::size_t files = 0;
-    for (const auto& each : std::filesystem::recursive_directory_iterator{attempts})
-      files += each.is_regular_file() ? 1 : 0;
-    return files;
-  };
+  const auto saved = [&] { return count_files_below(attempts); };
   const auto low = session->submit(of_project("low", ""),
                                    commands(1, "trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; touch " +
                                                    scratch.at("began") + "; while :; do sleep 0.02; done"));

@@ -559,5 +559,36 @@ TEST(PolicyRulesKept, ALimitCountsWhoHasNotComeBackYet) {
   cluster->ignore();
 }
 
+// Found by a fresh seed of the simulator: the job left the sight of passes while it might start all that it wanted.
+TEST(PolicyRulesKept, AJobThatIsLimitedWhileItsWorkersComeBackIsLimitedByTheNextPlan) {
+  SupervisorConfig config = site();
+  config.policy.qos[0].limits = {.slots_max = 1};
+  config.policy.pass_max = 1h;
+  JournalHarness cluster{config};
+  cluster->join({.slots = 4});
+  cluster->join({.slots = 4});
+  cluster->submit(many(), of("ann", "a"));
+  run_passes(cluster);
+  cluster.restart_for_claims();
+  cluster->come_back(1, {.jobs = {{JobId{1}, {}, {}}}, .spec = {.slots = 4}});
+  run_passes(cluster);
+  ASSERT_FALSE(cluster->job().shares->of(BandSlot{0}).limited());
+  cluster->client_says(AdminRequest{1, "set", {"qos", "a", "expedite"}, "ada@desk"});
+  std::vector<supervisor_action::RunPass> orders;
+  for (int tries = 0; tries < 1000 && orders.empty(); ++tries) {
+    cluster.write_all();
+    orders = cluster->take_passes();
+  }
+  ASSERT_EQ(orders.size(), 1U);
+  for (int tries = 0; tries < 1000 && cluster->core().reclaiming(); ++tries) {
+    cluster->tick_after(100ms);
+    cluster.write_all();
+  }
+  ASSERT_FALSE(cluster->core().reclaiming());
+  cluster->handle(PolicedSupervisor::run(orders[0]));
+  EXPECT_TRUE(cluster->job().shares->of(BandSlot{0}).limited());
+  cluster->ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
