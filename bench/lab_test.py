@@ -42,9 +42,25 @@ class LabTest(unittest.TestCase):
         row = next(row for row in run_all.rows() if row.name == "memory-flat")
         self.assertEqual(run_all.of_other(row.command, self.build)[0], str(self.build / "bench_scale"))
 
+    def test_a_command_on_one_processor_has_the_other_binary_behind_taskset(self):
+        (self.build / "penstock-lab").touch()
+        row = next(row for row in run_all.rows() if row.name == "one-processor")
+        self.assertEqual(run_all.of_other(row.command, self.build),
+                         ["taskset", "-c", "0", str(self.build / "penstock-lab"), *row.command[4:]])
+
     def test_every_row_calls_the_lab_or_bench_scale(self):
         for row in run_all.rows():
-            self.assertIn(row.command[0], ("build/release/penstock-lab", "build/release/bench_scale"), row.name)
+            binary = row.command[3] if row.command[0] == "taskset" else row.command[0]
+            self.assertIn(binary, ("build/release/penstock-lab", "build/release/bench_scale"), row.name)
+
+    def test_two_processors_are_compared_by_each_run(self):
+        row = next(row for row in run_all.rows() if row.name == "two-processors")
+        self.assertEqual(run_all.figures(row, {"subtasks": 10, "runs_s": [1.0, 2.0]}), [10.0, 5.0])
+        values = {"two-processors": [30.0, 24.0, 8.0], "one-processor": [10.0, 10.0]}
+        lines = list(run_all.processors_rows(values))
+        self.assertIn("median | 1.2x | - | **2.40x** | | must", lines[0])
+        self.assertIn("the slowest run | 0.9x | - | **0.80x** | | **missed**", lines[1])
+        self.assertEqual(list(run_all.processors_rows({"two-processors": [1.0]})), [])
 
 
 if __name__ == "__main__":

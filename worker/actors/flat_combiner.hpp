@@ -1,15 +1,17 @@
 // One thread at a time works for all that come: docs/decisions/0003.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 namespace penstock::worker {
 
-/// Threads submit news and go on; a thread that finds nobody combining combines, for all of them, round by round.
+/// Threads submit news and go on; a thread that finds nobody combining combines, for all of them, round by round. A
+/// thread may leave its news to one that it expects to combine soon.
 /// Invariant: the combining thread sets `busy_`, and clears it under the mutex when nothing waits any more, so nothing
-/// is ever left behind. (Thread-sanitized by the integration tests.)
+/// is ever left behind but what was left on purpose. (Thread-sanitized by the integration tests.)
 template <class News>
 class FlatCombiner {
  public:
@@ -19,6 +21,22 @@ class FlatCombiner {
     waiting_.push_back(std::move(news));
     return !std::exchange(busy_, true);
   }
+  enum class Submitted { Combine, Left, Taken };
+  /// `Combine`: the caller has to combine now. `Left`: nobody combines, and `expects_other()`, asked under the mutex,
+  /// says that another thread soon does. The caller sees to it: while `has_left()`, it may `call()` and combine.
+  template <class ExpectsOther>
+  Submitted submit_or_leave(News news, ExpectsOther&& expects_other) {
+    const std::lock_guard lock{mutex_};
+    waiting_.push_back(std::move(news));
+    if (busy_) return Submitted::Taken;
+    if (expects_other()) {
+      left_.store(true, std::memory_order_relaxed);
+      return Submitted::Left;
+    }
+    busy_ = true;
+    return Submitted::Combine;
+  }
+  bool has_left() const { return left_.load(std::memory_order_relaxed); }
   /// Asks for a round without news, for an idle lane. True: the caller has to combine now.
   bool call() {
     const std::lock_guard lock{mutex_};
@@ -40,6 +58,7 @@ class FlatCombiner {
     }
     if (rounds_left == 0) return Next::Pause;
     called_ = false;
+    left_.store(false, std::memory_order_relaxed);
     news.swap(waiting_);
     return Next::Combine;
   }
@@ -48,6 +67,7 @@ class FlatCombiner {
   std::mutex mutex_;  ///< Guards all below.
   bool busy_ = false;
   bool called_ = false;
+  std::atomic<bool> left_{false};  ///< Written under the mutex.
   std::vector<News> waiting_;
 };
 

@@ -1,6 +1,7 @@
 // The world of a worker's core in a process: lanes, child processes, commands, the store.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -54,6 +55,10 @@ class ProcessWorld {
   void end();
   /// From now on no lane takes a run over. Appends the ends since the last call, and runs that could not be started.
   void withdraw(std::vector<NativeEnd>& ends);
+  /// Whether a lane is about to call `on_idle`. From any thread.
+  bool expects_a_lane() const {
+    return std::any_of(bands_.begin(), bands_.end(), [](const Band& band) { return band.lanes->any_on_short_runs(); });
+  }
   bool has_refused() const { return !refused_.empty(); }
   /// The memory of process runners, as events. On the loop's thread.
   struct Measured {

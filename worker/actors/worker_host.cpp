@@ -1,6 +1,8 @@
 #include "worker/actors/worker_host.hpp"
 
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "common/host/clock.hpp"
 #include "worker/actors/flat_combiner.hpp"
@@ -13,6 +15,9 @@ namespace {
 /// sockets. The loop continues in its next turn.
 constexpr int kRoundsOfALane = 64;
 constexpr int kRoundsOfTheLoop = 8;
+/// News that the loop has left to a lane wait at most so long, and then the loop combines. Lanes on short runs come in
+/// every 50 us.
+constexpr Duration kLeftFor = std::chrono::microseconds{100};
 
 using Shell = ProcessWorld::Shell;
 using News = std::function<void(Shell&)>;
@@ -24,10 +29,9 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
 
   void open(const WorkerConfig& config, const std::vector<BandDescription>& bands,
             const std::vector<std::vector<int>>& processors, const OperatorRegistry& operators, WorkerPorts ports);
-  // News of the loop's thread, and of a lane.
-  void submit(News one) {
-    if (combiner.submit(std::move(one))) combine(kRoundsOfTheLoop);
-  }
+  // News of the loop's thread.
+  void submit(News one);
+  void look_after_left_news();
   void slot_wished(std::uint64_t ticket, Attempt attempt, SlotWish wish);
   void combine(int rounds);
 
@@ -39,6 +43,11 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   std::vector<News> news;
   std::optional<ProcessWorld> world;
   std::optional<Shell> shell;
+  /// A lane that waits for the loop's processor does not come in.
+  const bool is_alone = std::thread::hardware_concurrency() < 2;
+  // Of the loop's thread.
+  bool looking = false;
+  Instant left_at{};
 };
 
 void WorkerHost::State::open(const WorkerConfig& config, const std::vector<BandDescription>& bands,
@@ -121,6 +130,31 @@ void WorkerHost::supervisor_returned() {
 
 void WorkerHost::supervisor_heard(Instant sent) {
   state_->submit([sent](Shell& shell) { shell.handle(worker_event::SupervisorHeard{sent}); });
+}
+
+// A lane on short runs carries news in by itself: the core's state then stays with one processor, and two processors
+// are never slower than one. See docs/decisions/0027.
+void WorkerHost::State::submit(News one) {
+  using Submitted = FlatCombiner<News>::Submitted;
+  switch (combiner.submit_or_leave(std::move(one), [this] { return !is_alone && world->expects_a_lane(); })) {
+    case Submitted::Combine: return combine(kRoundsOfTheLoop);
+    case Submitted::Taken: return;
+    case Submitted::Left: break;
+  }
+  if (std::exchange(looking, true)) return;
+  left_at = monotonic_now();
+  look_after_left_news();
+}
+
+// The run of the lane may be longer than the last. The loop stays awake meanwhile: the lane's reports come soon.
+void WorkerHost::State::look_after_left_news() {
+  if (combiner.has_left() && monotonic_now() - left_at < kLeftFor) {
+    return post([weak = weak_from_this()] {
+      if (const auto alive = weak.lock()) alive->look_after_left_news();
+    });
+  }
+  looking = false;
+  if (combiner.has_left() && combiner.call()) combine(kRoundsOfTheLoop);
 }
 
 void WorkerHost::State::slot_wished(std::uint64_t ticket, Attempt attempt, SlotWish wish) {

@@ -33,6 +33,18 @@ int wait_to_be_cancelled(penstock_call* call) {
   return 0;
 }
 
+constexpr int kClosed = 0;
+constexpr int kReached = 1;
+constexpr int kOpen = 2;
+std::atomic<int> gate{kClosed};
+int wait_for_gate(penstock_call*) {
+  gate = kReached;
+  gate.notify_one();
+  while (gate != kOpen) {
+  }
+  return 0;
+}
+
 int fail_if_cancelled(penstock_call* call) { return call->cancelled(call); }
 
 class NativeLanesTest : public ::testing::Test {
@@ -330,6 +342,29 @@ TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].ticket, 1U);
   EXPECT_EQ(ends[0].next_ticket, kNoTicket);
+}
+
+// How long a run takes is the machine's affair: a run that does nothing is a short one at the latest after some tries.
+TEST_F(NativeLanesTest, ALaneThatFollowsAShortRunByAnotherIsOnShortRunsUntilItIsIdle) {
+  bool seen = false;
+  std::vector<NativeEnd> ends;
+  for (std::uint64_t ticket = 1; ticket < 3000 && !seen; ticket += 3) {
+    EXPECT_FALSE(lanes.any_on_short_runs());
+    lanes.add_offer(JobId::none(), {}) = run_of(ticket + 1);
+    lanes.add_offer(JobId::none(), {}) = run_of(ticket + 2, wait_for_gate);
+    lanes.open_offers();
+    gate = kClosed;
+    lanes.start(SlotIndex{0}, run_of(ticket), {});
+    gate.wait(kClosed);
+    seen = lanes.any_on_short_runs();
+    gate = kOpen;
+    wait_for_idle();
+    EXPECT_FALSE(lanes.any_on_short_runs());
+    ends.clear();
+    lanes.withdraw(ends);
+    EXPECT_EQ(ends.size(), 3U);
+  }
+  EXPECT_TRUE(seen);
 }
 
 TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {

@@ -151,6 +151,9 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 }  // namespace
 
 constexpr int kLongWaits = 4;
+/// A lane is idle soon when its last run was shorter: the runs on offer to it last 50 us. Longer runs go to several lanes
+/// (`RunOffers` in worker/core), of which an idle one would wait for news that were left to another.
+constexpr std::uint32_t kShortRunNs = 600;
 
 /// Whether the calling thread has lost its processor to others since it asked last. Of that thread.
 class Preemptions {
@@ -189,6 +192,7 @@ struct Lane {
 
   // Of the thread.
   Call call{};
+  bool on_short_runs = false;  ///< Counted in `State::on_short_runs`.
   Pace pace;
   Preemptions preemptions;
   Duration typical_wait{};  ///< Mean of the latest waits for a run; a long one counts as `kLongWaits` of `spin_max`.
@@ -234,6 +238,7 @@ struct NativeLanes::State {
   Lane* lane_at(SlotIndex index);
   void refuse(Lane& lane, const NativeRun& run);
   static void forget_stops(Lane& lane, std::uint64_t ticket);
+  void note_pace(Lane& lane, bool short_runs);
   void run_lane(Lane& lane, std::uint32_t number);
   bool wait_for_mail(Lane& lane) const;
   bool take_over(Lane& lane, NativeEnd&& end);
@@ -253,6 +258,7 @@ struct NativeLanes::State {
   std::mutex mutex;  ///< Guards `lanes` while it grows; lanes themselves never move.
   std::deque<Lane> lanes;
   std::atomic<bool> ending{false};
+  std::atomic<std::uint32_t> on_short_runs{0};  ///< Lanes.
   Offers offers;
 };
 
@@ -328,6 +334,8 @@ void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
     lane.ends.clear();
   }
 }
+
+bool NativeLanes::any_on_short_runs() const { return state_->on_short_runs > 0; }
 
 void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket, bool kill) {
   {
@@ -428,6 +436,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
 bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
   const std::lock_guard lock{lane.mutex};
   OfferedRun* next = claim(lane.work.run.id.job);
+  note_pace(lane, next != nullptr && end.run_ns < kShortRunNs);
   if (next != nullptr) {
     forget_stops(lane, next->run.ticket);
     lane.work.run = next->run;
@@ -439,6 +448,16 @@ bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
   }
   lane.ends.push_back(std::move(end));
   return next != nullptr;
+}
+
+// Before the lane calls `on_idle`, so that news which were left to it by then are seen in that call.
+void NativeLanes::State::note_pace(Lane& lane, bool short_runs) {
+  if (short_runs == lane.on_short_runs) return;
+  lane.on_short_runs = short_runs;
+  if (short_runs)
+    ++on_short_runs;
+  else
+    --on_short_runs;
 }
 
 // REQUIRES: the caller holds the mutex of its lane.

@@ -97,6 +97,9 @@ class NativeLanes {
   void open_offers();
   /// From now on no lane takes a run over. Appends the ends since the last call, those of a lane in order.
   void withdraw(std::vector<NativeEnd>& ends);
+  /// Whether a lane has taken over a run after a short one: it calls `on_idle` within microseconds, unless that run is
+  /// longer than the last. From any thread.
+  bool any_on_short_runs() const;
   /// Asks the run of a lane to stop; ignored if the lane has another run by now. Only a child process can be killed.
   void cancel(SlotIndex lane, std::uint64_t ticket, bool kill);
   /// Ends the run of a lane that has not stopped when asked to, if it runs an operator in this process: by a crash of

@@ -51,6 +51,23 @@ TEST(FlatCombiner, AReasonForARoundKeepsItThere) {
   EXPECT_TRUE(news.empty());
 }
 
+TEST(FlatCombiner, NewsAreLeftToAThreadThatIsExpected) {
+  using Submitted = FlatCombiner<int>::Submitted;
+  FlatCombiner<int> combiner;
+  std::vector<int> news;
+  EXPECT_EQ(combiner.submit_or_leave(1, [] { return true; }), Submitted::Left);
+  EXPECT_TRUE(combiner.has_left());
+  EXPECT_TRUE(combiner.call()) << "nobody combines yet";
+  EXPECT_EQ(combiner.submit_or_leave(2, [] { return true; }), Submitted::Taken);
+  EXPECT_EQ(combiner.next(news, false, 8, kNothing), Next::Combine);
+  EXPECT_EQ(news, (std::vector<int>{1, 2}));
+  EXPECT_FALSE(combiner.has_left());
+  news.clear();
+  EXPECT_EQ(combiner.next(news, false, 7, kNothing), Next::Leave);
+  EXPECT_EQ(combiner.submit_or_leave(3, [] { return false; }), Submitted::Combine);
+  EXPECT_FALSE(combiner.has_left());
+}
+
 TEST(FlatCombiner, NothingIsLeftBehindOrDoneTwice) {
   FlatCombiner<int> combiner;
   long sum = 0;  // Of the combining thread.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -13,6 +14,17 @@ namespace penstock::worker {
 namespace {
 
 using std::chrono::seconds;
+
+/// Until 0 is reached: the run that reaches it ends when it is negative.
+std::atomic<int> runs_left{0};
+
+int run_each(penstock_call*) {
+  if (runs_left.fetch_sub(1) != 1) return 0;
+  runs_left.notify_one();
+  while (runs_left == 0) {
+  }
+  return 0;
+}
 
 class WorkerHostTest : public ::testing::Test {
  protected:
@@ -48,9 +60,9 @@ class WorkerHostTest : public ::testing::Test {
                                          std::move(ports));
   }
 
-  void assign_commands(std::uint32_t count) {
+  void assign_commands(std::uint32_t count, JobId job = JobId{1}) {
     AssignBatch batch;
-    batch.job = JobId{1};
+    batch.job = job;
     Template program;
     program.runner = RunnerKind::Command;
     program.program = "true";
@@ -64,6 +76,27 @@ class WorkerHostTest : public ::testing::Test {
       assignment.band = BandIndex{0};
       batch.assignments.push_back(assignment);
     }
+    receive(std::move(batch));
+  }
+
+  /// Runs of the operator `each`, of which the last waits for `gate_`.
+  void assign_runs(JobId job, std::uint32_t count) {
+    AssignBatch batch;
+    batch.job = job;
+    Template program;
+    program.runner = RunnerKind::Native;
+    program.program = "each";
+    program.request.slots = kOneSlot;
+    batch.templates.push_back({TemplateIndex{0}, program});
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Assignment assignment;
+      assignment.subtask = SubtaskIndex{i};
+      assignment.template_index = TemplateIndex{0};
+      assignment.attempt = Attempt{1};
+      assignment.band = BandIndex{0};
+      batch.assignments.push_back(assignment);
+    }
+    runs_left = static_cast<int>(count);
     receive(std::move(batch));
   }
 
@@ -124,6 +157,26 @@ class WorkerHostTest : public ::testing::Test {
   std::deque<std::function<void()>> posted_;  ///< Guarded by `mutex_`.
   std::unique_ptr<WorkerHost> host_;
 };
+
+// A lane on short runs carries news in by itself; it does not come while a long run follows.
+TEST_F(WorkerHostTest, NewsThatWereLeftToALaneAreCarriedInThoughItsRunIsLong) {
+  const penstock_operator each{"each", run_each};
+  ASSERT_TRUE(operators_.add({PENSTOCK_OPERATOR_ABI, 1, &each}, "test"));
+  open(2, {});
+  bool left = false;
+  for (std::uint32_t job = 2; job < 200 && !left; ++job) {
+    assign_runs(JobId{job}, 100);
+    for (int seen = runs_left; seen > 0; seen = runs_left) runs_left.wait(seen);
+    started_.clear();
+    assign_commands(1, JobId{1000 + job});
+    left = started_.empty();
+    while (started_.empty() && wait_for_posted(1)) do_posted();
+    EXPECT_EQ(started_.size(), 1U);
+    end(0, 0);
+    runs_left = -1;
+  }
+  EXPECT_TRUE(left);
+}
 
 // Spec: worker 5, storing outputs has its own bounded permit.
 TEST_F(WorkerHostTest, NoMoreOutputsAreWrittenAtOnceThanThereAreStorePermits) {
