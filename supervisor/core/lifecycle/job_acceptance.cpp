@@ -201,6 +201,8 @@ void JobAcceptance::place_sources(Job& job) {
   std::size_t next = 0;
   std::uint64_t slots_before = 0;
   LargeArray<std::uint64_t> keys;
+  std::uint32_t known = ~std::uint32_t{0};  // Neighbours mostly have one template, which is judged once.
+  bool is_plain = false;
   for (const BandSlot slot : bands) {
     slots_before += fleet_.workers[slot].slots;
     const std::size_t end = static_cast<std::size_t>(sources.size() * slots_before / slots);
@@ -208,15 +210,17 @@ void JobAcceptance::place_sources(Job& job) {
     keys.reserve(end - next);
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
-      const Template& wanted = job.graph.shape->template_of(subtask);
+      if (const std::uint32_t index = job.graph.shape->template_index(subtask); index != known) {
+        const Template& wanted = job.graph.shape->template_of(subtask);
+        is_plain = fleet_.eligibility.bands_of(job, index).everywhere && !wants_gpu(wanted) && wanted.preferred.empty();
+        known = index;
+      }
       const SubtaskHistory* history =
           job.extras.histories->empty() ? nullptr : job.extras.histories->find(SubtaskIndex{subtask});
       const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
       const bool avoids_overlap = job.status.overlap_until > Instant{} && never_overlaps(job, subtask);
-      const bool anywhere = !avoids && !avoids_overlap &&
-                            fleet_.eligibility.bands_of(job, job.graph.shape->template_index(subtask)).everywhere &&
-                            !wants_gpu(wanted) && wanted.preferred.empty() &&
-                            job.graph.shape->external_input_of(subtask) == nullptr;
+      const bool anywhere =
+          is_plain && !avoids && !avoids_overlap && job.graph.shape->external_input_of(subtask) == nullptr;
       if (!anywhere) {
         placement_.placer.become_placeable(job, subtask);
         continue;

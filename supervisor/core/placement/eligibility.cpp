@@ -29,10 +29,7 @@ bool Eligibility::is_eligible(const Template& wanted, const BandEntry& band) con
 }
 
 // Only changed bands are examined: a fleet that registers costs each template one look for each band.
-const EligibleBands& Eligibility::bands_of(const Job& job, std::uint32_t template_index) const {
-  EligibleBands& eligible = job.graph.shared->eligible[template_index];
-  if (eligible.epoch == workers_.epoch()) return eligible;
-  const Template& wanted = job.graph.shape->graph().templates[template_index];
+void Eligibility::bring_up_to_date(const Template& wanted, EligibleBands& eligible) const {
   if (workers_.remembers(eligible.epoch)) {
     for (const BandSlot band : workers_.changed_since(eligible.epoch)) note(wanted, eligible, band);
   } else {
@@ -41,7 +38,6 @@ const EligibleBands& Eligibility::bands_of(const Job& job, std::uint32_t templat
   }
   eligible.everywhere = wanted.required.empty() && eligible.misfits.empty();
   eligible.epoch = workers_.epoch();
-  return eligible;
 }
 
 void Eligibility::note(const Template& wanted, EligibleBands& eligible, BandSlot slot) const {

@@ -21,7 +21,12 @@ class Eligibility {
   /// Whether the band has what the template requires, whether or not it is present.
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
   /// The present bands that have what the template requires.
-  const EligibleBands& bands_of(const Job& job, std::uint32_t template_index) const;
+  const EligibleBands& bands_of(const Job& job, std::uint32_t template_index) const {
+    EligibleBands& eligible = job.graph.shared->eligible[template_index];
+    if (eligible.epoch != workers_.epoch())
+      bring_up_to_date(job.graph.shape->graph().templates[template_index], eligible);
+    return eligible;
+  }
   /// Whether that band is one of them. REQUIRES: the band is present.
   bool may_run_on(const Job& job, std::uint32_t template_index, BandSlot band) const {
     const EligibleBands& eligible = bands_of(job, template_index);
@@ -43,6 +48,7 @@ class Eligibility {
   void validate(const Job& job) const;
 
  private:
+  void bring_up_to_date(const Template& wanted, EligibleBands& eligible) const;
   void note(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
 
   const WorkerTable& workers_;

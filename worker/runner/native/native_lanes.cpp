@@ -151,7 +151,7 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 }  // namespace
 
 constexpr int kLongWaits = 4;
-/// A lane is idle soon when its last run was shorter: the runs on offer to it last 50 us. Longer runs go to several lanes
+/// A lane is idle soon when its last run was shorter: its offers last 50 us. Longer runs go to several lanes
 /// (`RunOffers` in worker/core), of which an idle one would wait for news that were left to another.
 constexpr std::uint32_t kShortRunNs = 600;
 
