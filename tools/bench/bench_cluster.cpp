@@ -80,12 +80,13 @@ Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchClusterOpti
   }
   client::EmbeddedOptions embedded;
   embedded.worker.name = "w1";
-  BandDescription band;
-  band.name = "cpu";
-  band.capacity.slots = kOneSlot * options.slots;
-  band.capacity.memory = kGiB * 16;
-  band.memory_hard_limit = band.capacity.memory;
-  embedded.worker.bands = {band};
+  for (std::uint32_t i = 0; i < options.bands; ++i) {
+    BandDescription& band = embedded.worker.bands.emplace_back();
+    band.name = "cpu-" + std::to_string(i);
+    band.capacity.slots = kOneSlot * options.slots;
+    band.capacity.memory = Bytes{(kGiB * 16).value() / options.bands};
+    band.memory_hard_limit = band.capacity.memory;
+  }
   Result<std::unique_ptr<client::EmbeddedCluster>> started = client::EmbeddedCluster::start(embedded);
   if (!started) return started.error();
   cluster->embedded_ = std::move(started).value();
@@ -122,10 +123,18 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
     return Error{ErrorCode::TimedOut, "supervisor", "has not begun to listen", {}};
   std::string address;
   std::getline(std::ifstream{address_file} >> std::ws, address);
+  // The host's own band is the first.
+  const std::string bands_file = directory_ + "/bands.toml";
+  std::string bands;
+  for (std::uint32_t i = 1; i < options.bands; ++i)
+    bands += "[[band]]\nname = \"more-" + std::to_string(i) + "\"\nslots = " + std::to_string(options.slots) +
+             "\nmemory = \"1GiB\"\n";
+  if (std::ofstream file{bands_file}; !(file << bands << std::flush))
+    return Error{ErrorCode::ResourceExhausted, bands_file, "cannot be written", "free some space there"};
   for (std::uint32_t i = 1; i <= options.workers; ++i) {
     const std::string name = "worker-" + std::to_string(i);
     PENSTOCK_TRY(start(name, {"worker", "--supervisor", address, "--name", name, "--slots",
-                              std::to_string(options.slots), "--no-gpus"}));
+                              std::to_string(options.slots), "--no-gpus", "--config", bands_file}));
   }
   client::RemoteOptions remote;
   Result<HostPort> parsed = parse_host_port(address, "127.0.0.1");

@@ -17,11 +17,13 @@ namespace penstock::tools {
 struct BenchClusterOptions {
   bool embedded = false;
   std::uint32_t workers = 1;
-  std::uint32_t slots = 2;            ///< Of each worker.
+  std::uint32_t bands = 1;            ///< Of each worker.
+  std::uint32_t slots = 2;            ///< Of each band.
   std::vector<std::string> settings;  ///< `--set` of the daemons.
   std::uint32_t idle_workers = 0;     ///< Connected beside them, without work.
   std::string configuration;          ///< Text of a configuration file of the supervisor; empty: none.
   bool journal = true;  ///< The supervisor keeps its state on the disk of the temporary files; not embedded.
+  std::uint32_t slots_in_all() const { return (embedded ? 1 : workers) * bands * slots; }
 };
 
 /// The resources that a process has used since it began.

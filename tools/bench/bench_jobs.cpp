@@ -107,7 +107,7 @@ Result<Value> measure_queued_jobs(const QueuedJobsOptions& options, StopSignals&
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(with_policy);
   if (!cluster) return cluster.error();
   client::Session& session = (*cluster)->session();
-  PENSTOCK_TRY(fill_slots(session, options.cluster.workers * options.cluster.slots));
+  PENSTOCK_TRY(fill_slots(session, options.cluster.slots_in_all()));
   const std::int64_t bytes_before = supervisor_bytes(**cluster);
   const Instant begin = monotonic_now();
   Submissions submissions;

@@ -106,8 +106,7 @@ Result<Series> run_series(const BenchCommand& command, client::Session& session,
       ends.last.push_back(rates.last_per_s);
     }
     if (command.program.empty()) continue;
-    const Result<double> bound =
-        spawn_bound_per_s(command.program, command.cluster.slots * command.cluster.workers, command.subtasks);
+    const Result<double> bound = spawn_bound_per_s(command.program, command.cluster.slots_in_all(), command.subtasks);
     if (!bound) return bound.error();
     series.spawns.push_back(*bound);
   }
@@ -116,7 +115,7 @@ Result<Series> run_series(const BenchCommand& command, client::Session& session,
 
 void add_series(const BenchCommand& command, const Series& series, double size, Value::Record& fields) {
   const double median = median_of(series.totals);
-  const double burn_s = static_cast<double>(command.burn_ns) / 1e9 / (command.cluster.slots * command.cluster.workers);
+  const double burn_s = static_cast<double>(command.burn_ns) / 1e9 / command.cluster.slots_in_all();
   fields.emplace_back("seconds", median);
   fields.emplace_back("subtasks_per_s", size / median);
   fields.emplace_back("us_per_subtask", median / size * 1e6);
@@ -174,6 +173,7 @@ Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
                        {"subtasks", static_cast<std::uint64_t>(graph->size())},
                        {"edges", static_cast<std::uint64_t>(graph->edge_count())},
                        {"workers", command.cluster.embedded ? std::uint32_t{1} : command.cluster.workers},
+                       {"bands", command.cluster.bands},
                        {"slots", command.cluster.slots},
                        {"idle_workers", command.cluster.idle_workers},
                        {"embedded", command.cluster.embedded},
@@ -215,9 +215,8 @@ void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_option("--workers", options.workers, "Worker processes")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command.add_option("--slots", options.slots, "Slots of each worker")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+  command.add_option("--bands", options.bands, "Bands of each worker")->capture_default_str()->check(CLI::Range(1, 64));
+  command.add_option("--slots", options.slots, "Slots of each band")->capture_default_str()->check(CLI::Range(1, 1000));
   command.add_option("--idle-workers", options.idle_workers, "Further workers that are connected and idle")
       ->check(CLI::Range(0, 10'000));
   command.add_flag("--journal,!--no-journal", options.journal,

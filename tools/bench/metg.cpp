@@ -53,7 +53,7 @@ Result<MetgCurve> measure_metg(const MetgOptions& options, StopSignals& stop_sig
   if (!shape) return shape.error();
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options.cluster);
   if (!cluster) return cluster.error();
-  const std::uint32_t slots = options.cluster.slots * (options.cluster.embedded ? 1 : options.cluster.workers);
+  const std::uint32_t slots = options.cluster.slots_in_all();
   MetgCurve curve;
   curve.pattern = to_string(*shape);
   for (double burn_ns = kLongestNs; burn_ns >= kShortestNs; burn_ns /= 2) {

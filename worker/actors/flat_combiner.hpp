@@ -28,13 +28,7 @@ class FlatCombiner {
   Submitted submit_or_leave(News news, ExpectsOther&& expects_other) {
     const std::lock_guard lock{mutex_};
     waiting_.push_back(std::move(news));
-    if (busy_) return Submitted::Taken;
-    if (expects_other()) {
-      left_.store(true, std::memory_order_relaxed);
-      return Submitted::Left;
-    }
-    busy_ = true;
-    return Submitted::Combine;
+    return decide(expects_other);
   }
   bool has_left() const { return left_.load(std::memory_order_relaxed); }
   /// Asks for a round without news, for an idle lane. True: the caller has to combine now.
@@ -42,6 +36,14 @@ class FlatCombiner {
     const std::lock_guard lock{mutex_};
     called_ = true;
     return !std::exchange(busy_, true);
+  }
+
+  /// The same, for an idle lane that may leave the round to another thread.
+  template <class ExpectsOther>
+  Submitted call_or_leave(ExpectsOther&& expects_other) {
+    const std::lock_guard lock{mutex_};
+    called_ = true;
+    return decide(expects_other);
   }
 
   enum class Next { Leave, Pause, Combine };
@@ -64,6 +66,18 @@ class FlatCombiner {
   }
 
  private:
+  // REQUIRES: the caller holds the mutex.
+  template <class ExpectsOther>
+  Submitted decide(ExpectsOther& expects_other) {
+    if (busy_) return Submitted::Taken;
+    if (expects_other()) {
+      left_.store(true, std::memory_order_relaxed);
+      return Submitted::Left;
+    }
+    busy_ = true;
+    return Submitted::Combine;
+  }
+
   std::mutex mutex_;  ///< Guards all below.
   bool busy_ = false;
   bool called_ = false;

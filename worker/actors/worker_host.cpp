@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/cpu_relax.hpp"
 #include "common/host/clock.hpp"
 #include "worker/actors/flat_combiner.hpp"
 #include "worker/actors/process_world.hpp"
@@ -32,6 +33,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   // News of the loop's thread.
   void submit(News one);
   void look_after_left_news();
+  void lane_is_idle();
   void slot_wished(std::uint64_t ticket, Attempt attempt, SlotWish wish);
   void combine(int rounds);
 
@@ -55,9 +57,7 @@ void WorkerHost::State::open(const WorkerConfig& config, const std::vector<BandD
                              WorkerPorts ports) {
   post = ports.post;
   ProcessWorld::Calls calls;
-  calls.on_idle = [this] {
-    if (combiner.call()) combine(kRoundsOfALane);
-  };
+  calls.on_idle = [this] { lane_is_idle(); };
   calls.on_slot_wish = [this](std::uint64_t ticket, Attempt attempt, SlotWish wish) {
     slot_wished(ticket, attempt, wish);
   };
@@ -155,6 +155,24 @@ void WorkerHost::State::look_after_left_news() {
   }
   looking = false;
   if (combiner.has_left() && combiner.call()) combine(kRoundsOfTheLoop);
+}
+
+// Each round closes the offers of all bands. Two lanes on short runs that came in one after the other would take each
+// other's offers away, run by run: the one that is idle first waits for the other.
+void WorkerHost::State::lane_is_idle() {
+  using Submitted = FlatCombiner<News>::Submitted;
+  switch (combiner.call_or_leave([this] { return !is_alone && world->expects_a_lane(); })) {
+    case Submitted::Combine: return combine(kRoundsOfALane);
+    case Submitted::Taken: return;
+    case Submitted::Left: break;
+  }
+  const Instant left = monotonic_now();
+  while (combiner.has_left()) {
+    cpu_relax();
+    if (monotonic_now() - left < kLeftFor) continue;
+    if (combiner.call()) combine(kRoundsOfALane);
+    return;
+  }
 }
 
 void WorkerHost::State::slot_wished(std::uint64_t ticket, Attempt attempt, SlotWish wish) {

@@ -41,6 +41,7 @@ class ExampleOperators : public ::testing::Test {
     std::unique_lock lock{mutex};
     ended = false;
     lanes.start(SlotIndex{0}, what, std::move(inputs));
+    lanes.open_offers();
     EXPECT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return ended; }));
     std::vector<NativeEnd> ends;
     lanes.withdraw(ends);

@@ -68,6 +68,7 @@ class NativeLanesTest : public ::testing::Test {
   NativeEnd end_of(const NativeRun& run) { return end_of(run, lanes); }
   NativeEnd end_of(const NativeRun& run, NativeLanes& of) {
     of.start(SlotIndex{0}, run, {});
+    of.open_offers();
     wait_for_idle();
     std::vector<NativeEnd> ends;
     of.withdraw(ends);
@@ -177,6 +178,7 @@ TEST_F(NativeLanesTest, ALaneFindsItsNextRunHoweverItWaitsForIt) {
       NativeLanes other{store, config, note_idle};
       for (std::uint64_t ticket = 1; ticket <= 50; ++ticket) {
         other.start(SlotIndex{0}, run_of(ticket), {});
+        other.open_offers();
         wait_for_idle();
         std::vector<NativeEnd> ends;
         other.withdraw(ends);
@@ -200,6 +202,7 @@ TEST_F(NativeLanesTest, ARunWhoseInputsAreAllEmptyHasAsManyAsItAsksFor) {
     run.empty_inputs = count;
     run.attempt = Attempt{count};
     lanes.start(SlotIndex{0}, run, {});
+    lanes.open_offers();
     wait_for_idle();
     std::vector<NativeEnd> ends;
     lanes.withdraw(ends);
@@ -337,6 +340,7 @@ TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
   lanes.withdraw(ends);
   EXPECT_TRUE(ends.empty());
   lanes.start(SlotIndex{0}, run_of(1), {});
+  lanes.open_offers();
   wait_for_idle();
   lanes.withdraw(ends);
   ASSERT_EQ(ends.size(), 1U);
@@ -352,9 +356,9 @@ TEST_F(NativeLanesTest, ALaneThatFollowsAShortRunByAnotherIsOnShortRunsUntilItIs
     EXPECT_FALSE(lanes.any_on_short_runs());
     lanes.add_offer(JobId::none(), {}) = run_of(ticket + 1);
     lanes.add_offer(JobId::none(), {}) = run_of(ticket + 2, wait_for_gate);
-    lanes.open_offers();
     gate = kClosed;
     lanes.start(SlotIndex{0}, run_of(ticket), {});
+    lanes.open_offers();
     gate.wait(kClosed);
     seen = lanes.any_on_short_runs();
     gate = kOpen;
@@ -365,6 +369,21 @@ TEST_F(NativeLanesTest, ALaneThatFollowsAShortRunByAnotherIsOnShortRunsUntilItIs
     EXPECT_EQ(ends.size(), 3U);
   }
   EXPECT_TRUE(seen);
+}
+
+// Otherwise it would be idle before anything is on offer to it, and ask for the next round of the core.
+TEST_F(NativeLanesTest, AfterAShortRunALaneBeginsWhenItsNextRunsAreOnOffer) {
+  std::uint64_t ticket = 1;
+  while (end_of(run_of(ticket++)).run_ns >= 600) ASSERT_LT(ticket, 1000U) << "no run was short";
+  lanes.add_offer(JobId::none(), {}) = run_of(ticket + 1);
+  lanes.start(SlotIndex{0}, run_of(ticket), {});
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // Long enough for the run, if it began.
+  lanes.open_offers();
+  wait_for_idle();
+  std::vector<NativeEnd> ends;
+  lanes.withdraw(ends);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(ends[0].next_ticket, ticket + 1);
 }
 
 TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
@@ -381,6 +400,7 @@ TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
 TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket) {
   for (int round = 0; round < 2; ++round) {
     lanes.start(SlotIndex{0}, run_of(1, fail_if_cancelled), {});
+    lanes.open_offers();
     wait_for_idle();
     lanes.cancel(SlotIndex{0}, 1, false);  // The run has ended, but its end is not known yet.
     std::vector<NativeEnd> ends;
@@ -393,10 +413,12 @@ TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket)
 // Commands share the numbers of lanes and have no threads there; a run of theirs may have had the same ticket.
 TEST_F(NativeLanesTest, WhatWasSaidToACommandOfALaneIsNotSaidToItsNextRun) {
   lanes.start(SlotIndex{1}, run_of(1), {});
+  lanes.open_offers();
   wait_for_idle();
   lanes.cancel(SlotIndex{0}, 7, true);
   lanes.end_overdue(SlotIndex{0}, 7);
   lanes.start(SlotIndex{0}, run_of(7, fail_if_cancelled), {});
+  lanes.open_offers();
   wait_for_idle();
   std::vector<NativeEnd> ends;
   lanes.withdraw(ends);
@@ -461,8 +483,10 @@ int wait_for_nested(penstock_call* call) {
 TEST_F(LentSlots, WhatRunsMeanwhileRunsOnAnotherLane) {
   nested_has_run = false;
   other->start(SlotIndex{0}, run_of(1, wait_for_nested), {});
+  other->open_offers();
   await_wishes(1);
   other->start(SlotIndex{1}, run_of(2, run_nested), {});
+  other->open_offers();
   EXPECT_EQ(end().ticket, 2U);
   await_wishes(2);
   other->resume(SlotIndex{0}, 1);
@@ -477,6 +501,7 @@ int lend_and_wait_for_the_slot(penstock_call* call) {
 
 TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {
   other->start(SlotIndex{0}, run_of(1, lend_and_wait_for_the_slot), {});
+  other->open_offers();
   await_wishes(2);
   other->resume(SlotIndex{0}, 7);  // Of another run.
   other->cancel(SlotIndex{0}, 1, false);
@@ -484,6 +509,7 @@ TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {
   // The next run of the lane finds nothing of it.
   other->resume(SlotIndex{0}, 1);
   other->start(SlotIndex{0}, run_of(2, lend_and_wait_for_the_slot), {});
+  other->open_offers();
   await_wishes(4);
   other->resume(SlotIndex{0}, 2);
   EXPECT_EQ(text_of(end(), 2), "0 0");
@@ -491,6 +517,7 @@ TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {
 
 TEST_F(LentSlots, TheEndOfTheLanesDoesNotWaitForASlot) {
   other->start(SlotIndex{0}, run_of(1, lend_and_wait_for_the_slot), {});
+  other->open_offers();
   await_wishes(2);
   other->end();
   EXPECT_EQ(text_of(end(), 1), "0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
@@ -538,6 +565,7 @@ int run_without_threads() {
   {
     const NoMoreThreads none;
     lanes.start(SlotIndex{0}, run, {});
+    lanes.open_offers();
     if (idle != 1) return 2;
     lanes.withdraw(ends);
     if (ends.size() != 1 || ends[0].succeeded || ends[0].failure->failure != FailureClass::Exhausted) return 3;
@@ -552,6 +580,7 @@ int run_without_threads() {
   run.ticket = 2;
   ends.clear();
   lanes.start(SlotIndex{0}, run, {});
+  lanes.open_offers();
   while (ends.empty()) {
     std::this_thread::yield();
     lanes.withdraw(ends);

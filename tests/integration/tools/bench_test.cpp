@@ -33,6 +33,15 @@ TEST(Bench, ReportsRatesBytesAndCostsOfEachProcess) {
   for (const Json& process : found["processes"]) EXPECT_GT(process["peak_bytes"], 0) << process;
 }
 
+TEST(Bench, AWorkerMayHaveSeveralBands) {
+  for (const char* where : {"--embedded", "--no-journal"}) {
+    const Json found = bench({"--subtasks", "100", "--repeat", "1", "--bands", "3", "--slots", "2", where});
+    EXPECT_EQ(found["bands"], 3);
+    EXPECT_EQ(found["slots"], 2);
+    EXPECT_GT(found["subtasks_per_s"], 0.0);
+  }
+}
+
 TEST(Bench, TheSupervisorKeepsAJournalAsUsersHaveItUnlessItIsToldNotTo) {
   EXPECT_EQ(bench({"--subtasks", "10", "--repeat", "1"})["journal"], true);
   EXPECT_EQ(bench({"--subtasks", "10", "--repeat", "1", "--no-journal"})["journal"], false);

@@ -1,7 +1,6 @@
 #include "worker/runner/native/native_lanes.hpp"
 
 #include <pthread.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <cstring>
@@ -155,19 +154,6 @@ constexpr int kLongWaits = 4;
 /// (`RunOffers` in worker/core), of which an idle one would wait for news that were left to another.
 constexpr std::uint32_t kShortRunNs = 600;
 
-/// Whether the calling thread has lost its processor to others since it asked last. Of that thread.
-class Preemptions {
- public:
-  bool any_since() {
-    rusage usage{};
-    if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
-    return std::exchange(known_, usage.ru_nivcsw) != usage.ru_nivcsw;
-  }
-
- private:
-  long known_ = 0;
-};
-
 struct OfferedRun {
   NativeRun run;
   std::vector<DataKey> inputs;
@@ -238,6 +224,7 @@ struct NativeLanes::State {
   Lane* lane_at(SlotIndex index);
   void refuse(Lane& lane, const NativeRun& run);
   static void forget_stops(Lane& lane, std::uint64_t ticket);
+  static void put_mail(Lane& lane);
   void note_pace(Lane& lane, bool short_runs);
   void run_lane(Lane& lane, std::uint32_t number);
   bool wait_for_mail(Lane& lane) const;
@@ -260,6 +247,9 @@ struct NativeLanes::State {
   std::atomic<bool> ending{false};
   std::atomic<std::uint32_t> on_short_runs{0};  ///< Lanes.
   Offers offers;
+  // Of the combining thread.
+  std::vector<Lane*> starting;  ///< Their runs begin with the next `open_offers`.
+  bool any_short_end = false;   ///< Among those that were withdrawn last.
 };
 
 NativeLanes::NativeLanes(ObjectStore& store, NativeLanesConfig config, OnIdle on_idle)
@@ -297,9 +287,11 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   State::forget_stops(lane, run.ticket);
   lane.work.run = run;
   lane.work.inputs = std::move(inputs);
-  std::uint32_t empty = 0;
-  if (!lane.mail.compare_exchange_strong(empty, 1, std::memory_order_release)) return;  // Shutting down.
-  lane.mail.notify_one();
+  // A lane that ended its run before the next ones are on offer would be idle again at once.
+  if (state_->any_short_end)
+    state_->starting.push_back(place);
+  else
+    State::put_mail(lane);
 }
 
 NativeRun& NativeLanes::add_offer(JobId after, std::vector<DataKey> inputs) {
@@ -315,11 +307,14 @@ void NativeLanes::open_offers() {
   for (std::size_t i = 0; i < offers.used; ++i)
     offers.lists[i].range.store(offers.lists[i].added, std::memory_order_relaxed);
   offers.open.store(offers.used, std::memory_order_release);
+  for (Lane* lane : state_->starting) State::put_mail(*lane);
+  state_->starting.clear();
 }
 
 void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
   state_->offers.open.store(0, std::memory_order_release);
   state_->offers.used = 0;
+  state_->any_short_end = false;
   for (Lane& lane : state_->lanes) {
     if (!lane.busy) continue;
     const std::lock_guard lock{lane.mutex};
@@ -329,6 +324,7 @@ void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
     for (const NativeEnd& end : lane.ends) {
       if (lane.cancelled_ticket == end.ticket) lane.cancelled_ticket = kNoTicket;
       if (lane.overdue_ticket == end.ticket) lane.overdue_ticket = kNoTicket;
+      state_->any_short_end |= end.run_ns < kShortRunNs;
     }
     std::move(lane.ends.begin(), lane.ends.end(), std::back_inserter(ends));
     lane.ends.clear();
@@ -387,6 +383,12 @@ Lane* NativeLanes::State::lane_at(SlotIndex index) {
 void NativeLanes::State::forget_stops(Lane& lane, std::uint64_t ticket) {
   if (lane.cancelled_ticket.load(std::memory_order_relaxed) == ticket) lane.cancelled_ticket = kNoTicket;
   if (lane.overdue_ticket.load(std::memory_order_relaxed) == ticket) lane.overdue_ticket = kNoTicket;
+}
+
+void NativeLanes::State::put_mail(Lane& lane) {
+  std::uint32_t empty = 0;
+  if (!lane.mail.compare_exchange_strong(empty, 1, std::memory_order_release)) return;  // Shutting down.
+  lane.mail.notify_one();
 }
 
 // The host has no thread for the run.

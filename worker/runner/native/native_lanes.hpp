@@ -86,14 +86,15 @@ class NativeLanes {
 
   // The rest from any thread, but one at a time: the combining thread of the worker's host.
 
-  /// `inputs` are the run's in order; a key without a job is an empty one.
-  /// REQUIRES: the end of the lane's last run was withdrawn.
+  /// The run begins at the latest with the next `open_offers`. `inputs` are the run's in order; a key without a job is
+  /// an empty one. REQUIRES: the end of the lane's last run was withdrawn.
   void start(SlotIndex lane, const NativeRun& run, std::vector<DataKey> inputs);
   /// Adds a run to those that `open_offers` will offer, and returns it for the caller to fill: it still holds the
   /// values of an earlier one. If `after` is valid, the run may only follow a run of that job. REQUIRES: `withdraw`
   /// since the last `open_offers`.
   NativeRun& add_offer(JobId after, std::vector<DataKey> inputs);
-  /// From now on lanes that end a run take over the first of the added runs that is left for them.
+  /// From now on lanes that end a run take over the first of the added runs that is left for them. Called after all
+  /// `start`s of a round.
   void open_offers();
   /// From now on no lane takes a run over. Appends the ends since the last call, those of a lane in order.
   void withdraw(std::vector<NativeEnd>& ends);

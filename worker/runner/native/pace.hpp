@@ -1,8 +1,11 @@
 // The duration of a lane's runs, without times in which other processes have its processor.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace penstock::worker {
 
@@ -25,6 +28,19 @@ class Pace {
   static constexpr std::int64_t kGrowth = 4;
 
   std::int64_t usual_ns_ = 0;
+};
+
+/// Whether the calling thread has lost its processor to others since it asked last. Of that thread.
+class Preemptions {
+ public:
+  bool any_since() {
+    rusage usage{};
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
+    return std::exchange(known_, usage.ru_nivcsw) != usage.ru_nivcsw;
+  }
+
+ private:
+  long known_ = 0;
 };
 
 }  // namespace penstock::worker

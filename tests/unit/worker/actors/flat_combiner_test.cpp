@@ -68,6 +68,19 @@ TEST(FlatCombiner, NewsAreLeftToAThreadThatIsExpected) {
   EXPECT_FALSE(combiner.has_left());
 }
 
+TEST(FlatCombiner, AnIdleLaneLeavesItsRoundToAThreadThatIsExpected) {
+  using Submitted = FlatCombiner<int>::Submitted;
+  FlatCombiner<int> combiner;
+  std::vector<int> news;
+  EXPECT_EQ(combiner.call_or_leave([] { return true; }), Submitted::Left);
+  EXPECT_TRUE(combiner.has_left());
+  EXPECT_EQ(combiner.call_or_leave([] { return false; }), Submitted::Combine);
+  EXPECT_EQ(combiner.call_or_leave([] { return true; }), Submitted::Taken);
+  EXPECT_EQ(combiner.next(news, false, 8, kNothing), Next::Combine) << "a round without news";
+  EXPECT_FALSE(combiner.has_left());
+  EXPECT_EQ(combiner.next(news, false, 7, kNothing), Next::Leave);
+}
+
 TEST(FlatCombiner, NothingIsLeftBehindOrDoneTwice) {
   FlatCombiner<int> combiner;
   long sum = 0;  // Of the combining thread.
