@@ -132,8 +132,8 @@ void WorkerHost::supervisor_heard(Instant sent) {
   state_->submit([sent](Shell& shell) { shell.handle(worker_event::SupervisorHeard{sent}); });
 }
 
-// A lane on short runs carries news in by itself: the core's state then stays with one processor, and two processors
-// are never slower than one. See docs/decisions/0027.
+// A lane on short runs carries news in by itself, so that the state of the core stays with one processor. See
+// docs/decisions/0027.
 void WorkerHost::State::submit(News one) {
   using Submitted = FlatCombiner<News>::Submitted;
   switch (combiner.submit_or_leave(std::move(one), [this] { return !is_alone && world->expects_a_lane(); })) {
