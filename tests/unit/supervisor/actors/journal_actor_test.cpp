@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "common/loop/actor_host.hpp"
-#include "common/storage/fault_storage.hpp"
 #include "supervisor/store/journal.hpp"
+#include "tests/support/fault_storage.hpp"
 #include "tests/support/graph_builder.hpp"
 #include "tests/support/turn_until.hpp"
 

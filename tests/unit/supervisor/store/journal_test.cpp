@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "common/protocol/graph_chunks.hpp"
-#include "common/storage/memory_storage.hpp"
 #include "supervisor/store/journal_codec.hpp"
 #include "tests/support/graph_builder.hpp"
+#include "tests/support/memory_storage.hpp"
 
 namespace penstock::supervisor {
 namespace {

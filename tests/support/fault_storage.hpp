@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "common/storage/memory_storage.hpp"
+#include "tests/support/memory_storage.hpp"
 
 namespace penstock {
 
@@ -31,5 +31,33 @@ class FaultStorage : public Storage {
   std::optional<Error> error_;
   std::uint64_t syncs_ = 0;
 };
+
+inline Result<std::optional<std::string>> FaultStorage::get(std::string_view key) {
+  if (error_.has_value()) return *error_;
+  return present_.get(key);
+}
+
+inline Result<void> FaultStorage::scan(std::string_view prefix, const ScanVisit& visit) {
+  if (error_.has_value()) return *error_;
+  return present_.scan(prefix, visit);
+}
+
+inline Result<void> FaultStorage::commit(const StorageBatch& batch, Sync sync) {
+  if (error_.has_value()) return *error_;
+  PENSTOCK_TRY(present_.commit(batch, sync));
+  if (sync == Sync::No) {
+    unsynced_.push_back(batch);
+    return {};
+  }
+  ++syncs_;
+  for (const StorageBatch& earlier : unsynced_) PENSTOCK_TRY(durable_.commit(earlier, sync));
+  unsynced_.clear();
+  return durable_.commit(batch, sync);
+}
+
+inline void FaultStorage::crash() {
+  unsynced_.clear();
+  present_ = durable_;
+}
 
 }  // namespace penstock
