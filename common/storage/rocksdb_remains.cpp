@@ -1,6 +1,7 @@
 #include "common/storage/rocksdb_remains.hpp"
 
 #include <rocksdb/sst_file_reader.h>
+#include <rocksdb/wal_filter.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
@@ -53,35 +54,30 @@ struct Listed {
   std::uint64_t sequence = 0;  ///< Of the last change in them.
 };
 
-/// Asks the database itself, in a folder of links beside the directory: opened in its place it would replay the logs
-/// and remove files.
+/// Keeps the logs out of a database that is asked for its lists.
+class WithoutLogs final : public rocksdb::WalFilter {
+ public:
+  const char* Name() const override { return "WithoutLogs"; }
+  WalProcessingOption LogRecord(const rocksdb::WriteBatch& /*batch*/, rocksdb::WriteBatch* /*changed*/,
+                                bool* /*is_changed*/) const override {
+    return WalProcessingOption::kIgnoreCurrentRecord;
+  }
+};
+
+/// Asks the database itself, which only reads.
 std::optional<Listed> read_lists(const std::string& directory, rocksdb::Options options) {
-  const fs::path place = directory + ".listed";
-  std::error_code code;
-  fs::remove_all(place, code);
-  fs::create_directories(place, code);
-  for (const auto& entry : fs::directory_iterator{directory, code}) {
-    const std::string name = entry.path().filename();
-    if (entry.path().extension() == ".sst")
-      fs::create_hard_link(entry.path(), place / name, code);
-    else if (name == "CURRENT" || name.starts_with("MANIFEST-"))
-      fs::copy_file(entry.path(), place / name, code);
-    if (code) break;  // A file system without links: it is done without the lists.
-  }
-  options.create_if_missing = false;
-  options.disable_auto_compactions = true;
-  options.track_and_verify_wals_in_manifest = false;  // The logs are not there.
+  WithoutLogs without_logs;
+  options.wal_filter = &without_logs;
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.track_and_verify_wals_in_manifest = false;
   rocksdb::DB* opened = nullptr;
-  const bool usable = !code && rocksdb::DB::Open(options, place.string(), &opened).ok();
-  std::optional<Listed> listed;
-  if (usable) {
-    const std::unique_ptr<rocksdb::DB> database{opened};
-    std::vector<rocksdb::LiveFileMetaData> files;
-    database->GetLiveFilesMetaData(&files);
-    listed.emplace().sequence = database->GetLatestSequenceNumber();
-    for (const rocksdb::LiveFileMetaData& file : files) listed->tables.insert(fs::path{file.name}.filename());
-  }
-  fs::remove_all(place, code);
+  if (!rocksdb::DB::OpenForReadOnly(options, directory, &opened).ok()) return std::nullopt;
+  const std::unique_ptr<rocksdb::DB> database{opened};
+  std::vector<rocksdb::LiveFileMetaData> files;
+  database->GetLiveFilesMetaData(&files);
+  Listed listed;
+  listed.sequence = database->GetLatestSequenceNumber();
+  for (const rocksdb::LiveFileMetaData& file : files) listed.tables.insert(fs::path{file.name}.filename());
   return listed;
 }
 
@@ -206,14 +202,11 @@ rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Option
 LogsRead read_logs(const std::string& directory) {
   LogsRead all;
   std::string bytes;
-  const std::vector<fs::path> logs = files_with(directory, ".log");
-  for (const fs::path& log : logs) {
+  for (const fs::path& log : files_with(directory, ".log")) {
     read_file(log, bytes);
-    const LogRead read = read_log_pieces(bytes, [&all](const Piece& piece) {
-      if (piece.kind == Piece::Kind::Value && piece.key == kEndKey) all.last = decode_end(piece.value);
-    });
-    all.gaps += read.gaps + (read.torn && log != logs.back() ? 1 : 0);
-    all.torn = read.torn && log == logs.back();
+    const LogRead read = read_log_pieces(bytes, [](const Piece&) {});
+    all.gaps += read.gaps + (all.torn ? 1 : 0);  // Only the newest log may be torn.
+    all.torn = read.torn;
   }
   return all;
 }

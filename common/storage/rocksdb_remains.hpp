@@ -3,10 +3,8 @@
 
 #include <rocksdb/db.h>
 
-#include <optional>
 #include <string>
 
-#include "common/storage/rocksdb_end.hpp"
 #include "common/storage/rocksdb_storage.hpp"
 
 namespace penstock {
@@ -19,11 +17,10 @@ namespace penstock {
 rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Options& options, rocksdb::DB& target,
                              SalvageOutcome& outcome);
 
-/// The end of the logs of a directory; the logs are only read.
+/// The condition of the logs of a directory.
 struct LogsRead {
-  std::uint64_t gaps = 0;              ///< Unreadable places before readable ones.
-  bool torn = false;                   ///< The end of the newest log cannot be read.
-  std::optional<CommitNumber> last{};  ///< The last commit in the logs; none: they have no commit with a number.
+  std::uint64_t gaps = 0;  ///< Unreadable places before readable ones.
+  bool torn = false;       ///< The end of the newest log cannot be read.
 };
 LogsRead read_logs(const std::string& directory);
 /// Cuts the unreadable end off the newest log, synced. REQUIRES: it was not promised. Error: Internal.

@@ -352,8 +352,8 @@ class OpenRocksdb final : public Storage {
   DirectoryLock lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::unique_ptr<ProvenEnd> end_;  ///< Null: its end cannot be proved.
-  bool troubled_ = false;  ///< The last commit has failed.
-  bool broken_ = false;    ///< A permanent fault: read-only until the next start.
+  bool troubled_ = false;           ///< The last commit has failed.
+  bool broken_ = false;             ///< A permanent fault: read-only until the next start.
   Error last_error_;
 };
 
@@ -422,18 +422,17 @@ Result<void> check_logs(const RocksdbOptions& options, StorageFindings& findings
                  "start once with `--salvage` to keep what is intact"};
   findings.torn = logs.torn;
   if (!logs.torn || !options.provable) return {};
-  const AnchorFile::Found anchor = AnchorFile::read(access_of(options));
-  // RocksDB skips a commit that is too short, and refuses one of the right length with other bytes: a page that did not
-  // reach the disk before a power cut. All promised commits are before it, so both are cut off.
-  if (logs.last.has_value() && ProvenEnd::compare(options.directory, logs.last, anchor))
-    return cut_torn_log(access_of(options));
   rocksdb::Options reading = options_of(options);
-  reading.create_if_missing = false;
+  reading.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::DB* opened = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(reading, access_of(options), &opened); !status.ok())
     return error_of_opening(status, options.directory);
   const std::unique_ptr<rocksdb::DB> database{opened};
-  return ProvenEnd::compare(options.directory, end_of(*database), anchor);
+  PENSTOCK_TRY(ProvenEnd::compare(options.directory, end_of(*database), AnchorFile::read(access_of(options))));
+  // RocksDB skips a commit that is too short, and refuses one of the right length with other bytes: a page that did not
+  // reach the disk before a power cut. All promised commits are before it, so both are cut off. Recovery to a point in
+  // time would cut as well, but a kill before it has removed the torn log would leave that log and a newer one.
+  return cut_torn_log(access_of(options));
 }
 
 /// REQUIRES: the directory is locked.

@@ -1,6 +1,7 @@
 #include "tests/chaos/journal_maker.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include "common/base/rng.hpp"
@@ -9,6 +10,9 @@
 #include "tests/support/graph_builder.hpp"
 
 namespace penstock::supervisor {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::uint32_t kSubtasks = 4;
@@ -100,6 +104,37 @@ Result<void> make_journal(const std::string& directory, const JournalShape& shap
   // The log that an earlier run has left becomes a sorted file when the next run begins.
   PENSTOCK_TRY(write_jobs(directory, 1, shape.jobs / 2, shape));
   return write_jobs(directory, shape.jobs / 2 + 1, shape.jobs, shape);
+}
+
+std::vector<fs::path> files_of(const std::string& journal) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator{journal})
+    if (const std::string name = entry.path().filename(); !name.starts_with("LOG") && name != "LOCK" && name != "OWNER")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string strike(const std::vector<fs::path>& files, std::uint64_t seed) {
+  Rng rng{seed};
+  const fs::path& path = files[rng.below(files.size())];
+  const std::uint64_t size = fs::file_size(path);
+  const std::uint64_t kind = size == 0 ? 0 : rng.below(5);
+  const std::uint64_t at = size == 0 ? 0 : rng.below(size);
+  const std::string where =
+      " " + path.filename().string() + " at " + std::to_string(at) + " of " + std::to_string(size);
+  if (kind == 0) return fs::remove(path), "removed" + where;
+  if (kind == 1) return fs::resize_file(path, at), "cut" + where;
+  std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  if (kind == 2) return file.put(static_cast<char>(byte ^ (1 << rng.below(8)))), "flipped a bit of" + where;
+  std::string bytes(std::min<std::uint64_t>(size - at, 1 + rng.below(4096)), '\0');
+  if (kind == 4)
+    for (char& each : bytes) each = static_cast<char>(rng.below(256));
+  file << bytes;
+  return (kind == 3 ? "zeroed " : "overwrote ") + std::to_string(bytes.size()) + " bytes of" + where;
 }
 
 }  // namespace penstock::supervisor

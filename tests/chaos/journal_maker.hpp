@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "common/base/result.hpp"
 #include "common/protocol/graph.hpp"
@@ -25,5 +27,10 @@ Graph made_graph(std::uint32_t job, const JournalShape& shape);
 /// Every job of a state, a line each: its name, its graph by content, what has ended, failed and changed. Two states
 /// with the same lines promise the same.
 std::string lines_of(const RecoveredState& state);
+
+/// The files of a journal that a damage may hit, in the same order each time.
+std::vector<std::filesystem::path> files_of(const std::string& journal);
+/// One random damage of one random file, the same for the same seed; says what it was.
+std::string strike(const std::vector<std::filesystem::path>& files, std::uint64_t seed);
 
 }  // namespace penstock::supervisor

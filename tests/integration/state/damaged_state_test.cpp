@@ -29,13 +29,7 @@ class DamagedStateTest : public ::testing::Test {
   std::vector<fs::path> copy() {
     fs::remove_all(scratch.at("copy"));
     fs::copy(scratch.at("good"), scratch.at("copy"), fs::copy_options::recursive);
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator{scratch.at("copy/journal")})
-      if (const std::string name = entry.path().filename();
-          !name.starts_with("LOG") && name != "LOCK" && name != "OWNER")
-        files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    return files;
+    return files_of(scratch.at("copy/journal"));
   }
   /// Jobs by number. Each job that is there is as it was written.
   std::set<std::uint32_t> check(const Recovered& recovered) {
@@ -181,29 +175,6 @@ TEST_F(DamagedStateTest, ALostFileIsNotTakenForAnEmptyJournal) {
         EXPECT_GE(expect_salvaged(what).size(), shape.jobs / 2 - 1) << what;
     }
   }
-}
-
-/// One random damage of one random file, the same for the same seed; says what it was.
-std::string strike(const std::vector<fs::path>& files, std::uint64_t seed) {
-  Rng rng{seed};
-  const fs::path& path = files[rng.below(files.size())];
-  const std::uint64_t size = fs::file_size(path);
-  const std::uint64_t kind = size == 0 ? 0 : rng.below(5);
-  const std::uint64_t at = size == 0 ? 0 : rng.below(size);
-  const std::string where =
-      " " + path.filename().string() + " at " + std::to_string(at) + " of " + std::to_string(size);
-  if (kind == 0) return fs::remove(path), "removed" + where;
-  if (kind == 1) return fs::resize_file(path, at), "cut" + where;
-  std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
-  file.seekg(static_cast<std::streamoff>(at));
-  const int byte = file.get();
-  file.seekp(static_cast<std::streamoff>(at));
-  if (kind == 2) return file.put(static_cast<char>(byte ^ (1 << rng.below(8)))), "flipped a bit of" + where;
-  std::string bytes(std::min<std::uint64_t>(size - at, 1 + rng.below(4096)), '\0');
-  if (kind == 4)
-    for (char& each : bytes) each = static_cast<char>(rng.below(256));
-  file << bytes;
-  return (kind == 3 ? "zeroed " : "overwrote ") + std::to_string(bytes.size()) + " bytes of" + where;
 }
 
 // PENSTOCK_DAMAGES=1000 is the long run; `tests/chaos/journal_damage` does the same to large journals of real

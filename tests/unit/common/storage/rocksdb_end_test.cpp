@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/scratch_directory.hpp"
@@ -131,6 +132,19 @@ TEST_F(ProvenEndTest, WhatNobodyWasPromisedMayBeMissing) {
   ASSERT_NE(storage, nullptr);
   EXPECT_TRUE(findings.torn);
   EXPECT_EQ(findings.last, 1U);
+}
+
+// RocksDB refuses a commit of the right length with other bytes. Here no log has a commit before it.
+TEST_F(ProvenEndTest, AnUnpromisedCommitWithOtherBytesIsCutOffAlsoWhereItWasTheFirstOfItsLog) {
+  put(*open(), "a", "1");
+  put(*open(), "b", "2", Sync::No);
+  std::fstream{newest_log(), std::ios::in | std::ios::out | std::ios::binary}.seekp(30).put('?');
+  auto storage = open();
+  ASSERT_NE(storage, nullptr);
+  EXPECT_TRUE(findings.torn);
+  EXPECT_EQ(findings.last, 1U);
+  EXPECT_EQ(storage->get("a").value(), "1");
+  EXPECT_EQ(storage->get("b").value(), std::nullopt);
 }
 
 TEST_F(ProvenEndTest, AStorageOfAnOlderVersionIsNumberedFromNowOn) {
