@@ -59,17 +59,6 @@ TimeSpent measure_time_spent(const std::vector<SubtaskTrace>& traces) {
   return spent;
 }
 
-Value to_value(const TimeSpent& spent) {
-  return Value::Record{{"attempts", spent.attempts},
-                       {"slots", spent.slots},
-                       {"span_s", seconds(spent.span)},
-                       {"run_s", seconds(spent.run)},
-                       {"overhead_s", seconds(spent.overhead)},
-                       {"idle_s", seconds(spent.idle)},
-                       {"waiting_for_inputs_s", seconds(spent.inputs)},
-                       {"waiting_for_slot_s", seconds(spent.waiting)}};
-}
-
 std::string show_time_spent(const TimeSpent& spent) {
   if (spent.attempts == 0) return {};
   Value::List rows;

@@ -24,8 +24,6 @@ struct TimeSpent {
 
 /// Contradictory traces count as far as their values are possible.
 TimeSpent measure_time_spent(const std::vector<SubtaskTrace>& traces);
-/// For `--json`: seconds.
-Value to_value(const TimeSpent& spent);
 /// A small table for people, with shares and means.
 std::string show_time_spent(const TimeSpent& spent);
 

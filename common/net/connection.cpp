@@ -137,8 +137,6 @@ struct Connection::State : std::enable_shared_from_this<State> {
   bool closing = false;       ///< Closes when everything is sent.
   Incoming in;
   Outbox out;
-  std::uint64_t sent_bytes = 0;
-  std::uint64_t received_bytes = 0;
 };
 
 Connection::Connection(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -184,8 +182,6 @@ void Connection::close_after_sending() {
 }
 
 std::string Connection::peer_address() const { return state_->address; }
-std::uint64_t Connection::bytes_sent() const { return state_->sent_bytes; }
-std::uint64_t Connection::bytes_received() const { return state_->received_bytes; }
 
 void Connection::State::read() {
   if (closed) return;
@@ -197,7 +193,6 @@ void Connection::State::read() {
                              return;
                            }
                            self->in.end += count;
-                           self->received_bytes += count;
                            self->in.filled = self->in.end == self->in.capacity();
                            self->take_what_came();
                          });
@@ -304,7 +299,6 @@ void Connection::State::write() {
     if (!payload.empty()) out.gather.emplace_back(payload.data(), payload.size());
   }
   asio::async_write(socket, out.gather, [self = shared_from_this()](const error_code& error, std::size_t count) {
-    self->sent_bytes += count;
     if (self->closed) return;
     if (error) {
       self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});

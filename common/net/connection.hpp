@@ -56,8 +56,6 @@ class Connection {
   /// Sends what is queued, then closes. No frame is handed out any more.
   void close_after_sending();
   std::string peer_address() const;
-  std::uint64_t bytes_sent() const;
-  std::uint64_t bytes_received() const;
 
  private:
   friend class Listener;

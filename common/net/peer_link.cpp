@@ -51,8 +51,6 @@ void PeerLink::drop_connection(const Error& why) {
 
 void PeerLink::detach() {
   if (connection_ == nullptr) return;
-  bytes_sent_ += connection_->bytes_sent();
-  bytes_received_ += connection_->bytes_received();
   connection_.reset();
   handle(link_event::Detached{}, {});
 }

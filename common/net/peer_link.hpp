@@ -46,10 +46,6 @@ class PeerLink {
   const LinkCore& core() const { return core_; }
   /// Payloads that the peer has not acknowledged.
   std::uint64_t unacknowledged_bytes() const { return kept_.bytes; }
-  std::uint64_t bytes_sent() const { return bytes_sent_ + (connection_ == nullptr ? 0 : connection_->bytes_sent()); }
-  std::uint64_t bytes_received() const {
-    return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received());
-  }
 
  private:
   using Payload = std::span<const std::byte>;
@@ -92,8 +88,6 @@ class PeerLink {
   std::unique_ptr<Connection> connection_;
   KeptFrames kept_;
   LoopTimer timer_;
-  std::uint64_t bytes_sent_ = 0;
-  std::uint64_t bytes_received_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< Handlers may destroy the link; then this is false.
 };
 

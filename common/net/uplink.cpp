@@ -78,8 +78,6 @@ std::uint64_t Uplink::unacknowledged_bytes() const {
 }
 
 SupervisorTerm Uplink::supervisor() const { return state_->supervisor; }
-std::uint64_t Uplink::bytes_sent() const { return state_->link == nullptr ? 0 : state_->link->bytes_sent(); }
-std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 0 : state_->link->bytes_received(); }
 
 void Uplink::State::connect() {
   if (ended) return;

@@ -63,8 +63,6 @@ class Uplink {
   SupervisorTerm supervisor() const;
   /// Sent bytes that the supervisor has not acknowledged.
   std::uint64_t unacknowledged_bytes() const;
-  std::uint64_t bytes_sent() const;
-  std::uint64_t bytes_received() const;
 
  private:
   struct State;

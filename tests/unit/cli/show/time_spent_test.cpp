@@ -53,7 +53,6 @@ TEST(TimeSpent, IsShownWithSharesAndMeans) {
   const std::string text = show_time_spent(spent);
   EXPECT_NE(text.find("2 attempts on 1 slots in 200 us"), std::string::npos) << text;
   EXPECT_NE(text.find("slots: running programs       200 us  100.0%  100 us"), std::string::npos) << text;
-  EXPECT_EQ(*to_value(spent)["run_s"].number(), 0.0002);
 }
 
 }  // namespace
