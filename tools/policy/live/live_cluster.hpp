@@ -12,22 +12,13 @@
 #include <vector>
 
 #include "supervisor/core/supervisor_core.hpp"
-#include "worker/core/worker_core.hpp"
+#include "tools/policy/live/live_hosts.hpp"
 
 namespace penstock::tools {
 
-/// One run of an attempt that has its slots.
-struct LiveRun {
-  SubtaskId subtask;
-  Attempt attempt;
-  WorkerId worker;
-  BandIndex band;
-  bool asked = false;  ///< To stop.
-};
-
-/// A supervisor's core and one worker's core for each host, joined by lossless links without delay. Programs run until
-/// a case ends them, and leave as soon as they are asked to. Virtual time passes only in `advance`; nothing is drawn at
-/// random, so one order of calls gives one result. Not thread-safe.
+/// A supervisor's core and the cores of workers, joined by lossless links without delay. Programs run until
+/// a case ends them, and leave as soon as they are asked to. Virtual time passes only in `advance`; nothing is
+/// drawn at random, so one order of calls gives one result. Not thread-safe.
 class LiveCluster {
  public:
   explicit LiveCluster(SupervisorConfig config);
@@ -53,56 +44,29 @@ class LiveCluster {
   void end(SubtaskId subtask, bool succeeded = true, FailureClass failure = FailureClass::UserError);
   /// The program of a run lends its slot, and goes on without one.
   void lend(SubtaskId subtask);
-  /// The reaction of a program that is asked to stop; killed ones leave in any case.
-  enum class OnStop : std::uint8_t {
-    Leave,  ///< At once, with an error, as a program does that a signal ends.
-    Stay,   ///< Until it is killed.
-  };
-  void set_on_stop(OnStop reaction) { on_stop_ = reaction; }
+  using OnStop = tools::OnStop;
+  void set_on_stop(OnStop reaction) { hosts_.set_on_stop(reaction); }
 
   /// By subtask.
-  const std::map<SubtaskId, LiveRun>& runs() const { return runs_; }
+  const std::map<SubtaskId, LiveRun>& runs() const { return hosts_.runs(); }
   const supervisor::SupervisorCore& core() const { return core_; }
-  const std::string& name_of(WorkerId worker) const { return hosts_.at(worker)->name; }
+  const std::string& name_of(WorkerId worker) const { return hosts_.name_of(worker); }
   /// Alerts and protocol errors: none in a sound cluster.
-  const std::vector<Error>& troubles() const { return troubles_; }
+  std::vector<Error> troubles() const;
 
  private:
-  struct Host {
-    Host(const WorkerConfig& config, const Register& description)
-        : name(description.name), core(config, description.bands) {}
-    std::string name;
-    worker::WorkerCore core;
-    std::map<worker::RecordIndex, SubtaskId> records;  ///< Of its runs.
-  };
-
   void deliver();
   void tell_supervisor(supervisor::SupervisorEvent&& event);
-  void tell_worker(WorkerId worker, const worker::WorkerEvent& event);
   void tick_what_is_due();
   Instant next_deadline() const;
-  void end_run(SubtaskId subtask, bool succeeded, FailureClass failure);
 
   void carry_out(supervisor::supervisor_action::SendToWorker& order);
   void carry_out(supervisor::supervisor_action::SendToClient& word);
-  void carry_out(const supervisor::supervisor_action::ReleaseWorker& order) { hosts_.erase(order.worker); }
+  void carry_out(const supervisor::supervisor_action::ReleaseWorker& order) { hosts_.remove(order.worker); }
   void carry_out(const supervisor::supervisor_action::Persist&) {}  // Its core has no journal: none is ordered.
   void carry_out(const supervisor::supervisor_action::RunPass& order);
   void carry_out(const supervisor::supervisor_action::ReloadPolicy& order);
-  void carry_out(const supervisor::supervisor_action::Alert& alert) { troubles_.push_back(alert.error); }
-
-  void carry_out(WorkerId worker, const worker::worker_action::StartSubtask& order);
-  void carry_out(WorkerId worker, const worker::worker_action::StopRun& order);
-  void carry_out(WorkerId worker, worker::worker_action::SendReport& word) { say(worker, std::move(word.batch)); }
-  void carry_out(WorkerId worker, worker::worker_action::SendClaim& word) { say(worker, std::move(word.claim)); }
-  void carry_out(WorkerId worker, worker::worker_action::SendDrainState& word) { say(worker, word.state); }
-  void carry_out(WorkerId worker, worker::worker_action::SendBarrierAnswer& word) { say(worker, word.answer); }
-  void carry_out(WorkerId worker, worker::worker_action::SendExplanation& word) { say(worker, std::move(word.answer)); }
-  void carry_out(WorkerId, const worker::worker_action::Reject& word) { troubles_.push_back(*word.error); }
-  /// Programs of a case make no data and need no runner: orders about these have nothing to do.
-  template <class Other>
-  void carry_out(WorkerId, const Other&) {}
-  void say(WorkerId worker, FromWorker message) { mail_.emplace_back(worker, std::move(message)); }
+  void carry_out(const supervisor::supervisor_action::Alert& alert) { alerts_.push_back(alert.error); }
 
   /// A message on its way: to a worker, or from one.
   struct Mail {
@@ -113,17 +77,13 @@ class LiveCluster {
     std::unique_ptr<ToWorker> to;
   };
 
-  const WorkerConfig worker_config_;
   PolicyConfig file_;  ///< The configuration that a reload reads.
   supervisor::SupervisorCore core_;
-  std::map<WorkerId, std::unique_ptr<Host>> hosts_;
-  std::map<SubtaskId, LiveRun> runs_;
+  LiveHosts hosts_;
   std::deque<Mail> mail_;
-  std::deque<SubtaskId> leaving_;                   ///< Runs that end because they were asked to stop.
   std::deque<supervisor::SupervisorEvent> events_;  ///< Of passes that have ended, and of files that were read.
   std::vector<ToClient> answers_;                   ///< To the latest request.
-  std::vector<Error> troubles_;
-  OnStop on_stop_ = OnStop::Leave;
+  std::vector<Error> alerts_;
   Instant now_ = instant_at(std::chrono::seconds{1000});
   std::uint32_t workers_ = 0;
   std::uint64_t requests_ = 0;
