@@ -75,7 +75,7 @@ void ClusterRig::run(std::vector<Graph>&& graphs) {
 
 // Runs passes as a thread of its own would: the core continues meanwhile, and no meter counts the pass.
 void ClusterRig::run_passes() {
-  for (const supervisor_action::RunPass& order : std::exchange(passes_, {})) tell_supervisor(run_pass(order));
+  for (supervisor_action::RunPass& order : std::exchange(passes_, {})) tell_supervisor(run_pass(std::move(order)));
 }
 
 void ClusterRig::run_worker(std::uint32_t index) {

@@ -109,7 +109,7 @@ void JobsRig::handle(SupervisorEvent&& event) {
     for (const Assignment& each : batch->assignments)
       runs_.push_back({order->worker, batch->job, {each.subtask, each.attempt}});
   }
-  for (const supervisor_action::RunPass& order : passes) handle(run_pass(order));
+  for (supervisor_action::RunPass& order : passes) handle(run_pass(std::move(order)));
 }
 
 }  // namespace penstock::bench

@@ -10,20 +10,21 @@ namespace penstock::supervisor {
 namespace {
 
 /// A pass for which memory is short fails; the cluster goes on with the plan in force.
-supervisor_event::PassEnded run_guarded(Pass pass, const supervisor_action::RunPass& order) {
+supervisor_event::PassEnded run_guarded(Pass pass, supervisor_action::RunPass& order) {
   try {
-    return pass(order);
+    return pass(std::move(order));
   } catch (const std::exception& failure) {
-    return {order.number, {}, failure.what()};
+    return {order.number, {}, failure.what(), {}};
   }
 }
 
 PolicyActor::behavior_type policy_behavior(PolicyActor::pointer self, Pass pass) {
   take_failures(*self, ActorFailure::EndsActor);
-  return {[self, pass](const supervisor_action::RunPass& order) {
+  return {[self, pass](supervisor_action::RunPass& order) {
     using supervisor_event::PassEnded;
-    return PassMail{std::make_shared<PassEnded>(
-        self->mailbox().empty() ? run_guarded(pass, order) : PassEnded{order.number, {}, "a newer pass was ordered"})};
+    return PassMail{std::make_shared<PassEnded>(self->mailbox().empty()
+                                                    ? run_guarded(pass, order)
+                                                    : PassEnded{order.number, {}, "a newer pass was ordered", {}})};
   }};
 }
 

@@ -26,7 +26,7 @@ namespace penstock::supervisor {
 /// has given up the others, and their answers say so. Ends with an exit message, after the pass that is under way.
 using PolicyActor = caf::typed_actor<caf::replies_to<supervisor_action::RunPass>::with<PassMail>>;
 
-using Pass = supervisor_event::PassEnded (*)(const supervisor_action::RunPass&);
+using Pass = supervisor_event::PassEnded (*)(supervisor_action::RunPass);
 
 /// `owner` monitors the actor. A pass may throw: a standard exception is its failure, another one the actor's end.
 PolicyActor spawn_policy(caf::scheduled_actor& owner, Pass pass);

@@ -81,7 +81,8 @@ struct StateRecovered {
 struct PassEnded {
   std::uint64_t number = 0;
   policy::Plan plan;
-  std::string failure;  ///< Why there is no plan; empty: there is one.
+  std::string failure;        ///< Why there is no plan; empty: there is one.
+  policy::Snapshot snapshot;  ///< The order's, given back: `explain` tries changes of it.
 };
 /// The policy in the configuration file now, as wanted by `ReloadPolicy` or by a signal.
 struct PolicyRead {

@@ -17,7 +17,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_base_.state.pass.reset();
   policy_base_.state.settings.clear();
   policy_base_.state.shares.clear();
-  policy_base_.state.divisions.clear();
+  policy_base_.state.last.reset();
   policy_base_.state.contended.assign(policy_base_.state.config.pools.size() * kBandKinds, true);
   for (std::uint32_t i = 0; i < fleet_.workers.worker_slots(); ++i)
     if (fleet_.workers[WorkerSlot{i}].alive) driver_.membership.note_pools_of(WorkerSlot{i});
@@ -80,10 +80,12 @@ void SupervisorCore::on(supervisor_event::PassEnded& event) {
     return;  // The pass was given up.
   if (!event.failure.empty()) return policy_base_.turns.give_up_pass(event.failure);
   policy_base_.state.trouble.clear();
-  const PassUnderWay pass = std::move(*policy_base_.state.pass);
+  policy_base_.state.last =
+      LastPass{std::move(*policy_base_.state.pass), std::move(event.snapshot), std::move(event.plan)};
   policy_base_.state.pass.reset();
-  driver_.plan_effects.apply_plan(pass, event.plan);
-  const bool moves = !event.plan.preemptions.empty() || !event.plan.starts.empty();
+  const policy::Plan& plan = policy_base_.state.last->plan;
+  driver_.plan_effects.apply_plan(policy_base_.state.last->pass, plan);
+  const bool moves = !plan.preemptions.empty() || !plan.starts.empty();
   if (!tables_.indices.active.empty())
     policy_base_.state.due =
         std::min(policy_base_.state.due,

@@ -14,7 +14,7 @@
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_agenda.hpp"
 #include "supervisor/policy/parts.hpp"
-#include "supervisor/policy/sharing/limited_targets.hpp"
+#include "supervisor/policy/plan.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -70,13 +70,11 @@ struct PassUnderWay {
   policy::BandLists band_lists;
 };
 
-/// How the last pass has divided the bands of one kind in a pool that is shared fairly. In slots of that pass.
-struct ShareDivision {
-  std::uint64_t granularity = 1;  ///< Thousandths of a slot that one of these is.
-  std::int64_t capacity = 0;
-  std::vector<JobId> jobs;  ///< Oldest first,
-  std::vector<policy::ShareGroup> groups;  ///< and the demand and weight that counted for each.
-  std::vector<policy::ShareLimit> limits;  ///< Of groups that may use some bands only.
+/// A pass that was carried out, for `explain`, which tries changes of it.
+struct LastPass {
+  PassUnderWay pass;
+  policy::Snapshot snapshot;
+  policy::Plan plan;
 };
 
 struct PolicyState {
@@ -101,7 +99,7 @@ struct PolicyState {
   /// By project: settings of operators since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::map<std::string, std::int64_t> shares;  ///< By account: the same.
-  std::map<std::uint32_t, ShareDivision> divisions;  ///< By pool of a snapshot, see `domain_of`.
+  std::optional<LastPass> last;
   std::vector<bool> contended;  ///< By pool and kind: the demand exceeds the capacity.
   std::uint32_t preempted_now = 0;  ///< Attempts preempted by the plan at hand.
   std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of admission,

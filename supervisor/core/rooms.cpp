@@ -75,7 +75,7 @@ PolicyDriver::PolicyDriver(EventContext& event, Ledger& ledger, Fleet& fleet, Jo
       membership(fleet.workers, fleet.bands, policy_base.state, tables.indices, policy_base.view, policy_base.turns,
                  policy_base.units, policy_base.rules, policy_base.usage, policy_base.entitlement_mail, fallbacks),
       answers(event, tables.jobs, fleet.workers, policy_base.state, tables.indices, policy_base.view,
-              policy_base.demand, policy_base.feasibility, policy_base.usage, fallbacks, barriers) {}
+              policy_base.demand, policy_base.rules, policy_base.feasibility, policy_base.usage, fallbacks, barriers) {}
 
 Runs::Runs(const SupervisorConfig& config, EventContext& event, Fleet& fleet, JobTables& tables, Outputs& outputs,
            PolicyBase& policy_base, Placement& placement, PolicyDriver& driver)

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "supervisor/policy/sharing/limited_targets.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::policy {
@@ -86,16 +85,6 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-/// How the slots of a pool that is shared fairly were divided, before anything was placed.
-struct Division {
-  std::uint32_t pool = 0;
-  std::int64_t capacity = 0;              ///< Slots.
-  std::vector<std::uint32_t> workloads;   ///< Oldest first,
-  std::vector<ShareGroup> groups;         ///< and the demand and weight that counted for each.
-  std::vector<ShareLimit> limits;         ///< Of groups that may use some bands only.
-  friend bool operator==(const Division&, const Division&) = default;
-};
-
 /// The multi-factor priority of a workload, with its terms: wait, fair share, service, level, size, user.
 struct WorkloadPriority {
   std::uint32_t workload = kNone;
@@ -112,7 +101,6 @@ struct Plan {
   std::vector<Explanation> explanations;  ///< One for each workload with members that wait, by workload.
   std::vector<Target> workload_targets;
   std::vector<Target> project_targets;
-  std::vector<Division> divisions;            ///< By pool, of those that are shared fairly.
   std::vector<WorkloadPriority> priorities;  ///< Where the order is multi-factor.
   friend bool operator==(const Plan&, const Plan&) = default;
 };

@@ -18,16 +18,11 @@
 #include "supervisor/core/policy/usage_accounts.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_state.hpp"
-#include "supervisor/core/share_view.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 namespace {
-
-/// A slot is shown to policy as a device, and parts of it as parts of that device's memory in thousandths. The real
-/// memory of a device counts in the slots of a run.
-constexpr std::int64_t kDeviceMib = 1000;
 
 policy::WorkloadKind kind_of(JobKind kind) {
   switch (kind) {
@@ -100,6 +95,17 @@ std::uint32_t share_device(std::vector<std::uint64_t>& devices, const BandEntry&
 }
 
 }  // namespace
+
+policy::Member member_of(const Job& job, const PassUnderWay::Subject& subject, std::uint64_t milli,
+                         std::uint64_t granularity, bool preemptible, bool quotas) {
+  policy::Member member;
+  member.slots = static_cast<std::int64_t>((milli + granularity - 1) / granularity);
+  member.preemptible = preemptible;
+  member.single_band = !subject.gang || quotas;
+  request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].allocation_unit, milli);
+  member.submitted = job.id.value();
+  return member;
+}
 
 void PassSnapshot::begin_pass() {
   policy_.pass.emplace();
@@ -233,7 +239,7 @@ void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, polic
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = demand_.may_leave(job, kind);
   seen.priority = view_.precedence_of(job);
-  seen.weight = view_.weight_of(job, weights);
+  seen.weight = view_.weight_of(job, view_.own_weight(job), weights);
   const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.granularity);
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   if (!job.shares->rules.cut[static_cast<std::size_t>(kind)])
@@ -300,16 +306,12 @@ void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> p
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject& subject = pass.subjects.back();
   const Job& job = jobs_[subject.job];
-  policy::Member member;
+  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
+  policy::Member member = member_of(job, subject, milli, granularity, demand_.may_leave(job, subject.kind),
+                                    view_.counts_quotas(job.shares->pool.position));
   member.name = to_string(job.id) + "." + std::to_string(snapshot.members.size());
   member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
   member.state = state;
-  const std::uint64_t granularity = pass.domains[subject.domain].granularity;
-  member.slots = static_cast<std::int64_t>((milli + granularity - 1) / granularity);
-  member.preemptible = demand_.may_leave(job, subject.kind);
-  member.single_band = !subject.gang || view_.counts_quotas(job.shares->pool.position);
-  request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].allocation_unit, milli);
-  member.submitted = job.id.value();
   member.requested = static_cast<std::int64_t>(snapshot.members.size());
   for (const PromisedPlace& place : places) {
     const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);

@@ -21,6 +21,14 @@ class PolicyView;
 class PoolFallbacks;
 class UsageAccounts;
 
+/// A slot is shown to policy as a device, and parts of it as parts of that device's memory in thousandths. The real
+/// memory of a device counts in the slots of a run.
+inline constexpr std::int64_t kDeviceMib = 1000;
+
+/// A member of a job that takes `milli`, in the domain of `subject` and without places. `preemptible`: of the job.
+policy::Member member_of(const Job& job, const PassUnderWay::Subject& subject, std::uint64_t milli,
+                         std::uint64_t granularity, bool preemptible, bool quotas);
+
 /// Builds the snapshot of a pass out of jobs, bands and owners, and keeps in `PolicyState::pass` what its positions
 /// mean. Cost: linear in bands and in the members of jobs in sight, of which there are `policy.members_max`.
 class PassSnapshot {

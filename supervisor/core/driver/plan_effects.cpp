@@ -60,18 +60,6 @@ std::string hold_text(const policy::Explanation& why, std::int64_t granularity, 
   return {};
 }
 
-/// For `explain`, which computes the remedies from them.
-std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, const policy::Plan& plan) {
-  std::map<std::uint32_t, ShareDivision> divisions;
-  for (const policy::Division& each : plan.divisions) {
-    if (each.workloads.empty()) continue;
-    ShareDivision& division = divisions[each.pool];
-    division = {pass.granularity_of(each.workloads.front()), each.capacity, {}, each.groups, each.limits};
-    for (const std::uint32_t workload : each.workloads) division.jobs.push_back(pass.subjects[workload].job);
-  }
-  return divisions;
-}
-
 }  // namespace
 
 void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
@@ -204,7 +192,6 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
   const std::vector<bool> contended = policy_.contended;
   for (const policy::Target& target : plan.workload_targets)
     if (KindShare* share = kind_share(target.owner)) share->target = admission_audit_.milli_of_target(pass, target);
-  policy_.divisions = divisions_of(pass, plan);
   for (const policy::WorkloadPriority& each : plan.priorities)
     if (KindShare* share = kind_share(each.workload))
       share->why.priority = each.priority, share->why.terms.edit() = each.terms;

@@ -329,7 +329,7 @@ void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Re
       fields.emplace_back(which + "starts_within_s",
                           std::chrono::duration<double>(share.why.starts_by - event_.now).count());
     if (!with_remedies) continue;
-    const Explainer explainer{*this, job, static_cast<BandKind>(kind)};
+    Explainer explainer{*this, job, static_cast<BandKind>(kind)};
     if (std::optional<Value::Record> start = explainer.start())
       fields.emplace_back(which + "start", Value{std::move(*start)});
     if (Value::List rows = explainer.holds(); !rows.empty()) fields.emplace_back(which + "holds", std::move(rows));

@@ -19,6 +19,7 @@ class GangBarriers;
 class JobDemand;
 struct JobIndices;
 class JobTable;
+class LimitRules;
 class PolicyView;
 class PoolFallbacks;
 class UsageAccounts;
@@ -28,8 +29,8 @@ class UsageAccounts;
 class PolicyAnswers {
  public:
   PolicyAnswers(EventContext& event, const JobTable& jobs, const WorkerTable& workers, const PolicyState& policy,
-                const JobIndices& indices, const PolicyView& view, JobDemand& demand, Feasibility& feasibility,
-                UsageAccounts& usage, PoolFallbacks& fallbacks, GangBarriers& barriers)
+                const JobIndices& indices, const PolicyView& view, JobDemand& demand, const LimitRules& rules,
+                Feasibility& feasibility, UsageAccounts& usage, PoolFallbacks& fallbacks, GangBarriers& barriers)
       : event_(event),
         jobs_(jobs),
         workers_(workers),
@@ -37,6 +38,7 @@ class PolicyAnswers {
         indices_(indices),
         view_(view),
         demand_(demand),
+        rules_(rules),
         feasibility_(feasibility),
         usage_(usage),
         fallbacks_(fallbacks),
@@ -65,8 +67,6 @@ class PolicyAnswers {
   class Explainer;  ///< Of `explain`: explainer.hpp.
   std::string names_of(const std::vector<std::uint32_t>& pools) const;
   Value workers_wanted(std::uint32_t pool, BandKind kind) const;
-  /// Of that project, or of a part of it.
-  bool is_inside(const Job& job, std::uint32_t project) const;
   /// Whether the job holds all that its own cap allows, and has more to run. A pass does not see the demand beyond a
   /// cap, and so reports no hold.
   bool is_at_cap(const Job& job, BandKind kind) const;
@@ -78,6 +78,7 @@ class PolicyAnswers {
   const JobIndices& indices_;
   const PolicyView& view_;
   JobDemand& demand_;
+  const LimitRules& rules_;
   Feasibility& feasibility_;
   UsageAccounts& usage_;
   PoolFallbacks& fallbacks_;

@@ -8,7 +8,6 @@
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
-#include "supervisor/core/limit_admission.hpp"
 #include "supervisor/core/policy/allocation_units.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
 #include "supervisor/core/policy_state.hpp"
@@ -197,26 +196,23 @@ void LimitRules::leave_admission(Job& job) const {
   if (any == 0) job.shares->rules.has_run = false;
 }
 
-void LimitRules::apply_limits() {
-  std::vector<Job*> jobs;
+std::vector<AdmittedJob> LimitRules::admit(const Wanted& wanted) const {
+  std::vector<std::pair<const Job*, MilliByKind>> jobs;
   for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = jobs_[id];
+    const Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
-    job.shares->rules.hold.clear();
-    job.shares->rules.blocked_by = LimitRule::None;
-    job.shares->rules.kept_for = JobId::none();
-    job.shares->rules.cut = {};
     // A recovered job keeps its admission until its workers have reported its runs.
     const bool counts = view_.is_shown(job) || (job.status.recovering && !job.status.cancelling);
-    if (counts && (job.status.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
+    if (!counts || (!job.status.on_hold && job.shares->rules.limits.empty())) continue;
+    if (const std::optional<MilliByKind> demand = wanted(job)) jobs.emplace_back(&job, *demand);
   }
-  if (jobs.empty()) return;
-  std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return view_.goes_before(*a, *b); });
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [this](const auto& a, const auto& b) { return view_.goes_before(*a.first, *b.first); });
   std::map<std::string, std::uint32_t> places;
   std::vector<JobLimits> limits;
   std::vector<std::string> whose;
   std::vector<AdmissionRequest> requests;
-  for (const Job* job : jobs) {
+  for (const auto& [job, demand] : jobs) {
     const JobRules& rules = job->shares->rules;
     AdmissionRequest& request = requests.emplace_back();
     request.exempt = rules.exempt;
@@ -231,33 +227,55 @@ void LimitRules::apply_limits() {
       const KindShare& share = job->shares->kinds[kind];
       request.held[kind] = view_.milli_held(*job, static_cast<BandKind>(kind));
       if (request.held[kind] > 0) request.held[kind] += milli_on_the_move(*job, share, workers_);
-      request.wanted[kind] = share.demand;
+      request.wanted[kind] = demand[kind];
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
       request.gang = request.gang || gang;
-      request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.allocation_unit.milli, 1);
+      request.step[kind] = std::max<std::uint64_t>(gang ? demand[kind] : share.allocation_unit.milli, 1);
       if (job->status.recovering) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
     }
   }
-  const std::vector<Admission> admissions = admit_by_limits(limits, requests);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    JobShares& shares = *jobs[i]->shares;
-    if (jobs[i]->status.recovering) continue;
+  std::vector<AdmittedJob> admitted;
+  for (const Admission& each : admit_by_limits(limits, requests)) {
+    const bool named = each.rule != LimitRule::None && each.rule != LimitRule::OnHold;
+    admitted.push_back({jobs[admitted.size()].first->id, each, named ? whose[each.limit] : "",
+                        each.kept_for < jobs.size() ? jobs[each.kept_for].first->id : JobId::none()});
+  }
+  return admitted;
+}
+
+void LimitRules::apply_limits() {
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (job.shares == nullptr) continue;
+    job.shares->rules.hold.clear();
+    job.shares->rules.blocked_by = LimitRule::None;
+    job.shares->rules.kept_for = JobId::none();
+    job.shares->rules.cut = {};
+  }
+  const auto all = [](const Job& job) -> std::optional<MilliByKind> {
+    return MilliByKind{job.shares->kinds[0].demand, job.shares->kinds[1].demand};
+  };
+  for (const AdmittedJob& each : admit(all)) {
+    Job& job = jobs_[each.job];
+    JobShares& shares = *job.shares;
+    const Admission& admission = each.admission;
+    if (job.status.recovering) continue;
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-      shares.rules.cut[kind] = admissions[i].allowed[kind] < shares.kinds[kind].demand;
-      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = admissions[i].allowed[kind];
+      shares.rules.cut[kind] = admission.allowed[kind] < shares.kinds[kind].demand;
+      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = admission.allowed[kind];
     }
-    if (admissions[i].rule == LimitRule::None) continue;
+    if (admission.rule == LimitRule::None) continue;
     PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
-    shares.rules.blocked_by = admissions[i].rule;
-    shares.rules.blocked_by_whom = admissions[i].rule == LimitRule::OnHold ? "" : whose[admissions[i].limit];
-    shares.rules.hold = admission_text(admissions[i], shares.rules.blocked_by_whom);
-    if (admissions[i].kept_for < jobs.size()) {
-      shares.rules.kept_for = jobs[admissions[i].kept_for]->id;
-      shares.rules.hold += "; of these " + decimal_text(admissions[i].kept_milli) +
-                           (admissions[i].kept_milli > 1000 ? " are" : " is") + " kept for " +
-                           to_string(shares.rules.kept_for) + ", which takes more at once";
+    shares.rules.blocked_by = admission.rule;
+    shares.rules.blocked_by_whom = each.owner;
+    shares.rules.hold = admission_text(admission, each.owner);
+    if (each.kept_for.valid()) {
+      shares.rules.kept_for = each.kept_for;
+      shares.rules.hold += "; of these " + decimal_text(admission.kept_milli) +
+                           (admission.kept_milli > 1000 ? " are" : " is") + " kept for " + to_string(each.kept_for) +
+                           ", which takes more at once";
     }
-    if (admissions[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
+    if (admission.rule == LimitRule::OnHold) shares.rules.has_run = false;
   }
 }
 

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "common/protocol/admin.hpp"
 #include "common/protocol/config.hpp"
 #include "supervisor/core/job.hpp"
+#include "supervisor/core/limit_admission.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 
@@ -16,6 +20,14 @@ class AllocationUnits;
 struct JobIndices;
 class JobTable;
 class PolicyView;
+
+/// A job under limits, and what they leave it.
+struct AdmittedJob {
+  JobId job;
+  Admission admission;
+  std::string owner;  ///< The user or account with the limit that holds it.
+  JobId kept_for;     ///< The job for which some of that limit is kept; else none.
+};
 
 /// Holds jobs to the limits of users and accounts (spec policy-flux 8): at submission, and before each pass by lowering
 /// the demand of jobs to the rest of their limits. Writes `JobShares::rules` and `JobIndices::limited`.
@@ -39,6 +51,10 @@ class LimitRules {
   void open_rules(Job& job);
   /// A job that holds nothing and has nothing to run lets another one begin instead, and must be admitted again.
   void leave_admission(Job& job) const;
+  /// The admission of each job in sight that has limits or is on hold, in the order in which they are admitted.
+  /// `wanted(job)`: its demand by kind; none: the job counts as ended.
+  using Wanted = std::function<std::optional<MilliByKind>(const Job&)>;
+  std::vector<AdmittedJob> admit(const Wanted& wanted) const;
   /// Lowers the demand of jobs to the rest of their limits, before anything is divided: so policy keeps within the
   /// limits, whatever its parts, and reserves nothing for a job that may not have it.
   void apply_limits();

@@ -5,7 +5,6 @@
 #include "supervisor/core/placement/eligibility.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_state.hpp"
-#include "supervisor/core/share_view.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/choose_parts.hpp"
 
@@ -89,11 +88,11 @@ std::int64_t PolicyView::own_weight(const Job& job) const {
   return job.spec.policy.weight > 0 ? job.spec.policy.weight : 1000;
 }
 
-std::int64_t PolicyView::weight_of(const Job& job, std::int64_t weights) const {
-  if (job.shares->project >= policy_.config.projects.size()) return own_weight(job);
+std::int64_t PolicyView::weight_of(const Job& job, std::int64_t own, std::int64_t weights) const {
+  if (job.shares->project >= policy_.config.projects.size()) return own;
   const std::int64_t said = policy_.config.projects[job.shares->project].weight;
   const std::int64_t project = said == kNoWeight ? 1000 : said;
-  return weight_in_project(project, own_weight(job), weights);
+  return std::max<std::int64_t>(project * own / std::max<std::int64_t>(weights, 1), 1);
 }
 
 Duration PolicyView::time_limit_of(const Job& job) const {

@@ -75,8 +75,9 @@ class PolicyView {
   std::int64_t precedence_of(const Job& job) const;
   /// In thousandths.
   std::int64_t own_weight(const Job& job) const;
-  /// A project's weight is that of its jobs together; of one without a project, its own.
-  std::int64_t weight_of(const Job& job, std::int64_t weights) const;
+  /// A project's weight, at least 1, is that of its jobs together, with `weights` of their own; of a job without a
+  /// project, its own.
+  std::int64_t weight_of(const Job& job, std::int64_t own, std::int64_t weights) const;
   /// Where no job waits and none needs several slots together, only capped jobs are limited; else each job is limited
   /// to the slots of the plan.
   bool is_limited(const Job& job, BandKind kind) const;

@@ -170,8 +170,6 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
       start_within(pass, present[i], targets[i]);
   }
   start_light(pass);
-  Division& division = pass.plan().divisions.emplace_back(Division{pass.pool(), capacity, {}, groups, limits.limits});
-  for (const Contender& each : present) division.workloads.push_back(each.workload);
 }
 
 }  // namespace penstock::policy

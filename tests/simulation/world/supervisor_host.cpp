@@ -142,7 +142,7 @@ void SupervisorHost::run_pass(RunPass order) {
   const Duration takes = rng.chance(1, 20) ? milliseconds{rng.between(1, 3000)} : microseconds{rng.between(10, 5000)};
   auto ended = std::make_shared<supervisor_event::PassEnded>(supervisor::run_pass(order));
   if (!ended->failure.empty()) world_.oracle().breach("a pass is impossible: " + ended->failure);
-  if (world_.faults_on() && rng.chance(1, 30)) *ended = {order.number, {}, "it was made to fail"};
+  if (world_.faults_on() && rng.chance(1, 30)) *ended = {order.number, {}, "it was made to fail", {}};
   after(takes, [this, ended] { shell_->handle(std::move(*ended)); });
 }
 

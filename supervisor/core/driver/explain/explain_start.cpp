@@ -9,12 +9,16 @@
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/choose_parts.hpp"
+#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
 /// Ends that an estimate rests on and that are named; the others are counted.
 constexpr std::size_t kNamedMax = 3;
+/// With fewer ended subtasks, or a smaller part of all, there is no estimate.
+constexpr std::uint64_t kEndedLeast = 8;
+constexpr std::uint64_t kEndedPart = 10;
 
 Value::Record known(const char* kind, Duration within, std::string basis) {
   return {{"kind", kind},
@@ -29,6 +33,17 @@ std::string list_of(const std::vector<std::string>& all) {
   for (std::size_t i = 0; i < std::min(all.size(), kNamedMax); ++i) text += (i > 0 ? ", " : "") + all[i];
   if (all.size() > kNamedMax) text += " and " + std::to_string(all.size() - kNamedMax) + " more";
   return text;
+}
+
+/// The rest of a job's time from its ended subtasks, if `left` take as long each and `at_once` of them run. None: few
+/// have ended, or a small part of all, or nothing runs.
+std::optional<Duration> rest_of(const JobCounts& ended, std::uint64_t left, std::uint64_t at_once) {
+  if (ended.attempts < kEndedLeast || ended.attempts * kEndedPart < ended.attempts + left || at_once == 0)
+    return std::nullopt;
+  const double each = static_cast<double>(ended.run_us) / static_cast<double>(ended.attempts);
+  const double rest_us = each * static_cast<double>(left) / static_cast<double>(at_once);
+  if (rest_us > 1e15) return std::nullopt;  // Thirty years are no estimate.
+  return std::chrono::microseconds{static_cast<std::int64_t>(rest_us)};
 }
 
 std::string seconds_text(std::uint64_t us) { return decimal_text(us / 1000) + " s"; }
@@ -59,7 +74,7 @@ std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std:
     at_once += std::min<std::uint64_t>(runs, there.runnable);
   }
   const JobCounts& counts = other.tally.counts;
-  const std::optional<Duration> rest = rest_of({counts.attempts, counts.run_us, other.tally.open, at_once});
+  const std::optional<Duration> rest = rest_of(counts, other.tally.open, at_once);
   if (!rest.has_value()) {
     basis += " (no time limit, and " + std::to_string(counts.attempts) + " of " + std::to_string(other.total()) +
              " subtasks ended)";
@@ -71,105 +86,70 @@ std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std:
   return rest;
 }
 
-/// Jobs that wait for room in its pool as well and go before it.
-std::vector<const Job*> PolicyAnswers::Explainer::waiting_before() const {
-  std::vector<const Job*> before;
-  const bool by_order =
-      !core_.view_.counts_quotas(job_.shares->pool.position) &&
-      !policy::has_action(core_.view_.parts_in(job_.shares->pool.position), policy::Action::StartByShare);
-  for (const JobId id : core_.indices_.active) {
-    const Job& other = core_.jobs_[id];
-    if (&other == &job_ || other.shares == nullptr || other.shares->pool.position != job_.shares->pool.position)
-      continue;
-    const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].why.waits;
-    if (!waits.has_value() || waits->hold == policy::Hold::NeverFits || waits->hold == policy::Hold::Held ||
-        waits->hold == policy::Hold::AtSlotsMax || waits->hold == policy::Hold::AtFairShare)
-      continue;
-    if (!by_order || core_.view_.goes_before(other, job_)) before.push_back(&other);
-  }
-  if (by_order)
-    std::stable_sort(before.begin(), before.end(),
-                     [this](const Job* a, const Job* b) { return core_.view_.goes_before(*a, *b); });
-  return before;
-}
-
-/// The estimate if all jobs before it start first, and none passes another.
-Value::Record PolicyAnswers::Explainer::start_by_room() const {
-  const std::vector<const Job*> before = waiting_before();
-  const policy::Parts& parts = core_.view_.parts_in(job_.shares->pool.position);
-  const bool by_order = !core_.view_.counts_quotas(job_.shares->pool.position) &&
-                        !policy::has_action(parts, policy::Action::StartByShare);
-  if (!by_order && !before.empty())
-    return unknown(std::to_string(before.size()) +
-                   " other jobs wait, and the next one depends on the slots of all then");
-  const RoomView view = room();
-  std::vector<std::optional<Duration>> ends;
-  std::vector<std::string> bases;
-  for (const RoomView::Holder& holder : view.holders)
-    ends.push_back(ends_in(core_.jobs_[holder.job], bases.emplace_back()));
-  std::vector<WaitingForRoom> waiting;
-  const auto add = [&](const Explainer& each, std::optional<Duration> runs_for) {
-    const RoomView of_each = each.empty_room();
-    waiting.push_back({each.need(), of_each.whole_bands, of_each.piece, runs_for});
-  };
-  for (const Job* each : before)
-    add(Explainer{core_, *each, kind_}, policy::has_action(parts, policy::Action::Backfill)
-                                            ? std::optional{core_.view_.time_limit_of(*each)}
-                                            : std::nullopt);
-  add(*this, std::nullopt);
-  const StartEstimate estimate = estimate_start(view, ends, waiting);
-  const std::string others = before.empty() ? "" : std::to_string(before.size()) + " that wait before it start first; ";
-  if (!estimate.within.has_value()) {
-    std::vector<std::string> unsure;
-    for (const std::size_t at : estimate.unsure) unsure.push_back(bases[at]);
-    return unknown(others + (unsure.empty() ? "the ends that are known do not make room"
-                                            : "the ends of these are unknown: " + list_of(unsure)));
-  }
-  std::vector<std::string> after;
-  for (const std::size_t at : estimate.after) after.push_back(bases[at]);
-  return known("estimated", *estimate.within,
-               others + (after.empty() ? "there is room now" : "these end: " + list_of(after)));
-}
-
-/// When so many have ended that its share is large enough and there is room.
-Value::Record PolicyAnswers::Explainer::start_by_share() const {
-  const std::optional<ShareView> view = shares();
-  if (!view.has_value()) return unknown("its share is not known yet");
-  if (view->suffices()) return unknown("its share has grown, and the next pass says whether there is room");
+/// One pass after the other, with the ends between them that are known: until the job gets its slots. A job with an
+/// unknown end never ends: so an estimate never rests on a guess.
+Value::Record PolicyAnswers::Explainer::start_after_ends() {
   struct End {
-    Duration in;
-    std::size_t sharer;
+    Duration at;
+    std::uint32_t workload;
     std::string basis;
   };
+  const bool backfill = policy::has_action(parts(), policy::Action::Backfill);
   std::vector<End> ends;
   std::vector<std::string> unsure;
-  for (std::size_t i = 0; i < view->sharers.size(); ++i) {
-    if (i == view->subject || view->sharers[i].group.held == 0) continue;
+  for (const std::uint32_t each : holders()) {
     std::string basis;
-    const std::optional<Duration> in = ends_in(core_.jobs_[view->sharers[i].job], basis);
+    const std::optional<Duration> in = ends_in(job_at(each), basis);
     if (in.has_value())
-      ends.push_back({*in, i, std::move(basis)});
+      ends.push_back({*in, each, std::move(basis)});
     else
       unsure.push_back(std::move(basis));
   }
-  std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.in < b.in; });
-  std::vector<std::size_t> in_order;
-  for (const End& each : ends) in_order.push_back(each.sharer);
-  const std::vector<std::vector<std::size_t>> first = ends_that_suffice(*view, in_order, 0, 0);
-  if (first.empty())
-    return unknown("its share grows when others end" +
-                   (unsure.empty() ? std::string{} : ", and the ends of these are unknown: " + list_of(unsure)));
-  std::vector<std::string> after;
-  Duration in{0};
-  for (const End& each : ends) {  // In their order.
-    if (after.size() == first.front().size() || each.sharer != first.front()[after.size()]) continue;
-    after.push_back(each.basis);
-    in = each.in;
+  const auto sooner = [](const End& a, const End& b) { return a.at < b.at; };
+  std::stable_sort(ends.begin(), ends.end(), sooner);
+  policy::Snapshot changed = what_if_->next();
+  std::vector<End> ended;
+  std::size_t started = 0;
+  const auto others = [&] {
+    return started == 0 ? "" : std::to_string(started) + " that wait before it start first; ";
+  };
+  for (;;) {
+    const std::optional<policy::Plan> plan = what_if_->pass(changed);
+    if (!plan.has_value()) return unknown("its pool is too large to compute it");
+    if (what_if_->given_at_last(changed, *plan) > 0) break;
+    const Duration now = ended.empty() ? Duration{0} : ended.back().at;
+    for (const policy::Start& each : plan->starts) {
+      const std::uint32_t workload = changed.members[each.member].workload;
+      if (changed.workloads[workload].last_start.has_value()) continue;
+      changed.workloads[workload].last_start = changed.now;
+      ++started;
+      if (const Job& job = job_at(workload); backfill)
+        ends.push_back({now + core_.view_.time_limit_of(job), workload, to_string(job.id) + " (time limit)"});
+    }
+    std::stable_sort(ends.begin(), ends.end(), sooner);
+    carry_out(*plan, changed);
+    if (ends.empty())
+      return unknown(others() + (unsure.empty() ? "the ends that are known do not make room"
+                                                : "the ends of these are unknown: " + list_of(unsure)));
+    end_workloads({ends.front().workload}, changed);
+    changed.now = later(core_.event_.now, std::max(ends.front().at, Duration{0}));
+    ended.push_back(std::move(ends.front()));
+    ends.erase(ends.begin());
   }
-  return known("estimated", in, "its share is large enough when these end: " + list_of(after));
+  const bool by_share = share_.why.waits.has_value() && share_.why.waits->hold == policy::Hold::AtFairShare;
+  if (ended.empty() && by_share) return unknown("its share has grown, and the next pass says whether there is room");
+  // The last end may be enough without the others.
+  if (ended.size() > 1 && started == 0 && what_if_->helps(without({ended.back().workload})))
+    ended.erase(ended.begin(), ended.end() - 1);
+  std::vector<std::string> bases;
+  for (const End& each : ended) bases.push_back(each.basis);
+  return known("estimated", ended.empty() ? Duration{0} : ended.back().at,
+               others() + (ended.empty() ? "there is room now"
+                           : by_share    ? "its share is large enough when these end: " + list_of(bases)
+                                         : "these end: " + list_of(bases)));
 }
 
-std::optional<Value::Record> PolicyAnswers::Explainer::start() const {
+std::optional<Value::Record> PolicyAnswers::Explainer::start() {
   if (core_.view_.milli_held(job_, kind_) > 0 || core_.hold_of(job_, kind_).empty()) return std::nullopt;
   if (job_.status.on_hold) return unknown("it is on hold until `release`");
   if (share_.why.starts_by != kNever && share_.why.starts_by > core_.event_.now)
@@ -182,8 +162,11 @@ std::optional<Value::Record> PolicyAnswers::Explainer::start() const {
     case policy::Hold::NoRoom:
     case policy::Hold::HigherPriority:
     case policy::Hold::BehindReservation:
-    case policy::Hold::FirstServed: return start_by_room();
-    case policy::Hold::AtFairShare: return start_by_share();
+    case policy::Hold::FirstServed:
+    case policy::Hold::AtFairShare:
+      if (!what_if_.has_value()) return unknown("the next pass says");
+      what_if_->begin();
+      return start_after_ends();
     case policy::Hold::PredecessorsLeave: {
       if (!core_.view_.parts_in(job_.shares->pool.position).preemption)
         return unknown("its place is promised when others have left it");

@@ -10,6 +10,7 @@
 #include "supervisor/core/policy/policy_view.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
+#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -82,81 +83,39 @@ std::string PolicyAnswers::hold_of(const Job& job, BandKind kind) const {
          std::to_string(job.spec.policy.slots_max) + " that it may hold";
 }
 
-/// Jobs under the limit that holds this one, in the order in which they are admitted.
-std::vector<const Job*> PolicyAnswers::Explainer::jobs_under(const std::string& whom) const {
-  std::vector<const Job*> jobs;
-  for (const JobId id : core_.indices_.active)
-    if (const Job& job = core_.jobs_[id]; job.shares != nullptr && limits_named(job, whom) != nullptr)
-      jobs.push_back(&job);
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [this](const Job* a, const Job* b) { return core_.view_.goes_before(*a, *b); });
-  return jobs;
-}
-
-/// Of the number of jobs: the end of any admitted job helps the next one in order, whether the admitted job runs or
-/// waits for room; a later one is helped by the end of the one right before it. For the number of waiting jobs the
-/// same, with starts.
-void PolicyAnswers::Explainer::add_admission_rows(Value::List& rows) const {
+/// A limit leaves more once jobs under it have ended, and those before this one; of waiting jobs, once others start.
+void PolicyAnswers::Explainer::add_limit_rows(Value::List& rows) {
   const JobRules& rules = job_.shares->rules;
-  const bool running = rules.blocked_by == LimitRule::RunningJobs;
-  const char* what = running ? "end" : "start";
-  const std::vector<const Job*> jobs = jobs_under(rules.blocked_by_whom);
-  const Job* before = nullptr;
-  for (const Job* each : jobs) {
-    if (each == &job_) break;
-    const JobRules& other = each->shares->rules;
-    if (other.blocked_by == rules.blocked_by && other.blocked_by_whom == rules.blocked_by_whom) before = each;
+  const auto add_start = [&](JobId job) {
+    rows.emplace_back(Value::Record{{"what", "start"}, {"of", to_string(job)}, {"how", ""}});
+  };
+  if (rules.kept_for.valid()) return add_start(rules.kept_for);
+  Workloads begun;
+  Workloads before;
+  for (std::uint32_t i = 0; i < what_if_->subjects().size(); ++i) {
+    const Job& other = job_at(i);
+    const bool same = limits_named(other, rules.blocked_by_whom) != nullptr && i != what_if_->subject();
+    if (same && (other.shares->rules.has_run || core_.view_.is_waiting(other)))
+      begun.push_back(i);
+    else if (same && core_.view_.goes_before(other, job_))
+      before.push_back(i);
   }
-  if (before != nullptr) {
-    rows.emplace_back(remedy_row(what, to_string(before->id), ""));
+  const auto in_order = [this](std::uint32_t a, std::uint32_t b) {
+    return core_.view_.goes_before(job_at(a), job_at(b));
+  };
+  std::stable_sort(begun.begin(), begun.end(), in_order);
+  std::stable_sort(before.begin(), before.end(), in_order);
+  if (rules.blocked_by == LimitRule::WaitingJobs || rules.blocked_by == LimitRule::WaitingSlots ||
+      rules.blocked_by == LimitRule::WaitingGpuSlots) {
+    if (!before.empty()) return add_start(job_at(before.back()).id);
+    for (const std::uint32_t each : begun)
+      if (rows.size() < kRemedyRowsMax && core_.view_.is_waiting(job_at(each))) add_start(job_at(each).id);
     return;
   }
-  for (const Job* each : jobs) {
-    if (each == &job_ || rows.size() >= kRemedyRowsMax) continue;
-    if (core_.view_.is_waiting(*each) || (running && each->shares->rules.has_run))
-      rows.emplace_back(remedy_row(what, to_string(each->id), ""));
-  }
-}
-
-/// Of the number of slots: ends each of which leaves enough for one more allocation unit, or for all of a gang; if
-/// there is none, the first that do so together.
-void PolicyAnswers::Explainer::add_ends_under_limit(std::uint64_t most, Value::List& rows) const {
-  const std::uint64_t need = is_gang() ? std::uint64_t{job_.spec.policy.gang} * 1000 : share_.allocation_unit.milli;
-  std::uint64_t taken = core_.view_.milli_held(job_, kind_);
-  std::vector<const Job*> others;
-  for (const Job* each : jobs_under(job_.shares->rules.blocked_by_whom)) {
-    const std::uint64_t held = each == &job_ || each->shares->rules.exempt ? 0 : core_.view_.milli_held(*each, kind_);
-    if (held > 0) others.push_back(each), taken += held;
-  }
-  if (taken + need <= most) {  // The rest is kept for one before it, which may wait for another limit.
-    if (const JobId large = job_.shares->rules.kept_for; large.valid())
-      rows.emplace_back(remedy_row("start", to_string(large), ""));
-    return;
-  }
-  for (const Job* each : others)
-    if (rows.size() < kRemedyRowsMax && taken - core_.view_.milli_held(*each, kind_) + need <= most)
-      rows.emplace_back(remedy_row("end", to_string(each->id), ""));
-  std::string names;
-  for (std::size_t i = 0; i < others.size() && rows.empty(); ++i) {
-    taken -= core_.view_.milli_held(*others[i], kind_);
-    names += (names.empty() ? "" : ", ") + to_string(others[i]->id);
-    if (taken + need <= most) rows.emplace_back(remedy_row("end", names, "together"));
-  }
-}
-
-Value::List PolicyAnswers::Explainer::remedies_of_limit() const {
-  Value::List rows;
-  const JobRules& rules = job_.shares->rules;
-  const JobLimits* limits = limits_named(job_, rules.blocked_by_whom);
-  if (limits == nullptr) return rows;
-  if (rules.blocked_by == LimitRule::RunningJobs || rules.blocked_by == LimitRule::WaitingJobs ||
-      rules.blocked_by == LimitRule::WaitingSlots || rules.blocked_by == LimitRule::WaitingGpuSlots) {
-    add_admission_rows(rows);
-  } else if (rules.blocked_by == (kind_ == BandKind::Cpu ? LimitRule::Slots : LimitRule::GpuSlots)) {
-    const std::int64_t most = kind_ == BandKind::Cpu ? limits->slots_max : limits->gpu_slots_max;
-    add_ends_under_limit(static_cast<std::uint64_t>(most) * 1000, rows);
-  }
-  return rows;
+  begun.insert(begun.end(), before.begin(), before.end());
+  for (const std::uint32_t each : holders())
+    if (std::find(begun.begin(), begun.end(), each) == begun.end()) begun.push_back(each);
+  add_ends(std::move(begun), rows);
 }
 
 }  // namespace penstock::supervisor

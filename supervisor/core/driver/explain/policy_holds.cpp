@@ -1,13 +1,21 @@
 #include <algorithm>
+#include <utility>
 
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/driver/explain/explainer.hpp"
+#include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_state.hpp"
-#include "supervisor/policy/choose_parts.hpp"
+#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 namespace {
+
+/// Above all weights and guarantees of other jobs and projects.
+constexpr std::int64_t kWeightMax = 1'000'000'000;
+constexpr std::int64_t kAmountMax = std::int64_t{1} << 48U;
 
 Value::Record record_of(std::string rule, std::string subject, Value need, Value had, std::string text) {
   return {{"rule", std::move(rule)},
@@ -54,6 +62,10 @@ const char* rule_of(LimitRule rule) {
   return "limit";
 }
 
+bool is_under(const JobRules& rules, const std::string& whom) {
+  return std::any_of(rules.limits.begin(), rules.limits.end(), [&](const LimitedBy& by) { return by.whom == whom; });
+}
+
 bool has_row(const Value::List& all, const std::string& rule, const std::string& subject) {
   return std::any_of(all.begin(), all.end(), [&](const Value& each) {
     return *each["rule"].text() == rule && *each["subject"].text() == subject;
@@ -67,6 +79,13 @@ void add_new(Value::List& all, Value::Record made) {
 
 }  // namespace
 
+const char* project_key(BandKind kind, const policy::Explanation& why) {
+  const bool guarantee = why.hold == policy::Hold::ProjectGuarantee;
+  if (why.resource == policy::Resource::Memory) return guarantee ? "guaranteed_memory" : "memory_max";
+  if (kind == BandKind::Gpu) return guarantee ? "guaranteed_gpu_slots" : "gpu_slots_max";
+  return guarantee ? "guaranteed_slots" : "slots_max";
+}
+
 /// The rule of `held_by`.
 Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) const {
   const JobRules& rules = job_.shares->rules;
@@ -78,8 +97,10 @@ Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) cons
     const Value need = slots ? slots_value(waits.need) : Value{waits.need};
     const Value had = slots ? slots_value(waits.have) : Value{waits.have};
     if (waits.project < core_.policy_.config.projects.size()) {
-      const Bound bound{waits.project, waits.resource, waits.hold == policy::Hold::ProjectGuarantee, 0, 0};
-      return record_of(bound.key(kind_), owner_text(core_.policy_.config.projects[waits.project]), need, had, text);
+      policy::Explanation why;
+      why.hold = waits.hold, why.resource = waits.resource;
+      return record_of(project_key(kind_, why), owner_text(core_.policy_.config.projects[waits.project]), need, had,
+                       text);
     }
     return record_of(rule_of(waits.hold), waits.other.valid() ? to_string(waits.other) : own, need, had, text);
   }
@@ -94,7 +115,7 @@ Value::Record PolicyAnswers::Explainer::first_hold(const std::string& text) cons
   }
   if (core_.is_at_cap(job_, kind_)) {
     Value::List same;
-    add_cap(same);
+    add_own_cap(same);
     if (!same.empty()) return record_of("cap", own, same.front()["need"], same.front()["had"], text);
   }
   if (text.rfind("drained", 0) == 0) return record_of("drained", own, Value{}, Value{}, text);
@@ -114,12 +135,13 @@ void PolicyAnswers::Explainer::add_limits(Value::List& all) const {
     std::int64_t waiting = 0;
     std::uint64_t waiting_milli = step();
     std::uint64_t milli = core_.view_.milli_held(job_, kind_) + step();
-    for (const Job* each : jobs_under(by.whom)) {
-      if (each == &job_) continue;
-      running += each->shares->rules.has_run ? 1 : 0;
-      waiting += core_.view_.is_waiting(*each) ? 1 : 0;
-      waiting_milli += core_.view_.is_waiting(*each) ? each->shares->kinds[static_cast<std::size_t>(kind_)].demand : 0;
-      milli += each->shares->rules.exempt ? 0 : core_.view_.milli_held(*each, kind_);
+    for (const JobId id : core_.indices_.active) {
+      const Job& each = core_.jobs_[id];
+      if (&each == &job_ || each.shares == nullptr || !is_under(each.shares->rules, by.whom)) continue;
+      running += each.shares->rules.has_run ? 1 : 0;
+      waiting += core_.view_.is_waiting(each) ? 1 : 0;
+      waiting_milli += core_.view_.is_waiting(each) ? each.shares->kinds[static_cast<std::size_t>(kind_)].demand : 0;
+      milli += each.shares->rules.exempt ? 0 : core_.view_.milli_held(each, kind_);
     }
     const JobLimits& limits = by.limits;
     const auto add = [&](const char* rule, std::int64_t count, std::int64_t most, const char* does) {
@@ -144,7 +166,7 @@ void PolicyAnswers::Explainer::add_limits(Value::List& all) const {
   }
 }
 
-void PolicyAnswers::Explainer::add_cap(Value::List& all) const {
+void PolicyAnswers::Explainer::add_own_cap(Value::List& all) const {
   const std::uint32_t cap = job_.spec.policy.slots_max;
   const std::uint64_t would = core_.view_.milli_held(job_, kind_) + step();
   if (cap == 0 || would <= std::uint64_t{cap} * 1000) return;
@@ -153,46 +175,60 @@ void PolicyAnswers::Explainer::add_cap(Value::List& all) const {
                               std::to_string(cap) + " that it may hold"));
 }
 
-void PolicyAnswers::Explainer::add_bounds(Value::List& all) const {
-  for (const Bound& bound : bounds_in(core_.policy_.config)) {
-    const std::string subject = owner_text(core_.policy_.config.projects[bound.project]);
-    const bool memory = bound.resource == policy::Resource::Memory;
-    const auto text = [memory](std::int64_t amount) {
-      return memory ? decimal_text(amount / 1024 * 1000 / 1024) + " MiB" : decimal_text(amount);
-    };
-    add_new(all, record_of(bound.key(kind_), subject, memory ? Value{bound.would_hold} : slots_value(bound.would_hold),
-                           memory ? Value{bound.may_hold} : slots_value(bound.may_hold),
-                           (bound.guarantee ? "guarantee of " : "limit of ") + subject + ": with it, it would hold " +
-                               text(bound.would_hold) + " of " + text(bound.may_hold)));
+/// Adds the rule, and takes it out of the snapshot; false: it is the last that counts.
+bool PolicyAnswers::Explainer::add_hold(const policy::Explanation& why, policy::Snapshot& changed,
+                                        Value::List& all) const {
+  const auto unit = static_cast<std::int64_t>(granularity());
+  const std::string own = to_string(job_.id);
+  const auto text = [&](std::int64_t amount) {
+    const bool memory = why.resource == policy::Resource::Memory;
+    return memory ? decimal_text(amount / 1024 * 1000 / 1024) + " MiB" : decimal_text(amount);
+  };
+  if (why.hold == policy::Hold::AtFairShare) {
+    const std::int64_t would = why.have * unit + static_cast<std::int64_t>(step());
+    add_new(all, record_of("fair_share", own, slots_value(would), slots_value(why.need * unit),
+                           "fair share: with more it would hold " + text(would) + " of the " + text(why.need * unit) +
+                               " slots of its share"));
+    std::int64_t& weight = changed.workloads[what_if_->subject()].weight;
+    return std::exchange(weight, kWeightMax) != kWeightMax;
+  }
+  if (why.hold == policy::Hold::NoRoom || why.hold == policy::Hold::NeverFits) {
+    if (!has_row(all, "room", own) && !has_row(all, "feasible", own) && !has_row(all, "promised", own))
+      add_new(all, record_of(rule_of(why.hold), own, slots_value(why.need * unit), slots_value(why.have * unit),
+                             std::string{why.hold == policy::Hold::NoRoom ? "no room" : "infeasible"} + ": it needs " +
+                                 text(why.need * unit) + ", and the roomiest place has " + text(why.have * unit)));
+    return false;
+  }
+  const bool guarantee = why.hold == policy::Hold::ProjectGuarantee;
+  const std::size_t projects = core_.policy_.config.projects.size();
+  if ((why.hold != policy::Hold::ProjectLimit && !guarantee) || why.subject == policy::kNone ||
+      why.subject % (projects + 1) >= projects)
+    return false;
+  const std::string owner = owner_text(core_.policy_.config.projects[why.subject % (projects + 1)]);
+  const bool memory = why.resource == policy::Resource::Memory;
+  add_new(all, record_of(project_key(kind_, why), owner, memory ? Value{why.need} : slots_value(why.need),
+                         memory ? Value{why.have} : slots_value(why.have),
+                         (guarantee ? "guarantee of " : "limit of ") + owner + ": with it, it would hold " +
+                             text(why.need) + " of " + text(why.have)));
+  policy::ResourceShare& share = changed.projects[why.subject].shares[static_cast<std::size_t>(why.resource)];
+  if (!guarantee) return std::exchange(share.limit, policy::kUnlimited) != policy::kUnlimited;
+  return std::exchange(share.guaranteed, std::max(share.guaranteed, kAmountMax)) < kAmountMax;
+}
+
+/// Takes one rule after the other that holds the job out of the next pass, until it gets its next step.
+void PolicyAnswers::Explainer::add_holds_of_policy(Value::List& all) {
+  if (!what_if_.has_value()) return;
+  what_if_->begin();
+  policy::Snapshot changed = with_step();
+  for (;;) {
+    const std::optional<policy::Plan> plan = what_if_->pass(changed);
+    if (!plan.has_value() || what_if_->is_more(changed, *plan)) return;
+    const policy::Explanation* why = what_if_->why(*plan);
+    if (why == nullptr || !add_hold(*why, changed, all)) return;
   }
 }
 
-void PolicyAnswers::Explainer::add_share(Value::List& all) const {
-  const std::optional<ShareView> view = shares();
-  if (!view.has_value()) return;
-  const std::int64_t share = view->share();
-  if (share >= view->need) return;
-  const auto granularity =
-      static_cast<std::int64_t>(core_.policy_.divisions.at(domain_of(job_.shares->pool.position, kind_)).granularity);
-  add_new(all, record_of("fair_share", to_string(job_.id), slots_value(view->need * granularity),
-                         slots_value(share * granularity),
-                         "fair share: with more it would hold " + decimal_text(view->need * granularity) + " of the " +
-                             decimal_text(share * granularity) + " slots of its share"));
-}
-
-/// Counts the slots that would leave for it, by the rules of its pool.
-void PolicyAnswers::Explainer::add_room(Value::List& all) const {
-  const RoomView view = room();
-  const std::string own = to_string(job_.id);
-  const bool reported = has_row(all, "room", own) || has_row(all, "feasible", own) || has_row(all, "promised", own);
-  if (reported || view.fits(step(), may_come_back(view, core_.view_.precedence_of(job_)))) return;
-  const bool never = !view.fits(step(), view.held());
-  add_new(all, record_of(never ? "feasible" : "room", own, decimal_value(step()), decimal_value(view.roomiest()),
-                         std::string{never ? "infeasible" : "no room"} + ": it needs " + decimal_text(step()) +
-                             ", and the roomiest place has " + decimal_text(view.roomiest())));
-}
-
-Value::List PolicyAnswers::Explainer::holds() const {
+Value::List PolicyAnswers::Explainer::holds() {
   Value::List all;
   const std::string text = core_.hold_of(job_, kind_);
   if (text.empty() && !job_.status.on_hold) return all;
@@ -202,11 +238,9 @@ Value::List PolicyAnswers::Explainer::holds() const {
                            "it is on hold by an operator: `release` lets it go"));
   Value::List more;
   add_limits(more);
-  add_cap(more);
+  add_own_cap(more);
   for (const Value& each : more) add_new(all, *each.record());
-  add_bounds(all);
-  add_share(all);
-  add_room(all);
+  add_holds_of_policy(all);
   return all;
 }
 

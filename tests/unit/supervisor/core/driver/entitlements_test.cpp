@@ -585,7 +585,7 @@ TEST(Entitlements, APassThatFailsOrIsLateLeavesTheLastPlanInForce) {
   std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
   ASSERT_EQ(passes.size(), 1U);
   PENSTOCK_EXPECT_COVERAGE_MARK("a pass of the policy came to nothing",
-                                supervisor.handle(supervisor_event::PassEnded{passes[0].number, {}, "it broke"}));
+                                supervisor.handle(supervisor_event::PassEnded{passes[0].number, {}, "it broke", {}}));
   EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
   EXPECT_EQ(supervisor.alerts().size(), 1U);
   supervisor.tick_after(1s);

@@ -95,7 +95,7 @@ TEST_F(BarriersOfTwo, WhoHoldsLessOrAnswersTwiceOrForAnotherBarrierDoesNotCount)
 
 /// The plan of a pass for the gang, had it moved it: so many slots of each worker.
 supervisor_event::PassEnded moved(const supervisor_action::RunPass& order, std::vector<std::int64_t> slots) {
-  supervisor_event::PassEnded ended{order.number, {}, {}};
+  supervisor_event::PassEnded ended{order.number, {}, {}, {}};
   for (std::uint32_t member = 0; member < order.snapshot.members.size(); ++member) {
     std::int64_t all = 0;
     for (const policy::Place& place : order.snapshot.members[member].places) all += place.slots;

@@ -381,7 +381,7 @@ TEST_F(PolicyRulesLive, WhatMovesOfAGangCountsAsWhatTheGangHolds) {
   policy::Plan plan;
   plan.preemptions = {{moved, policy::PreemptionReason::Consolidation, policy::kNone}};
   plan.reservations = {{moved, members[moved].places, {}, kNever}};
-  supervisor->handle(supervisor_event::PassEnded{before.number, plan, {}});
+  supervisor->handle(supervisor_event::PassEnded{before.number, plan, {}, {}});
   ASSERT_EQ(supervisor->job(1).shares->kinds[0].promised.size(), 1U);
   const supervisor_action::RunPass after = next_pass();
   std::map<std::string, int> shown;

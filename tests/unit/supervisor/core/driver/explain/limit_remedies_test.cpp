@@ -33,7 +33,8 @@ TEST(LimitRemediesTest, TheEndOfAnyThatRunsFreesTheNext) {
   const JobId next = it.submit({}, 1);
   const JobId last = it.submit({}, 1);
   EXPECT_EQ(it.freed_by(next), (Lines{"end " + to_string(a), "end " + to_string(b)}));
-  EXPECT_EQ(it.freed_by(last), Lines{"end " + to_string(next)}) << "an end of the others frees the one before it";
+  EXPECT_EQ(it.freed_by(last), Lines{"end " + to_string(a) + ", " + to_string(b) + ": together"})
+      << "one end frees the one before it";
   EXPECT_EQ(it.freed_by(a), Lines{});
 }
 
@@ -66,23 +67,23 @@ TEST(LimitRemediesTest, SoDoesTheEndOfOneThatHasItsTurnAndWaitsForRoom) {
   JobSpec other;
   other.name = "others";
   other.owner = "bob";
-  it.cluster.submit(GraphBuilder{}.sources(64).build(), other);
+  const std::string room = to_string(it.cluster.submit(GraphBuilder{}.sources(64).build(), other));
   it.cluster.settle(3);
   const JobId waits = it.submit({.gang = 4}, 4);
   const JobId next = it.submit({}, 1);
   const JobId last = it.submit({}, 1);
-  EXPECT_EQ(it.freed_by(next), Lines{"end " + to_string(waits)});
-  EXPECT_EQ(it.freed_by(last), Lines{"end " + to_string(next)});
+  EXPECT_EQ(it.freed_by(next), Lines{"end " + to_string(waits) + ", " + room + ": together"}) << "there is no room";
+  EXPECT_EQ(it.freed_by(last), Lines{"end " + to_string(waits) + ", " + to_string(next) + ", " + room + ": together"});
 }
 
 TEST(LimitRemediesTest, OfSlotsThoseEndsThatLeaveEnough) {
   LimitRemedies it{{.slots_max = 6}};
-  const JobId small = it.submit({.slots_max = 1}, 1);
+  it.submit({.slots_max = 1}, 1);
   const JobId large = it.submit({}, 4);
   const JobId gang = it.submit({.gang = 4}, 4);
   EXPECT_EQ(it.freed_by(gang), Lines{"end " + to_string(large)});
   const JobId all = it.submit({.gang = 6}, 6);
-  EXPECT_EQ(it.freed_by(all), Lines{"end " + to_string(small) + ", " + to_string(large) + ": together"});
+  EXPECT_EQ(it.freed_by(all), Lines{"start " + to_string(gang)}) << "the ends of both let that one start";
 }
 
 // Spec: policy-flux 8, max_sched_jobs.
