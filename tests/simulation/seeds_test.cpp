@@ -77,6 +77,7 @@ const std::map<std::string, std::string>& seldom_reached() {
        "a worker has to come back late to a job that holds nothing in its list of pools"},
       {"work is claimed late in a pool that its job has left",
        "the same of a job that has begun in another pool of its list"},
+      {"explain has tried as many passes as it may", "more jobs have to wait in a pool than a simulated one has"},
       {"a holder of an external input drains for long",
        "all holders of an external input have to drain while a subtask waits for it"},
       {"data that do not count were here from elsewhere, too",

@@ -100,7 +100,11 @@ std::optional<policy::Plan> WhatIf::pass(const policy::Snapshot& changed) {
     gave_up_ = true;
     return std::nullopt;
   }
-  --left_;
+  return count_pass(changed);
+}
+
+policy::Plan WhatIf::count_pass(const policy::Snapshot& changed) {
+  if (left_ > 0) --left_;
   return engine_.pass(changed);
 }
 
@@ -121,17 +125,17 @@ const policy::Explanation* WhatIf::why(const policy::Plan& plan) const {
   return at == plan.explanations.end() ? nullptr : &*at;
 }
 
-std::int64_t WhatIf::given_at_last(policy::Snapshot changed, const policy::Plan& plan) const {
+std::int64_t WhatIf::given_at_last(policy::Snapshot changed, const policy::Plan& plan) {
   const std::int64_t first = given(changed, plan);
   if (plan.preemptions.empty()) return first;
   carry_out(plan, changed);
   for (policy::Member& member : changed.members)
     if (member.state == policy::MemberState::Leaving) end_member(member);
-  return std::max(first, given(changed, engine_.pass(changed)));
+  return std::max(first, given(changed, count_pass(changed)));
 }
 
 bool WhatIf::is_more(const policy::Snapshot& changed, const policy::Plan& plan) {
-  if (!unchanged_.has_value()) unchanged_ = given_at_last(next_, engine_.pass(next_));
+  if (!unchanged_.has_value()) unchanged_ = given_at_last(next_, count_pass(next_));
   return given_at_last(changed, plan) > *unchanged_;
 }
 

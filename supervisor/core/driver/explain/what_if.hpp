@@ -12,7 +12,7 @@
 
 namespace penstock::supervisor {
 
-/// For one question no more passes are tried than this,
+/// For one question no more passes are tried than this, those that follow the last one apart,
 inline constexpr std::size_t kPassesTriedMax = 64;
 /// and only so many that their members together are no more than this: the core answers nobody else meanwhile.
 inline constexpr std::size_t kMembersTriedMax = 200'000;
@@ -49,7 +49,7 @@ class WhatIf {
   /// The slots that the job keeps, gets, and gets once others have left: of the snapshot, in thousandths.
   std::int64_t given(const policy::Snapshot& changed, const policy::Plan& plan) const;
   /// The same, or what the pass after it gives, when victims have left: the larger.
-  std::int64_t given_at_last(policy::Snapshot changed, const policy::Plan& plan) const;
+  std::int64_t given_at_last(policy::Snapshot changed, const policy::Plan& plan);
   /// Why the job waits.
   const policy::Explanation* why(const policy::Plan& plan) const;
   /// Whether the job then has more than without a change, at last.
@@ -57,6 +57,9 @@ class WhatIf {
   bool helps(const policy::Snapshot& changed);
 
  private:
+  /// A pass that follows from one that was tried: it counts, and takes place though none may be tried any more.
+  policy::Plan count_pass(const policy::Snapshot& changed);
+
   policy::PolicyEngine engine_;
   policy::Snapshot next_;
   std::vector<PassUnderWay::Subject> subjects_;
