@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/protocol/admin.hpp"
+#include "common/protocol/policy_config.hpp"
 
 namespace penstock::supervisor {
 
@@ -24,6 +25,12 @@ inline std::string decimal_text(std::uint64_t thousandths) {
 /// A whole number where it is one.
 inline Value decimal_value(std::uint64_t thousandths) {
   return thousandths % 1000 == 0 ? Value{thousandths / 1000} : Value{static_cast<double>(thousandths) / 1000};
+}
+
+/// Of a project; none where it follows its guarantees.
+inline Value weight_value(std::int64_t weight) {
+  if (weight == kNoWeight) return {};
+  return static_cast<double>(weight) / 1000;
 }
 
 }  // namespace penstock::supervisor

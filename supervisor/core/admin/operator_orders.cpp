@@ -8,6 +8,7 @@
 #include "common/base/quantity.hpp"
 #include "supervisor/core/admin/cluster_answers.hpp"
 #include "supervisor/core/admin/worker_questions.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/driver/policy_answers.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -77,9 +78,6 @@ Result<std::int64_t> read_weight(const std::string& text) {
 }
 
 Value amount_value(std::int64_t amount) { return Value{amount}; }
-Value weight_value(std::int64_t weight) {
-  return weight == kNoWeight ? Value{} : Value{static_cast<double>(weight) / 1000};
-}
 
 /// Returns the former weight.
 Result<Value> set_weight(Job& job, std::int64_t before, const std::string& text) {

@@ -165,20 +165,19 @@ Result<Value> PolicyAnswers::describe_projects() const {
   for (std::size_t i = 0; i < policy_.config.projects.size(); ++i) {
     const ProjectConfig& project = policy_.config.projects[i];
     const Sum& sum = sums[i];
-    rows.push_back(Value::Record{
-        {"project", project.name},
-        {"department", project.department},
-        {"weight", project.weight == kNoWeight ? Value{} : Value{static_cast<double>(project.weight) / 1000}},
-        {"guaranteed_slots", project.guaranteed_slots},
-        {"slots_max", limit_value(project.slots_max)},
-        {"guaranteed_gpu_slots", project.guaranteed_gpu_slots},
-        {"gpu_slots_max", limit_value(project.gpu_slots_max)},
-        {"guaranteed_memory", project.guaranteed_memory.value()},
-        {"memory_max", limit_value(project.memory_max.value())},
-        {"jobs", sum.jobs},
-        {"wanted", decimal_value(sum.wanted)},
-        {"slots", decimal_value(sum.held[0])},
-        {"gpu_slots", decimal_value(sum.held[1])}});
+    rows.push_back(Value::Record{{"project", project.name},
+                                 {"department", project.department},
+                                 {"weight", weight_value(project.weight)},
+                                 {"guaranteed_slots", project.guaranteed_slots},
+                                 {"slots_max", limit_value(project.slots_max)},
+                                 {"guaranteed_gpu_slots", project.guaranteed_gpu_slots},
+                                 {"gpu_slots_max", limit_value(project.gpu_slots_max)},
+                                 {"guaranteed_memory", project.guaranteed_memory.value()},
+                                 {"memory_max", limit_value(project.memory_max.value())},
+                                 {"jobs", sum.jobs},
+                                 {"wanted", decimal_value(sum.wanted)},
+                                 {"slots", decimal_value(sum.held[0])},
+                                 {"gpu_slots", decimal_value(sum.held[1])}});
   }
   return Value{std::move(rows)};
 }

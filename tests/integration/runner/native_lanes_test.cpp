@@ -45,6 +45,8 @@ int wait_for_gate(penstock_call*) {
   return 0;
 }
 
+const NativeLanesConfig kAllRunsAreShort{.short_run_ns = UINT32_MAX};
+
 int fail_if_cancelled(penstock_call* call) { return call->cancelled(call); }
 
 class NativeLanesTest : public ::testing::Test {
@@ -348,42 +350,49 @@ TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
   EXPECT_EQ(ends[0].next_ticket, kNoTicket);
 }
 
-// How long a run takes is the machine's affair: a run that does nothing is a short one at the latest after some tries.
 TEST_F(NativeLanesTest, ALaneThatFollowsAShortRunByAnotherIsOnShortRunsUntilItIsIdle) {
-  bool seen = false;
+  NativeLanes of_short{store, kAllRunsAreShort, note_idle};
+  EXPECT_FALSE(of_short.any_on_short_runs());
+  of_short.add_offer(JobId::none(), {}) = run_of(2);
+  of_short.add_offer(JobId::none(), {}) = run_of(3, wait_for_gate);
+  gate = kClosed;
+  of_short.start(SlotIndex{0}, run_of(1), {});
+  of_short.open_offers();
+  gate.wait(kClosed);
+  EXPECT_TRUE(of_short.any_on_short_runs());
+  gate = kOpen;
+  wait_for_idle();
+  EXPECT_FALSE(of_short.any_on_short_runs());
   std::vector<NativeEnd> ends;
-  for (std::uint64_t ticket = 1; ticket < 3000 && !seen; ticket += 3) {
-    EXPECT_FALSE(lanes.any_on_short_runs());
-    lanes.add_offer(JobId::none(), {}) = run_of(ticket + 1);
-    lanes.add_offer(JobId::none(), {}) = run_of(ticket + 2, wait_for_gate);
-    gate = kClosed;
-    lanes.start(SlotIndex{0}, run_of(ticket), {});
-    lanes.open_offers();
-    gate.wait(kClosed);
-    seen = lanes.any_on_short_runs();
-    gate = kOpen;
-    wait_for_idle();
-    EXPECT_FALSE(lanes.any_on_short_runs());
-    ends.clear();
-    lanes.withdraw(ends);
-    EXPECT_EQ(ends.size(), 3U);
-  }
-  EXPECT_TRUE(seen);
+  of_short.withdraw(ends);
+  EXPECT_EQ(ends.size(), 3U);
+}
+
+TEST_F(NativeLanesTest, ALaneIsNotOnShortRunsAfterALongOne) {
+  NativeLanes of_long{store, {.short_run_ns = 0}, note_idle};
+  of_long.add_offer(JobId::none(), {}) = run_of(2, wait_for_gate);
+  gate = kClosed;
+  of_long.start(SlotIndex{0}, run_of(1), {});
+  of_long.open_offers();
+  gate.wait(kClosed);
+  EXPECT_FALSE(of_long.any_on_short_runs());
+  gate = kOpen;
+  wait_for_idle();
 }
 
 // Otherwise it would be idle before anything is on offer to it, and ask for the next round of the core.
 TEST_F(NativeLanesTest, AfterAShortRunALaneBeginsWhenItsNextRunsAreOnOffer) {
-  std::uint64_t ticket = 1;
-  while (end_of(run_of(ticket++)).run_ns >= 600) ASSERT_LT(ticket, 1000U) << "no run was short";
-  lanes.add_offer(JobId::none(), {}) = run_of(ticket + 1);
-  lanes.start(SlotIndex{0}, run_of(ticket), {});
+  NativeLanes of_short{store, kAllRunsAreShort, note_idle};
+  end_of(run_of(1), of_short);
+  of_short.add_offer(JobId::none(), {}) = run_of(3);
+  of_short.start(SlotIndex{0}, run_of(2), {});
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // Long enough for the run, if it began.
-  lanes.open_offers();
+  of_short.open_offers();
   wait_for_idle();
   std::vector<NativeEnd> ends;
-  lanes.withdraw(ends);
+  of_short.withdraw(ends);
   ASSERT_EQ(ends.size(), 2U);
-  EXPECT_EQ(ends[0].next_ticket, ticket + 1);
+  EXPECT_EQ(ends[0].next_ticket, 3U);
 }
 
 TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {

@@ -150,9 +150,6 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 }  // namespace
 
 constexpr int kLongWaits = 4;
-/// A lane is idle soon when its last run was shorter: its offers last 50 us. Longer runs go to several lanes
-/// (`RunOffers` in worker/core), of which an idle one would wait for news that were left to another.
-constexpr std::uint32_t kShortRunNs = 600;
 
 struct OfferedRun {
   NativeRun run;
@@ -324,7 +321,7 @@ void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
     for (const NativeEnd& end : lane.ends) {
       if (lane.cancelled_ticket == end.ticket) lane.cancelled_ticket = kNoTicket;
       if (lane.overdue_ticket == end.ticket) lane.overdue_ticket = kNoTicket;
-      state_->any_short_end |= end.run_ns < kShortRunNs;
+      state_->any_short_end |= end.run_ns < state_->config.short_run_ns;
     }
     std::move(lane.ends.begin(), lane.ends.end(), std::back_inserter(ends));
     lane.ends.clear();
@@ -438,7 +435,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
 bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
   const std::lock_guard lock{lane.mutex};
   OfferedRun* next = claim(lane.work.run.id.job);
-  note_pace(lane, next != nullptr && end.run_ns < kShortRunNs);
+  note_pace(lane, next != nullptr && end.run_ns < config.short_run_ns);
   if (next != nullptr) {
     forget_stops(lane, next->run.ticket);
     lane.work.run = next->run;

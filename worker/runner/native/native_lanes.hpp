@@ -59,6 +59,9 @@ struct NativeLanesConfig {
   /// The same while its runs have lately come within this time. Where runs wait for each other, as in a stencil, a
   /// sleeping lane delays the next one for longer than that one spins, which then sleeps too, and so on.
   Duration spin_max = std::chrono::microseconds{100};
+  /// A lane is idle soon when its last run was shorter: its offers last 50 us. Longer runs go to several lanes
+  /// (`RunOffers` in worker/core), of which an idle one would wait for news that were left to another.
+  std::uint32_t short_run_ns = 600;
   /// Called on a run's thread, which then waits for `answer_yield` or `resume`. Empty: no run may lend its slot.
   TellSlotWish tell_slot_wish;
 };
