@@ -146,7 +146,7 @@ void WorkerHost::State::submit(News one) {
   look_after_left_news();
 }
 
-// The run of the lane may be longer than the last. The loop stays awake meanwhile: the lane's reports come soon.
+// The lane may have taken over a longer run. The loop stays awake meanwhile, as the lane's reports come soon.
 void WorkerHost::State::look_after_left_news() {
   if (combiner.has_left() && monotonic_now() - left_at < kLeftFor) {
     return post([weak = weak_from_this()] {

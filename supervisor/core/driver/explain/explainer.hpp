@@ -16,7 +16,9 @@ namespace penstock::supervisor {
 
 /// So many jobs, and workers, are named as alternatives. Not a setting: more would not be read.
 inline constexpr std::size_t kRemedyRowsMax = 3;
-/// So many candidates for them are tried each for itself; the others only together.
+/// The largest weight that `set weight` takes, in thousandths: above the weights of other jobs.
+inline constexpr std::int64_t kWeightMax = 1'000'000'000;
+/// So many candidates for remedies are tried each for itself; the others only together.
 inline constexpr std::size_t kTriedAloneMax = 16;
 
 /// The key of a configuration that limits a project, or guarantees it something.

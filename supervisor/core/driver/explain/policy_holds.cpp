@@ -13,8 +13,7 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Above all weights and guarantees of other jobs and projects.
-constexpr std::int64_t kWeightMax = 1'000'000'000;
+/// Above the guarantees of other projects.
 constexpr std::int64_t kAmountMax = std::int64_t{1} << 48U;
 
 Value::Record record_of(std::string rule, std::string subject, Value need, Value had, std::string text) {

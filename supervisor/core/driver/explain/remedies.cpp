@@ -17,9 +17,6 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The largest weight that `set weight` takes, in thousandths.
-constexpr std::int64_t kWeightMax = 1'000'000'000;
-
 /// A row of `freed_by`.
 Value::Record remedy_row(std::string what, std::string of, std::string how) {
   return {{"what", std::move(what)}, {"of", std::move(of)}, {"how", std::move(how)}};

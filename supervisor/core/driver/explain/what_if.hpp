@@ -12,9 +12,10 @@
 
 namespace penstock::supervisor {
 
-/// For one question no more passes are tried than this, those that follow the last one apart,
+/// The most passes that are tried for one question. A pass that follows from a tried one counts too, and takes place
+/// even where no more may be tried.
 inline constexpr std::size_t kPassesTriedMax = 64;
-/// and only so many that their members together are no more than this: the core answers nobody else meanwhile.
+/// The most members of all these passes together: the core answers nothing else meanwhile.
 inline constexpr std::size_t kMembersTriedMax = 200'000;
 
 /// Carries a plan out in the snapshot that it was made for, as the next pass would see it: starts run, victims leave
