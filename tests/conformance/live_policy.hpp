@@ -1,0 +1,96 @@
+// Words for tests of what docs/policy.md promises, on the production cores in virtual time.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/support/graph_builder.hpp"
+#include "tools/policy/live/live_cluster.hpp"
+
+namespace penstock::tools {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+inline SupervisorConfig config_of(const std::string& preset) {
+  SupervisorConfig config;
+  config.policy.pools.push_back({.name = "all", .preset = preset});
+  config.policy.period = 100ms;
+  return config;
+}
+
+inline Register cpu_worker(const std::string& name, std::int64_t slots) {
+  Register description;
+  description.name = description.host = name;
+  description.labels = {name};
+  BandDescription& band = description.bands.emplace_back();
+  band.name = "numa-0";
+  band.capacity.slots = kOneSlot * slots;
+  band.capacity.cpu = MilliCpu{1000} * slots;
+  return description;
+}
+
+inline Register gpu_worker(const std::string& name, std::size_t count) {
+  Register description;
+  description.name = description.host = name;
+  description.labels = {name};
+  for (std::size_t i = 0; i < count; ++i) {
+    BandDescription& band = description.bands.emplace_back();
+    band.kind = BandKind::Gpu;
+    band.name = "gpu-" + std::to_string(i);
+    band.capacity.slots = kOneSlot;
+    band.capacity.gpu = MilliGpu{1000};
+  }
+  return description;
+}
+
+struct Wish {
+  std::string name;
+  std::uint32_t subtasks = 1;
+  std::string project{};
+  std::int64_t milli = 1000;
+  bool on_gpu = false;
+  std::int32_t priority = 0;
+  std::int64_t weight = 0;
+  std::uint32_t gang = 0;
+  JobKind kind = JobKind::Training;
+  std::vector<std::string> pools{};
+  std::vector<std::string> labels{};
+};
+
+inline JobId submit(LiveCluster& cluster, const Wish& wish) {
+  JobSpec spec;
+  spec.name = wish.name;
+  spec.keep = Keep::Nothing;
+  spec.priority = wish.priority;
+  spec.policy.project = wish.project;
+  spec.policy.weight = wish.weight;
+  spec.policy.gang = wish.gang;
+  spec.policy.kind = wish.kind;
+  spec.policy.pools = wish.pools;
+  spec.policy.labels = wish.labels;
+  Graph graph = GraphBuilder{}.sources(wish.subtasks).build();
+  graph.templates[0].request.slots = MilliSlots{wish.milli};
+  if (wish.on_gpu) graph.templates[0].request.gpu = MilliGpu{wish.milli};
+  const SubmitReply reply = cluster.submit(std::move(spec), graph);
+  EXPECT_TRUE(reply.job.valid()) << to_string(reply.refusal);
+  return reply.job;
+}
+
+inline std::size_t running(const LiveCluster& cluster, JobId job) {
+  return static_cast<std::size_t>(std::count_if(cluster.runs().begin(), cluster.runs().end(),
+                                                [job](const auto& run) { return run.first.job == job; }));
+}
+
+inline std::string place_of(const LiveCluster& cluster, JobId job) {
+  for (const auto& [subtask, run] : cluster.runs())
+    if (subtask.job == job) return cluster.name_of(run.worker);
+  return "";
+}
+
+inline std::uint64_t preemptions(const LiveCluster& cluster) { return cluster.core().policy().preemptions; }
+
+}  // namespace penstock::tools
