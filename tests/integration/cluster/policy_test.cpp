@@ -224,7 +224,7 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   const auto low = session->submit(
       of_project("low", ""),
       commands(2, "if [ -e $PENSTOCK_CHECKPOINT_DIR/saved ]; then touch " + scratch.at("resumed-") +
-                      "${PENSTOCK_SUBTASK##*:}; exit 0; fi; trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; "
+                      "${PENSTOCK_SUBTASK##*:}; exit 0; fi; trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 75' TERM; "
                       "touch " +
                       scratch.at("began-") + "${PENSTOCK_SUBTASK##*:}; while :; do sleep 0.02; done"));
   ASSERT_TRUE(low.has_value()) << to_string(low.error());
@@ -255,7 +255,7 @@ TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   const auto session = cluster.connect();
   const auto saved = [&] { return count_files_below(attempts); };
   const auto low = session->submit(of_project("low", ""),
-                                   commands(1, "trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; touch " +
+                                   commands(1, "trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 75' TERM; touch " +
                                                    scratch.at("began") + "; while :; do sleep 0.02; done"));
   ASSERT_TRUE(low.has_value()) << to_string(low.error());
   ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(scratch.at("began")); })) << cluster.log_of("supervisor");

@@ -105,8 +105,8 @@ void Cancels::cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration 
   }
 }
 
-// Policy takes the slot back. An attempt that has computed already ends normally; any other one is returned, whatever
-// it reports at its end: it was asked to save its state and to leave, not to finish.
+// Policy takes the slot back. An attempt that has computed already, or that succeeds within its grace, ends normally;
+// any other one is returned and not charged with a failure: it was asked to save its state and to leave.
 void Cancels::preempt(RecordIndex index, Duration grace) {
   switch (tables_.subtasks[index].state) {
     case SubtaskState::Free:

@@ -73,7 +73,10 @@ void RunEnds::run_ended(const RunEnd& run) {
     band.dirty = true;
   }
   tables_.subtasks.move(record, SubtaskState::Storing);
-  if (!run.succeeded || record.stopping != StopReason::None) return end_stopped(run);
+  // A preempted run that has succeeded within its grace is done.
+  const bool was_stopped = record.stopping != StopReason::None && record.stopping != StopReason::Preempted;
+  if (!run.succeeded || was_stopped) return end_stopped(run);
+  if (record.stopping == StopReason::Preempted) PENSTOCK_COVERAGE_MARK("a preempted run succeeded within its grace");
   if (record.outputs.empty() || !data_.room.bounded()) return store_outputs(run.record, record);
   if (refuse_outputs(run.record)) return;
   if (!data_.room.any_waiting() && data_.room.has_room(output_bytes(record))) return store_outputs(run.record, record);

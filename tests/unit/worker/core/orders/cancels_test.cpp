@@ -640,8 +640,7 @@ CancelBatch preempt(std::vector<std::uint32_t> subtasks, Duration grace) {
   return batch;
 }
 
-// The run was asked to save its progress and to leave: whatever it says when it ends, it has not failed and not
-// finished.
+// The run was asked to save its progress and to leave: unless it succeeds it is returned, and has not failed.
 TEST(Cancel, APreemptedRunIsAskedThenKilledAndReturned) {
   WorkerHarness worker{3};
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3}});
@@ -651,9 +650,9 @@ TEST(Cancel, APreemptedRunIsAskedThenKilledAndReturned) {
   std::vector<worker_action::StopRun> stops = worker.take<worker_action::StopRun>();
   ASSERT_EQ(stops.size(), 3U);
   EXPECT_FALSE(stops[0].kill);
-  worker.succeed(0);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a preempted run succeeded within its grace", worker.succeed(0));
   worker.fail(1);
-  EXPECT_EQ(worker.reports(), (Lines{"0 Returned", "1 Returned"}));
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Returned"}));
   worker.tick_after(seconds{5});
   stops = worker.take<worker_action::StopRun>();
   ASSERT_EQ(stops.size(), 1U);
