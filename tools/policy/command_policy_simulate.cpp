@@ -13,10 +13,10 @@
 #include "cli/show/render.hpp"
 #include "cli/show/terminal.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
-#include "tools/policy/replay/replay.hpp"
 #include "tools/plot/svg_plot.hpp"
 #include "tools/policy/command_policy_site.hpp"
 #include "tools/policy/distinct_files.hpp"
+#include "tools/policy/replay/replay.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -68,7 +68,11 @@ Value waits_value(const policy::ReplayWaits& waits) {
                        {"wait_mean_s", waits.mean_s},
                        {"wait_median_s", waits.median_s},
                        {"wait_p95_s", waits.p95_s},
-                       {"wait_max_s", waits.max_s}};
+                       {"wait_max_s", waits.max_s},
+                       {"completion_mean_s", waits.completion.mean_s},
+                       {"completion_median_s", waits.completion.median_s},
+                       {"completion_p95_s", waits.completion.p95_s},
+                       {"completion_max_s", waits.completion.max_s}};
 }
 
 Value while_arriving_value(const policy::ReplayReport& report) {
@@ -134,24 +138,28 @@ Value oddities_value(const policy::TraceOddities& odd) {
 
 void print_tables(const std::vector<Played>& all) {
   std::cout << "| policy | used % | while jobs arrive | fairness | fragmented % | wait mean s | median s | 95% s | "
-               "longest s | preemptions | of them moves | ended at s | never started |\n"
-               "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+               "longest s | done after mean s | median s | 95% s | preemptions | of them moves | ended at s | never "
+               "started |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Played& played : all) {
     const policy::ReplayReport& report = played.report;
     const std::string arriving = report.while_arriving ? fixed(100 * report.while_arriving->used, 1) : "-";
     std::cout << "| `" << played.name << "` | " << fixed(100 * report.mean.used, 1) << " | " << arriving << " | "
               << fixed(report.mean.fairness, 3) << " | " << fixed(100 * report.mean.fragmented, 1) << " | "
               << fixed(report.all.mean_s, 0) << " | " << report.all.median_s << " | " << report.all.p95_s << " | "
-              << report.all.max_s << " | " << report.preemptions << " | " << report.moves << " | " << report.ended_s
-              << " | " << report.all.never_started << " |\n";
+              << report.all.max_s << " | " << fixed(report.all.completion.mean_s, 0) << " | "
+              << report.all.completion.median_s << " | " << report.all.completion.p95_s << " | " << report.preemptions
+              << " | " << report.moves << " | " << report.ended_s << " | " << report.all.never_started << " |\n";
   }
-  std::cout
-      << "\n| policy | project | jobs | wait mean s | median s | 95% s | longest s |\n|---|---|---|---|---|---|---|\n";
+  std::cout << "\n| policy | project | jobs | wait mean s | median s | 95% s | longest s | done after mean s | median "
+               "s | 95% s |\n"
+               "|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Played& played : all)
     for (const policy::ReplayWaits& each : played.report.projects)
       std::cout << "| `" << played.name << "` | " << each.project << " | " << each.jobs << " | "
                 << fixed(each.mean_s, 0) << " | " << each.median_s << " | " << each.p95_s << " | " << each.max_s
-                << " |\n";
+                << " | " << fixed(each.completion.mean_s, 0) << " | " << each.completion.median_s << " | "
+                << each.completion.p95_s << " |\n";
 }
 
 void print_unfinished(const std::vector<Played>& all) {

@@ -329,6 +329,8 @@ class AlibabaReader {
 std::optional<Error> mistake_in(const ReplayJob& job, const Table& table) {
   if (job.devices > kTraceDevicesMax || job.members < 1 || job.members > kTraceDevicesMax)
     return table.mistake("1 to 1024 members of at most 1024 devices each are possible");
+  if (job.devices == 0 && job.device_share != 1000)
+    return table.mistake("a share of a device is asked for, and no device: `devices` is 0");
   if (job.devices > 0 && (job.device_share < 1 || job.device_share > 1000))
     return table.mistake("a share of a device is from 1 to 1000 thousandths");
   if (job.device_share < 1000 && job.devices > 1) return table.mistake("a share is one of a single device");

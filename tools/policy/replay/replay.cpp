@@ -463,28 +463,25 @@ class Replay {
   }
 
   void summarise() {
-    std::vector<std::vector<std::int64_t>> waits(trace_.projects.size());
-    std::vector<std::int64_t> jobs(trace_.projects.size(), 0);
-    std::vector<std::int64_t> never(trace_.projects.size(), 0);
-    std::int64_t never_in_all = 0;
-    std::vector<std::int64_t> all;
+    std::vector<ProjectTimes> projects(trace_.projects.size());
+    ProjectTimes all;
     for (std::size_t job = 0; job < trace_.jobs.size(); ++job) {
-      const std::uint32_t project = trace_.jobs[job].project;
       ReplayOutcome& outcome = report_.jobs[job];
-      ++jobs[project];
-      if (outcome.started_s < 0) ++never[project];
-      if (requests_.possible(requests_.kind_of(job)).empty()) continue;
-      if (outcome.started_s >= 0 && outcome.ended_s < 0) ++report_.never_ended;
+      const bool fits = !requests_.possible(requests_.kind_of(job)).empty();
+      if (fits && outcome.started_s >= 0 && outcome.ended_s < 0) ++report_.never_ended;
+      const std::int64_t arrives_s = trace_.jobs[job].arrives_s;
       const std::int64_t until = outcome.ended_s < 0 ? report_.ended_s : outcome.ended_s;
-      outcome.waited_s = until - trace_.jobs[job].arrives_s - outcome.ran_s;
-      waits[project].push_back(outcome.waited_s);
-      all.push_back(outcome.waited_s);
+      if (fits) outcome.waited_s = until - arrives_s - outcome.ran_s;
+      for (ProjectTimes* times : {&projects[trace_.jobs[job].project], &all}) {
+        ++times->jobs;
+        if (outcome.started_s < 0) ++times->never_started;
+        if (fits) times->waits_s.push_back(outcome.waited_s);
+        if (outcome.ended_s >= 0) times->completions_s.push_back(outcome.ended_s - arrives_s);
+      }
     }
-    for (std::size_t i = 0; i < waits.size(); ++i) {
-      report_.projects.push_back(waits_of(trace_.projects[i], std::move(waits[i]), jobs[i], never[i]));
-      never_in_all += never[i];
-    }
-    report_.all = waits_of("all", std::move(all), std::ssize(trace_.jobs), never_in_all);
+    for (std::size_t i = 0; i < projects.size(); ++i)
+      report_.projects.push_back(waits_of(trace_.projects[i], std::move(projects[i])));
+    report_.all = waits_of("all", std::move(all));
     report_.samples = measured_.meter.samples();
     report_.mean = measured_.meter.mean();
     if (!measured_.arriving.samples().empty()) report_.while_arriving = measured_.arriving.mean();

@@ -56,17 +56,22 @@ struct ReplayOutcome {
   std::vector<std::uint32_t> bands;       ///< Where it was last, ascending.
 };
 
-/// The outcomes of the jobs of one project, or of all. A job waits whenever it is there and does not run, also after a
-/// preemption; a job that does not end waits until the last moment of the replay; one that no band could hold never
-/// waits.
-struct ReplayWaits {
-  std::string project;
-  std::int64_t jobs = 0;
-  std::int64_t never_started = 0;
+/// Seconds of several jobs.
+struct ReplayTimes {
   double mean_s = 0;
   std::int64_t median_s = 0;  ///< By nearest rank: the least that so many of a hundred do not exceed.
   std::int64_t p95_s = 0;
   std::int64_t max_s = 0;
+};
+
+/// The outcomes of the jobs of one project, or of all. A job waits whenever it is there and does not run, also after a
+/// preemption; a job that does not end waits until the last moment of the replay; one that no band could hold never
+/// waits.
+struct ReplayWaits : ReplayTimes {
+  std::string project;
+  std::int64_t jobs = 0;
+  std::int64_t never_started = 0;
+  ReplayTimes completion{};  ///< From the arrival to the end, of the jobs that ended.
 };
 
 struct ReplayReport {

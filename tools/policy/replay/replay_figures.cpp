@@ -32,22 +32,23 @@ std::vector<double> equal_shares(const std::vector<double>& wanted, double capac
   return shares;
 }
 
-ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t jobs,
-                     std::int64_t never_started) {
-  ReplayWaits waits;
-  waits.project = std::move(project);
-  waits.never_started = never_started;
-  waits.jobs = jobs;
-  if (waits_s.empty()) return waits;
-  std::sort(waits_s.begin(), waits_s.end());
-  const auto at = [&](std::size_t percent) { return waits_s[(waits_s.size() * percent + 99) / 100 - 1]; };
+ReplayTimes times_of(std::vector<std::int64_t> seconds) {
+  ReplayTimes times;
+  if (seconds.empty()) return times;
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](std::size_t percent) { return seconds[(seconds.size() * percent + 99) / 100 - 1]; };
   double sum = 0;
-  for (const std::int64_t wait : waits_s) sum += static_cast<double>(wait);
-  waits.mean_s = sum / static_cast<double>(waits_s.size());
-  waits.median_s = at(50);
-  waits.p95_s = at(95);
-  waits.max_s = waits_s.back();
-  return waits;
+  for (const std::int64_t each : seconds) sum += static_cast<double>(each);
+  times.mean_s = sum / static_cast<double>(seconds.size());
+  times.median_s = at(50);
+  times.p95_s = at(95);
+  times.max_s = seconds.back();
+  return times;
+}
+
+ReplayWaits waits_of(std::string project, ProjectTimes times) {
+  return {times_of(std::move(times.waits_s)), std::move(project), times.jobs, times.never_started,
+          times_of(std::move(times.completions_s))};
 }
 
 RequestGrid::RequestGrid(std::vector<Request> requests) : below_(requests.size() + 1) {

@@ -14,9 +14,16 @@ double jain_index(const std::vector<double>& amounts);
 /// Max-min shares of equals: each gets the amount it wants, or as much as any other.
 std::vector<double> equal_shares(const std::vector<double>& wanted, double capacity);
 
-/// Of so many `jobs`, of which `waits_s` has those that could run.
-ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t jobs,
-                     std::int64_t never_started);
+ReplayTimes times_of(std::vector<std::int64_t> seconds);
+
+/// Seconds of the jobs of a project.
+struct ProjectTimes {
+  std::vector<std::int64_t> waits_s;        ///< Of those that could run,
+  std::vector<std::int64_t> completions_s;  ///< and of those that ended, from their arrival on.
+  std::int64_t jobs = 0;
+  std::int64_t never_started = 0;
+};
+ReplayWaits waits_of(std::string project, ProjectTimes times);
 
 /// Free devices of a band, in thousandths: wholly free ones, and the rests of shared ones.
 struct BandRest {

@@ -141,6 +141,14 @@ TEST(ReadTrace, NamesAColumnThatIsMisspeltMissingOrThereTwice) {
             "the column `deletion_time` is missing" + docs);
 }
 
+TEST(ReadTrace, APartOfADeviceIsOfAJobThatWantsOne) {
+  const auto trace = read_trace("name,project,arrives_s,runs_s,devices,device_share\na,x,0,1,1,500\nb,x,0,1,0,500\n",
+                                equal_trace_bands(1, 1));
+  ASSERT_FALSE(trace);
+  EXPECT_EQ(trace.error().message, "a share of a device is asked for, and no device: `devices` is 0");
+  EXPECT_NE(trace.error().subject.find("line 3"), std::string::npos) << trace.error().subject;
+}
+
 TEST(ReadTrace, AListWithoutTimesNeedsALifetime) {
   const std::string list = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nj,1,1,1,500\n";
   const auto refused = read_trace(list, equal_trace_bands(1, 1));

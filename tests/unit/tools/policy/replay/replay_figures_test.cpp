@@ -20,12 +20,15 @@ TEST(ReplayFigures, EqualSharesGiveWhatIsLeftToThoseWhoWantMore) {
 }
 
 TEST(ReplayFigures, Waits) {
-  const ReplayWaits waits = waits_of("p", {5, 1, 3}, 5, 2);
+  const ReplayWaits waits = waits_of("p", {{5, 1, 3}, {30, 10}, 5, 2});
   EXPECT_EQ(waits.jobs, 5);
   EXPECT_EQ(waits.never_started, 2);
   EXPECT_DOUBLE_EQ(waits.mean_s, 3);
   EXPECT_EQ(waits.median_s, 3);
   EXPECT_EQ(waits.max_s, 5);
+  EXPECT_DOUBLE_EQ(waits.completion.mean_s, 20);
+  EXPECT_EQ(waits.completion.median_s, 10);
+  EXPECT_EQ(waits.completion.max_s, 30);
 }
 
 // The least that so many of a hundred do not exceed.
@@ -33,7 +36,7 @@ TEST(ReplayFigures, PercentilesAreNearestRanks) {
   const auto up_to = [](std::int64_t count) {
     std::vector<std::int64_t> waits;
     for (std::int64_t i = 1; i <= count; ++i) waits.push_back(i);
-    return waits_of("p", waits, count, 0);
+    return times_of(waits);
   };
   EXPECT_EQ(up_to(1).p95_s, 1);
   EXPECT_EQ(up_to(2).p95_s, 2);
