@@ -88,10 +88,11 @@ Result<void> check_queue(const Chosen& chosen, std::optional<bool> preemption) {
   if (chosen.ordering != Ordering::Priority && chosen.backfill == Backfilling::None)
     return clash(ordering, "without sharing is a queue, and no setting says which jobs may pass its head",
                  "say backfill = \"fcfs\" (none), \"easy\" or \"conservative\"");
-  if (chosen.ordering == Ordering::Priority && chosen.backfill != Backfilling::None && preemption.value_or(false))
-    return clash("preemption",
-                 "does not go with " + ordering + " and a backfill: reserved starts wait for slots to be free",
-                 "say preemption = false, or backfill = \"none\"");
+  if (chosen.backfill != Backfilling::None && preemption.value_or(false))
+    return clash(
+        "preemption", "does not go with " + ordering + " and a backfill: reserved starts wait for slots to be free",
+        chosen.ordering == Ordering::Priority ? "say preemption = false, or backfill = \"none\""
+                                              : "leave it out, or say ordering = \"priority\" and backfill = \"none\"");
   return {};
 }
 
@@ -207,7 +208,8 @@ PartsChoice words_of(const Parts& parts) {
     if (parts.reserve_depth != depth_of(backfilling_of(parts))) words.backfill = std::to_string(parts.reserve_depth);
   }
   words.fitting = word_of(kFittings, parts.gpu_fitting);
-  words.preemption = parts.preemption;
+  // Beside a backfill nothing leaves for another job; there only lowered limits take slots back, unless told otherwise.
+  if (!has_action(parts, Action::Backfill) || !parts.preemption) words.preemption = parts.preemption;
   if (parts.sharing == Sharing::QuotaTree) {
     words.reclaim = has_action(parts, Action::Reclaim);
     words.consolidation = has_action(parts, Action::Consolidate);

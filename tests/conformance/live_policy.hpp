@@ -59,6 +59,7 @@ struct Wish {
   JobKind kind = JobKind::Training;
   std::vector<std::string> pools{};
   std::vector<std::string> labels{};
+  bool waits_for_resources = false;
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
@@ -72,6 +73,7 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.kind = wish.kind;
   spec.policy.pools = wish.pools;
   spec.policy.labels = wish.labels;
+  spec.wait_for_resources = wish.waits_for_resources;
   Graph graph = GraphBuilder{}.sources(wish.subtasks).build();
   graph.templates[0].request.slots = MilliSlots{wish.milli};
   if (wish.on_gpu) graph.templates[0].request.gpu = MilliGpu{wish.milli};

@@ -13,7 +13,8 @@ namespace penstock::supervisor {
 /// One pool of that preset for everybody, which may take back.
 inline SupervisorConfig policed(const std::string& preset, std::vector<ProjectConfig> projects = {}) {
   SupervisorConfig config;
-  config.policy.pools = {{.name = "all", .preset = preset, .preemption = true}};
+  config.policy.pools = {{.name = "all", .preset = preset}};
+  if (preset == "priority") config.policy.pools[0].preemption = true;  // The others take back unless told otherwise.
   config.policy.projects = std::move(projects);
   return config;
 }

@@ -16,9 +16,11 @@ using Texts = std::vector<std::string>;
 /// Pool `first` is worker 1, `second` worker 2, `rest` all others.
 inline SupervisorConfig three_pools(const std::string& preset = "fair_share_max_min") {
   SupervisorConfig config = policed(preset);
-  config.policy.pools = {{.name = "first", .preset = preset, .workers = {"worker-1"}, .preemption = true},
-                         {.name = "second", .preset = preset, .workers = {"worker-2"}, .preemption = true},
-                         {.name = "rest", .preset = preset, .preemption = true}};
+  config.policy.pools = {{.name = "first", .preset = preset, .workers = {"worker-1"}},
+                         {.name = "second", .preset = preset, .workers = {"worker-2"}},
+                         {.name = "rest", .preset = preset}};
+  if (preset == "priority")
+    for (PoolConfig& pool : config.policy.pools) pool.preemption = true;
   return config;
 }
 

@@ -86,10 +86,19 @@ void ScheduleJobs::begin() {
     }
   }
   cluster_.settle();
+  if (lends_) leave_the_other_worker();
   check_running(running);
   for (const cli::DocumentValue& agent : field_of(file_, "agents").items)
     if (flag_of(agent, "draining")) order("drain", {text_of(agent, "id")});
-  if (std::exchange(lends_, false)) order("drain", {"more"});
+  lends_ = false;
+}
+
+// No pass comes meanwhile: all slots of all jobs are still theirs, and those that were lent are the only free ones.
+void ScheduleJobs::leave_the_other_worker() {
+  const LiveCluster::OnStop reaction = cluster_.on_stop();
+  cluster_.set_on_stop(LiveCluster::OnStop::Leave);
+  order("drain", {"more", "--now"});
+  cluster_.set_on_stop(reaction);
 }
 
 void ScheduleJobs::lend_slots(const Draft& draft) {

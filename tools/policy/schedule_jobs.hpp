@@ -59,6 +59,8 @@ class ScheduleJobs {
   struct Draft;
   void begin();
   void lend_slots(const Draft& draft);
+  /// Runs on the worker that has joined beside the agents begin again on slots that were lent.
+  void leave_the_other_worker();
   void check_running(const std::vector<const cli::DocumentValue*>& running);
   void read_groups(const cli::DocumentValue& from);
   /// The jobs of these tasks, the oldest first.

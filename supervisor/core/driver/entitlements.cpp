@@ -12,6 +12,7 @@
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/placement/assignment_writer.hpp"
 #include "supervisor/core/placement/band_queues.hpp"
+#include "supervisor/core/placement/eligibility.hpp"
 #include "supervisor/core/policy/entitlement_mail.hpp"
 #include "supervisor/core/policy/job_demand.hpp"
 #include "supervisor/core/policy/job_records.hpp"
@@ -31,12 +32,26 @@ std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
 }
 
+/// Whether the attempt is with its worker, has complete inputs and is not known to run.
+bool waits_there(const Job& job, const AssignedRef& ref, BandSlot slot) {
+  if (ref.job != job.id || ref.subtask >= job.total()) return false;
+  const SubtaskHot& hot = job.hot[ref.subtask];
+  return hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot && hot.missing == 0 &&
+         (hot.flags & (SubtaskFlag::kStarted | SubtaskFlag::kAdopted)) == 0;
+}
+
+bool is_entitled(const JobShares& shares) {
+  return std::any_of(shares.bands.begin(), shares.bands.end(),
+                     [](const BandShare& band) { return !band.entitled.is_zero(); });
+}
+
 }  // namespace
 
 void Entitlements::entitle(Job& job) {
   if (job.shares == nullptr || job.status.cancelling) return;
   const bool limited[kBandKinds] = {view_.is_limited(job, BandKind::Cpu), view_.is_limited(job, BandKind::Gpu)};
   const std::uint64_t preempted = job.shares->preemptions;
+  const bool placed_first = !is_entitled(*job.shares) && holds_slots(*job.shares);
   const bool anew[kBandKinds] = {barriers_.watch_barrier(job, BandKind::Cpu),
                                  barriers_.watch_barrier(job, BandKind::Gpu)};
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
@@ -46,7 +61,8 @@ void Entitlements::entitle(Job& job) {
     bool waits = false;
     for (const BandSlot band : worker.bands) {
       const BandShare share = job.shares->of(band);
-      const bool free = view_.may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)];
+      const bool free =
+          view_.may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)] && !placed_first;
       const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       const bool differs = share.entitled != entitled;
@@ -79,8 +95,12 @@ void Entitlements::entitle(Job& job) {
       if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
         recall(job, band);
   }
+  if (placed_first) turns_.policy_changed();
   if (job.shares->preemptions != preempted) records_.record_change(job);
-  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) barriers_.open_if_all_held(job, kind);
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    recall_excess(job, kind);
+    barriers_.open_if_all_held(job, kind);
+  }
 }
 
 void Entitlements::recall(Job& job, BandSlot slot) {
@@ -93,6 +113,47 @@ void Entitlements::recall(Job& job, BandSlot slot) {
     hot.flags |= SubtaskFlag::kStealAsked;
     mail_.last<StealRequest>(workers_[slot].worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
+  }
+}
+
+void Entitlements::recall_excess(Job& job, BandKind kind) {
+  const IndexSet& short_bands = job.shares->short_bands[static_cast<std::size_t>(kind)];
+  if (short_bands.empty() || job.spec.policy.gang > 0) return;
+  std::uint64_t missing = 0;
+  for (std::uint32_t at = short_bands.next(0); at != IndexSet::kNone; at = short_bands.next(at + 1))
+    if (workers_[BandSlot{at}].alive) missing += job.shares->bands[at].runs - job.shares->bands[at].runnable;
+  // Subtasks that are kept here are pulled without this.
+  for (std::uint32_t at = job.place.locals.first(); at < job.place.locals.end(); ++at)
+    if (const LocalSet* local = job.place.locals.find(BandSlot{at});
+        local != nullptr && workers_[BandSlot{at}].kind == kind)
+      missing -= std::min<std::uint64_t>(missing, local->ready_count());
+  const auto is_wanted = [&](std::uint32_t subtask) {
+    for (std::uint32_t at = short_bands.next(0); at != IndexSet::kNone; at = short_bands.next(at + 1))
+      if (workers_[BandSlot{at}].alive && view_.may_use(job, BandSlot{at}) &&
+          eligibility_.may_run_on(job, job.graph.shape->template_index(subtask), BandSlot{at}))
+        return true;
+    return false;
+  };
+  for (std::uint32_t i = 0; i < job.shares->bands.size() && missing > 0; ++i) {
+    const BandSlot slot{i};
+    const BandShare share = job.shares->of(slot);
+    const BandEntry& band = workers_[slot];
+    if (!band.alive || band.kind != kind || !share.limited() || share.runnable <= share.runs) continue;
+    std::uint64_t excess = share.runnable - share.runs;
+    // The latest are the last that would run. Attempts that were asked already are on their way, or run.
+    for (auto ref = band.assigned.rbegin(); ref != band.assigned.rend() && excess > 0 && missing > 0; ++ref) {
+      if (!waits_there(job, *ref, slot)) continue;
+      --excess;
+      SubtaskHot& hot = job.hot[ref->subtask];
+      const bool asked = (hot.flags & SubtaskFlag::kStealAsked) != 0;
+      if (!asked && !is_wanted(ref->subtask)) continue;
+      --missing;
+      if (asked) continue;
+      PENSTOCK_COVERAGE_MARK("more of a job waited on a band than may run there, and it has slots elsewhere");
+      hot.flags |= SubtaskFlag::kStealAsked;
+      mail_.last<StealRequest>(band.worker, job.id)
+          .attempts.push_back(AttemptRef{SubtaskIndex{ref->subtask}, Attempt{ref->attempt}});
+    }
   }
 }
 

@@ -15,6 +15,7 @@ namespace penstock::supervisor {
 class AdmissionAudit;
 class AssignmentWriter;
 class BandQueues;
+class Eligibility;
 class EntitlementMail;
 struct EventContext;
 class GangBarriers;
@@ -29,13 +30,14 @@ class WorkerMail;
 /// at barriers. Cost: for a job linear in the bands.
 class Entitlements {
  public:
-  Entitlements(EventContext& event, JobTable& jobs, WorkerTable& workers, WorkerMail& mail, PolicyState& policy,
-               const PolicyView& view, PolicyTurns& turns, JobRecords& records, JobDemand& demand,
-               EntitlementMail& entitlement_mail, BandQueues& queues, AssignmentWriter& assignments,
+  Entitlements(EventContext& event, JobTable& jobs, WorkerTable& workers, const Eligibility& eligibility,
+               WorkerMail& mail, PolicyState& policy, const PolicyView& view, PolicyTurns& turns, JobRecords& records,
+               JobDemand& demand, EntitlementMail& entitlement_mail, BandQueues& queues, AssignmentWriter& assignments,
                AdmissionAudit& admission_audit, GangBarriers& barriers)
       : event_(event),
         jobs_(jobs),
         workers_(workers),
+        eligibility_(eligibility),
         mail_(mail),
         policy_(policy),
         view_(view),
@@ -50,7 +52,9 @@ class Entitlements {
   Entitlements(const Entitlements&) = delete;
   Entitlements& operator=(const Entitlements&) = delete;
 
-  /// Gives the job what the last plan says: workers, queues and barriers follow.
+  /// Gives the job what the last plan says: workers, queues and barriers follow. The first slots of a job are those of
+  /// the plan also where nothing limits the job, so that its work is where the fitting of the pool wants it. A pass
+  /// that follows at once lets the job use all.
   void entitle(Job& job);
   /// All or nothing: slots that workers hold already are given back with the rest, and other jobs come first in the
   /// next pass.
@@ -61,6 +65,9 @@ class Entitlements {
  private:
   /// The job has lost the band: unprepared attempts there come back and go to bands where the job has slots.
   void recall(Job& job, BandSlot slot);
+  /// Where the job has slots and nothing to run on them, while on another band more of it waits than may run there: as
+  /// many attempts come back, and the band with slots pulls them.
+  void recall_excess(Job& job, BandKind kind);
   /// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
   /// attempts end before a message could reach them.
   void take_back_running(Job& job, BandSlot slot);
@@ -69,6 +76,7 @@ class Entitlements {
   EventContext& event_;
   JobTable& jobs_;
   WorkerTable& workers_;
+  const Eligibility& eligibility_;
   WorkerMail& mail_;
   PolicyState& policy_;
   const PolicyView& view_;

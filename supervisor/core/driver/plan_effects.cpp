@@ -18,8 +18,8 @@ namespace {
 
 /// Whether a job needs the very slots of the plan, also where all have room: slots together, or a part of a device that
 /// others have in part. Parts on devices of their own would leave no whole device.
-bool needs_its_place(const PassUnderWay::Subject& subject, const KindShare& share, bool quotas) {
-  const bool takes_part = quotas && subject.kind == BandKind::Gpu && share.allocation_unit.milli < 1000;
+bool needs_its_place(const PassUnderWay::Subject& subject, const KindShare& share) {
+  const bool takes_part = subject.kind == BandKind::Gpu && share.allocation_unit.milli < 1000;
   return subject.gang || share.unit_milli > 1000 || takes_part;
 }
 
@@ -183,7 +183,7 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     for (const std::uint32_t pool : pools_wanted_by(shares)) {
       const std::size_t at = pool * kBandKinds + kind;
       several[at] = several[at] || alone[at].valid();
-      placed[at] = placed[at] || needs_its_place(subject, shares.kinds[kind], view_.counts_quotas(pool));
+      placed[at] = placed[at] || needs_its_place(subject, shares.kinds[kind]);
       alone[at] = subject.job;
     }
   }

@@ -120,7 +120,7 @@ Result<Value> PolicyAnswers::describe_pools() const {
                                    {"sharing", parts.sharing},
                                    {"backfill", parts.backfill},
                                    {"fitting", parts.fitting},
-                                   {"preemption", *parts.preemption},
+                                   {"preemption", parts.preemption.value_or(false)},
                                    {"reclaim", flag_value(parts.reclaim)},
                                    {"consolidation", flag_value(parts.consolidation)},
                                    {"bands", bands},

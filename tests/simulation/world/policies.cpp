@@ -33,6 +33,7 @@ void choose_parts(Rng& rng, PoolConfig& pool) {
   } else if (pool.preset == "priority" || pool.preset == "multifactor") {
     pool.ordering = rng.chance(1, 2) ? "priority" : "fcfs";
     pool.backfill = rng.chance(1, 2) ? "easy" : "conservative";
+    pool.preemption = rng.chance(1, 2) ? std::optional<bool>{} : false;
     if (pool.ordering == "priority") pool.preemption = false;
   }
 }
@@ -43,6 +44,7 @@ PoolConfig random_pool(Rng& rng, std::uint64_t number) {
   pool.name = "pool-" + std::to_string(number);
   pool.preset = kPresets[rng.below(std::size(kPresets))];
   pool.preemption = rng.chance(3, 4);
+  if (pool.preset == "multifactor" && *pool.preemption) pool.preemption.reset();
   pool.reserve_depth = rng.between(0, 2);
   pool.time_limit = milliseconds{rng.chance(1, 2) ? rng.between(1, 2'000) : 3'600'000};
   if (rng.chance(1, 3)) choose_parts(rng, pool);

@@ -45,6 +45,7 @@ class LiveCluster {
   /// The program of a run lends its slot, and goes on without one.
   void lend(SubtaskId subtask);
   using OnStop = tools::OnStop;
+  OnStop on_stop() const { return hosts_.on_stop(); }
   void set_on_stop(OnStop reaction) { hosts_.set_on_stop(reaction); }
 
   /// By subtask.

@@ -55,6 +55,7 @@ class LiveHosts {
   bool end_one_that_leaves(Instant now);
   /// The program of a run lends its slot, and goes on without one.
   void lend(SubtaskId subtask, Instant now);
+  OnStop on_stop() const { return on_stop_; }
   void set_on_stop(OnStop reaction) { on_stop_ = reaction; }
 
   /// By subtask.

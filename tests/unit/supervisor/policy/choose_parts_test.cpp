@@ -93,6 +93,8 @@ TEST(ChooseParts, PartsThatDoNotGoTogetherAreRefusedWithWhatDoes) {
             std::string::npos);
   EXPECT_NE(refused({.preset = "priority", .backfill = "easy", .preemption = true}).find("say preemption = false"),
             std::string::npos);
+  EXPECT_NE(refused({.preset = "multifactor", .preemption = true}).find("reserved starts wait for slots to be free"),
+            std::string::npos);
   EXPECT_NE(refused({.preset = "quota", .fitting = "worst"}).find("say fitting = \"spread\""), std::string::npos);
   EXPECT_NE(refused({.preset = "fair_share", .fitting = "binpack"}).find("say fitting = \"best\""), std::string::npos);
   EXPECT_NE(refused({.preset = "priority", .reclaim = false}).find("reclaim: is a part of sharing 'quota_tree'"),

@@ -53,18 +53,19 @@ TEST(Entitlements, WhereSomebodyNeedsSlotsTogetherPlansAreKeptAlsoWhileNobodyWai
   }
 }
 
-// Alone it was not limited: the plan had it on one worker, and it has begun on both. Runs that have just
-// begun are not reported yet.
+// Alone it was not limited: the plan had its first subtasks on one worker; the next went to the one they prefer.
 TEST(Entitlements, WhatWasGivenBeforeAnythingWasLimitedCountsWhereItsAttemptsAre) {
   PolicedSupervisor supervisor{policed("multifactor")};
   for (int i = 0; i < 2; ++i) supervisor.join({.slots = 4});
-  supervisor.submit(GraphBuilder{}.sources(4).build());
+  GraphBuilder graph;
+  graph.template_at(1).preferred = {"worker-2", "numa-0"};
+  supervisor.submit(graph.sources(2).add({0}, 1).add({1}, 1).build());
   supervisor.settle(2);
-  const Lines assigned = supervisor.assigned();
-  ASSERT_EQ(std::count_if(assigned.begin(), assigned.end(), [](const auto& line) { return line.ends_with("w1"); }), 2);
+  ASSERT_EQ(supervisor.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w2, cached", "3 to w2, cached"}));
+  for (const std::uint32_t first : {0U, 1U}) supervisor.succeed(1, first);
   supervisor.submit(many());
   supervisor.settle(3);
-  EXPECT_EQ(supervisor.entitlements(1), (Lines{"w1:2", "w2:2"}));
+  EXPECT_EQ(supervisor.entitlements(1), (Lines{"w1:0", "w2:2"}));
   supervisor.ignore();
 }
 
@@ -140,6 +141,17 @@ TEST(Entitlements, WorkGoesWhereItsJobHasSlots) {
       EXPECT_EQ(there > 0, has_slots) << "job " << job << " on " << worker;
     }
   }
+  supervisor.ignore();
+}
+
+// Found by random clusters.
+TEST(Entitlements, WhatWaitsInVainComesBackForSlotsElsewhere) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  for (const char* name : {"a", "b"}) supervisor.submit(GraphBuilder{}.sources(8).build(), named(name));
+  supervisor.settle(4), supervisor.join({.slots = 4});
+  PENSTOCK_EXPECT_COVERAGE_MARK("more of a job waited on a band than may run there, and it has slots elsewhere",
+                                supervisor.settle(4));
   supervisor.ignore();
 }
 

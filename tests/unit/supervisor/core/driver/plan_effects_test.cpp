@@ -95,7 +95,8 @@ TEST(PlanEffects, ThePlanLimitsJobsWhereOneOfThemWaitsAndWorkersAreTold) {
   pass.members[0].milli = 3000;
   policy::Plan plan;
   plan.starts = {{.member = 0, .places = {{0, 3}}}, {.member = 1, .places = {{0, 1}}}};
-  EXPECT_EQ(rooms.told_by(pass, plan), (Lines{"job-1: all", "job-2: all"}));
+  EXPECT_EQ(rooms.told_by(pass, plan), (Lines{"job-1: 3000", "job-2: 1000"})) << "where the plan says";
+  EXPECT_EQ(rooms.told_by(pass, plan), (Lines{"job-1: all", "job-2: all"})) << "nothing limits the jobs";
   plan.explanations = {{.workload = 1, .hold = Hold::NoRoom, .need = 1, .have = 0}};
   EXPECT_EQ(rooms.told_by(pass, plan), (Lines{"job-1: 3000", "job-2: 1000"}));
   EXPECT_EQ(first.shares->of(BandSlot{0}).planned, 3000U);

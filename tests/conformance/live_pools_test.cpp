@@ -1,0 +1,73 @@
+// Where work of a pool goes on a live cluster, and what becomes of its victims.
+#include "tests/conformance/live_policy.hpp"
+
+namespace penstock::tools {
+namespace {
+
+TEST(LivePools, PlacementObeysTheFittingWithoutContention) {
+  const auto places = [](const std::string& preset, const std::string& fitting) {
+    SupervisorConfig config = config_of(preset);
+    config.policy.pools[0].fitting = fitting;
+    LiveCluster cluster{config};
+    for (const char* name : {"w1", "w2", "w3"}) cluster.join(cpu_worker(name, 4));
+    std::set<std::string> all;
+    for (int i = 0; i < 3; ++i) {
+      const JobId job = submit(cluster, {.name = "j" + std::to_string(i)});
+      cluster.advance(1s);
+      all.insert(place_of(cluster, job));
+    }
+    return all.size();
+  };
+  EXPECT_EQ(places("priority", "best"), 1U);
+  EXPECT_EQ(places("priority", "worst"), 3U);
+  EXPECT_EQ(places("quota", "binpack"), 1U);
+  EXPECT_EQ(places("quota", "spread"), 3U);
+}
+
+TEST(LivePools, AVictimThatSucceedsWithinItsGraceHasSucceeded) {
+  SupervisorConfig config = config_of("priority");
+  config.policy.pools[0].preemption = true;
+  LiveCluster cluster{config};
+  cluster.set_on_stop(LiveCluster::OnStop::Stay);
+  cluster.join(cpu_worker("w1", 1));
+  const JobId victim = submit(cluster, {.name = "victim"});
+  cluster.advance(1s);
+  submit(cluster, {.name = "important", .priority = 5});
+  cluster.advance(2s);
+  ASSERT_TRUE(cluster.runs().at({victim, SubtaskIndex{0}}).asked);
+  cluster.end({victim, SubtaskIndex{0}});
+  cluster.advance(30s);
+  EXPECT_EQ(cluster.core().find_job(victim)->status.state, JobState::Succeeded);
+}
+
+// A job of parts that waited on a full device, while the plan had another one for it, kept passes coming without end.
+TEST(LivePools, PartsOfDevicesRunWhereThePlanHasThem) {
+  for (const std::string preset : {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"}) {
+    SupervisorConfig config = config_of(preset);
+    config.policy.projects.push_back({.name = "a", .guaranteed_gpu_slots = 2});
+    LiveCluster cluster{config};
+    cluster.join(gpu_worker("w1", 2));
+    for (int round = 0; round < 20; ++round) {
+      std::vector<JobId> jobs;
+      for (const std::int64_t milli : {700, 500, 400})
+        jobs.push_back(submit(cluster, {.name = std::to_string(round) + "/" + std::to_string(milli),
+                                        .project = "a",
+                                        .milli = milli,
+                                        .on_gpu = true}));
+      cluster.advance(1s);
+      EXPECT_EQ(cluster.runs().size(), 3U) << preset << " " << round;
+      const std::uint64_t before = cluster.core().policy().passes;
+      cluster.advance(10s);
+      EXPECT_LE(cluster.core().policy().passes - before, 101U) << preset << " " << round;
+      for (const JobId job : jobs) cluster.end({job, SubtaskIndex{0}});
+      cluster.advance(1s);
+      for (const JobId job : jobs)
+        EXPECT_EQ(cluster.core().find_job(job)->status.state, JobState::Succeeded) << preset << " " << round;
+      if (HasFailure()) return;
+    }
+    EXPECT_TRUE(cluster.troubles().empty());
+  }
+}
+
+}  // namespace
+}  // namespace penstock::tools

@@ -1,0 +1,234 @@
+// Random clusters under every preset: rules that hold for all submissions, on the production cores in virtual time.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "common/base/rng.hpp"
+#include "common/host/process.hpp"
+#include "tests/conformance/live_policy.hpp"
+
+namespace penstock::tools {
+namespace {
+
+/// A cluster drawn from a seed, with jobs that hold their slots until the test ends them.
+class RandomCluster {
+ public:
+  /// `plain`: jobs of single subtasks of one slot each, without gangs, limits or parts of devices.
+  RandomCluster(std::uint64_t seed, const std::string& preset, bool plain)
+      : draw_(seed), plain_(plain), preset_(preset), cluster_(config()) {
+    const std::size_t hosts = 1 + draw(3);
+    for (std::size_t i = 0; i < hosts; ++i) {
+      const std::string name = "w" + std::to_string(i + 1);
+      const auto slots = static_cast<std::int64_t>(1 + draw(plain ? 6 : 8));
+      on_gpu_ ? cluster_.join(gpu_worker(name, static_cast<std::size_t>(slots)))
+              : cluster_.join(cpu_worker(name, slots));
+      slots_ += slots;
+      slots_of_[name] = on_gpu_ ? 1 : slots;
+    }
+  }
+
+  void submit_and_end() {
+    const std::size_t jobs = 2 + draw(7);
+    for (std::size_t i = 0; i < jobs; ++i) {
+      jobs_.push_back(draw_job(i));
+      ids_.push_back(submit(cluster_, jobs_.back()));
+      if (draw(2) == 0) cluster_.advance(std::chrono::milliseconds{10 + draw(2000)});
+      if (!plain_ && draw(3) == 0 && !cluster_.runs().empty()) {
+        auto run = cluster_.runs().begin();
+        std::advance(run, static_cast<std::ptrdiff_t>(draw(cluster_.runs().size())));
+        cluster_.end(run->first);
+      }
+    }
+  }
+
+  std::size_t draw(std::size_t below) { return static_cast<std::size_t>(draw_.below(below)); }
+  LiveCluster& live() { return cluster_; }
+  const std::vector<Wish>& jobs() const { return jobs_; }
+  JobId id(std::size_t job) const { return ids_[job]; }
+  std::int64_t slots() const { return slots_; }
+  /// Of each band of that worker.
+  std::int64_t slots_of(const std::string& worker) const { return slots_of_.at(worker); }
+  const std::vector<ProjectConfig>& projects() const { return projects_; }
+
+  /// The attempts that run.
+  std::map<SubtaskId, Attempt> attempts() const {
+    std::map<SubtaskId, Attempt> all;
+    for (const auto& [subtask, run] : cluster_.runs()) all[subtask] = run.attempt;
+    return all;
+  }
+  /// Thousandths of slots that run, by worker and band.
+  std::map<std::pair<std::string, std::uint32_t>, std::int64_t> used() const {
+    std::map<std::pair<std::string, std::uint32_t>, std::int64_t> sums;
+    for (const auto& [subtask, run] : cluster_.runs())
+      for (std::size_t i = 0; i < ids_.size(); ++i)
+        if (ids_[i] == subtask.job) sums[{cluster_.name_of(run.worker), run.band.value()}] += jobs_[i].milli;
+    return sums;
+  }
+
+ private:
+  SupervisorConfig config() {
+    SupervisorConfig config = config_of(preset_);
+    config.policy.period = 1s;
+    on_gpu_ = draw(3) == 0;
+    if (preset_ == "priority") config.policy.pools[0].preemption = draw(2) == 0;
+    preemption_ = preset_ != "priority" || *config.policy.pools[0].preemption;
+    const std::size_t projects = preset_ == "quota" ? 1 + draw(3) : plain_ ? 0 : draw(3);
+    for (std::size_t i = 0; i < projects; ++i) {
+      ProjectConfig& project = projects_.emplace_back();
+      project.name = "p" + std::to_string(i);
+      project.weight = static_cast<std::int64_t>(1000 * (1 + draw(3)));
+      project.guaranteed_slots = project.guaranteed_gpu_slots = static_cast<std::int64_t>(draw(4));
+      if (!plain_ && draw(4) == 0)
+        project.slots_max = project.gpu_slots_max = project.guaranteed_slots + static_cast<std::int64_t>(draw(3));
+    }
+    config.policy.projects = projects_;
+    return config;
+  }
+
+  Wish draw_job(std::size_t number) {
+    Wish wish{.name = "j" + std::to_string(number)};
+    wish.subtasks = static_cast<std::uint32_t>(1 + draw(12));
+    wish.on_gpu = on_gpu_;
+    wish.priority = static_cast<std::int32_t>(draw(3));
+    if (draw(2) == 0) wish.weight = static_cast<std::int64_t>(1000 * (1 + draw(3)));
+    if (!projects_.empty()) wish.project = projects_[draw(projects_.size())].name;
+    if (plain_) return wish;
+    wish.waits_for_resources = true;
+    if (on_gpu_ && draw(2) == 0) wish.milli = std::int64_t{250} << draw(3);
+    if (!on_gpu_ && draw(3) == 0) wish.milli = std::int64_t{1000} << draw(3);
+    if (draw(4) == 0) {
+      wish.subtasks = static_cast<std::uint32_t>(2 + draw(4));
+      wish.milli = 1000;
+      wish.gang = wish.subtasks;
+    }
+    if (preset_ == "quota" && draw(4) == 0) wish.kind = JobKind::Interactive;
+    return wish;
+  }
+
+  Rng draw_;
+  const bool plain_;
+  const std::string preset_;
+  bool on_gpu_ = false;
+  bool preemption_ = true;
+  std::vector<ProjectConfig> projects_;
+  LiveCluster cluster_;
+  std::int64_t slots_ = 0;
+  std::map<std::string, std::int64_t> slots_of_;
+  std::vector<Wish> jobs_;
+  std::vector<JobId> ids_;
+};
+
+/// The environment may ask for more clusters, and for others.
+std::uint64_t number_in(const char* variable, std::uint64_t usual) {
+  const std::string said = environment_value(variable);
+  return said.empty() ? usual : std::strtoull(said.c_str(), nullptr, 10);
+}
+std::uint64_t seeds(std::uint64_t usual) { return number_in("PENSTOCK_LIVE_SEEDS", usual); }
+std::uint64_t first_seed() { return number_in("PENSTOCK_LIVE_FIRST_SEED", 1); }
+
+const std::vector<std::string> kPresets{"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"};
+
+TEST(LiveRandom, NothingMovesOnceNothingChanges) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(60); ++seed)
+    for (const std::string& preset : kPresets) {
+      RandomCluster random{seed, preset, false};
+      random.submit_and_end();
+      random.live().advance(90s);
+      const std::map<SubtaskId, Attempt> before = random.attempts();
+      const std::uint64_t left = preemptions(random.live());
+      random.live().advance(60s);
+      EXPECT_EQ(preemptions(random.live()), left) << preset << ", seed " << seed;
+      EXPECT_TRUE(random.attempts() == before) << preset << ", seed " << seed;
+      for (const auto& [band, milli] : random.used())
+        EXPECT_LE(milli, random.slots_of(band.first) * 1000) << preset << ", seed " << seed << ", " << band.first;
+    }
+}
+
+TEST(LiveRandom, NoSlotIsIdleWhileASingleSubtaskWaits) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(60); ++seed)
+    for (const std::string& preset : kPresets) {
+      RandomCluster random{seed, preset, true};
+      random.submit_and_end();
+      random.live().advance(60s);
+      std::int64_t wanted = 0;
+      for (const Wish& job : random.jobs()) wanted += job.subtasks;
+      EXPECT_EQ(std::ssize(random.live().runs()), std::min(wanted, random.slots())) << preset << ", seed " << seed;
+    }
+}
+
+TEST(LiveRandom, NoSubtaskWaitsForALessImportantOneThatMayLeave) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(60); ++seed) {
+    RandomCluster random{seed, "priority", true};
+    random.submit_and_end();
+    random.live().advance(60s);
+    if (!random.live().core().policy().config.pools[0].preemption.value_or(false)) continue;
+    std::int32_t least = INT32_MAX;
+    std::int32_t most = INT32_MIN;
+    for (std::size_t i = 0; i < random.jobs().size(); ++i) {
+      const std::size_t runs = running(random.live(), random.id(i));
+      if (runs > 0) least = std::min(least, random.jobs()[i].priority);
+      if (runs < random.jobs()[i].subtasks) most = std::max(most, random.jobs()[i].priority);
+    }
+    EXPECT_LE(most, least) << "seed " << seed;
+  }
+}
+
+/// Shares by demand, in parts of slots. Spec: policy-determined 3.1, with a floor of one slot each where there is room.
+std::vector<double> shares_by_demand(const RandomCluster& random) {
+  const auto jobs = random.jobs().size();
+  double wanted = 0;
+  for (const Wish& job : random.jobs()) wanted += job.subtasks;
+  const double all = std::min(wanted, static_cast<double>(random.slots()));
+  std::vector<double> shares(jobs, 0);
+  double low = 0;
+  double high = 1e6;
+  for (int round = 0; round < 200; ++round) {
+    const double lambda = (low + high) / 2;
+    double sum = 0;
+    for (std::size_t i = 0; i < jobs; ++i) {
+      const Wish& job = random.jobs()[i];
+      const double weight = job.weight == 0 ? 1 : static_cast<double>(job.weight) / 1000;
+      shares[i] = std::clamp(lambda * weight * job.subtasks, 1.0, static_cast<double>(job.subtasks));
+      sum += shares[i];
+    }
+    (sum < all ? low : high) = lambda;
+  }
+  return shares;
+}
+
+TEST(LiveRandom, FairSharesAreThoseOfTheManualWithinOneSlot) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(200); ++seed) {
+    RandomCluster random{seed, "fair_share", true};
+    random.submit_and_end();
+    random.live().advance(60s);
+    if (random.slots() < std::ssize(random.jobs())) continue;  // One slot each is more than there is.
+    const std::vector<double> shares = shares_by_demand(random);
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(running(random.live(), random.id(i))), shares[i], 1.0)
+          << "seed " << seed << ", job " << i;
+  }
+}
+
+TEST(LiveRandom, GuaranteesAreReached) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(200); ++seed) {
+    RandomCluster random{seed, "quota", true};
+    random.submit_and_end();
+    std::int64_t guaranteed = 0;
+    for (const ProjectConfig& project : random.projects()) guaranteed += project.guaranteed_slots;
+    if (guaranteed > random.slots()) continue;
+    random.live().advance(20s);  // The grace, and two passes.
+    for (const ProjectConfig& project : random.projects()) {
+      std::int64_t wanted = 0;
+      std::int64_t runs = 0;
+      for (std::size_t i = 0; i < random.jobs().size(); ++i) {
+        if (random.jobs()[i].project != project.name) continue;
+        wanted += random.jobs()[i].subtasks;
+        runs += static_cast<std::int64_t>(running(random.live(), random.id(i)));
+      }
+      EXPECT_GE(runs, std::min(wanted, project.guaranteed_slots)) << "seed " << seed << ", " << project.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::tools
