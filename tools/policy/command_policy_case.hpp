@@ -11,12 +11,20 @@
 
 namespace penstock::tools {
 
+/// The code that a case runs.
+enum class CaseWay : std::uint8_t {
+  Function,  ///< One function of the product: the case has no jobs and slots.
+  Pass,      ///< A pass of the policy over a snapshot of the case, without a supervisor.
+  Cluster,   ///< A supervisor and workers in virtual time, by submissions and orders.
+};
+
 /// The result of one case.
 struct CaseVerdict {
   std::string id;
   std::string kind;
   std::vector<std::string> differences;  ///< Empty: it passed.
   std::vector<std::string> remarks;      ///< Fields of the case that no checker reads.
+  CaseWay way = CaseWay::Function;
 
   bool passed() const { return differences.empty(); }
 };
@@ -25,6 +33,9 @@ struct CaseVerdict {
 class CaseChecker {
  public:
   CaseChecker(std::string id, std::string kind) : verdict_{std::move(id), std::move(kind), {}, {}} {}
+
+  /// The way by which the case runs, where it is not a function.
+  void runs_by(CaseWay way) { verdict_.way = way; }
 
   void equal(const std::string& what, const std::string& expected, const std::string& got);
   void equal(const std::string& what, std::int64_t expected, std::int64_t got);

@@ -385,6 +385,7 @@ bool check_on_cluster(const cli::DocumentValue& file, const std::string& kind, C
     LifecycleRun{file, checker}.run();
   else
     return false;
+  checker.runs_by(CaseWay::Cluster);
   return true;
 }
 

@@ -74,6 +74,7 @@ class LimitScenario {
  public:
   LimitScenario(const cli::DocumentValue& file, const cli::DocumentValue& subject, const std::string& id)
       : case_(subject), checker_(id, "limits"), site_(file, subject), cluster_(settings(site_)) {
+    checker_.runs_by(CaseWay::Cluster);
     cluster_.join(site_.machine());
   }
 
@@ -432,6 +433,7 @@ void check_limit_cases(const cli::DocumentValue& file, const std::string& name, 
 CaseVerdict check_rejection(const cli::DocumentValue& rejection, const std::string& name) {
   const std::string when = text_of(rejection, "when");
   CaseChecker checker{name + "/" + when, "priority"};
+  checker.runs_by(CaseWay::Cluster);
   const std::optional<Result<void>> result = outcome_of(when);
   const std::string message = text_of(rejection, "message_contains");
   const std::string outcome = text_of(rejection, "outcome");

@@ -58,6 +58,7 @@ class OversizedCase {
   }
 
   void schedule(const cli::DocumentValue& expect) {
+    checker_.runs_by(CaseWay::Pass);
     checker_.only_fields(expect, {"to_allocate", "to_release"});
     Parts parts = *preset("priority");
     parts.preemption = flag_of(field_of(file_, "scheduler"), "preemption");

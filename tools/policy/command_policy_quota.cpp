@@ -222,6 +222,7 @@ class QuotaScenario {
 
   /// Runs one pass and carries it out on the snapshot.
   void pass() {
+    checker_.runs_by(CaseWay::Pass);
     snapshot_.now = kNow;
     const Plan plan = PolicyEngine{{parts_}}.pass(snapshot_);
     const cli::DocumentValue& expect = field_of(case_, "expect");

@@ -40,6 +40,7 @@ class LiveQuota {
         cluster_(settings(site_)) {}
 
   CaseVerdict run() {
+    checker_.runs_by(CaseWay::Cluster);
     for (const cli::DocumentValue& node : field_of(case_, "nodes").items) cluster_.join(site_.worker(node));
     begin();
     start_case();

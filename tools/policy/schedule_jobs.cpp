@@ -47,6 +47,7 @@ ScheduleJobs::ScheduleJobs(const cli::DocumentValue& file, CaseChecker& checker)
   joins_tasks_ = shares_slots(file_) || std::any_of(steps.begin(), steps.end(), [](const auto& step) {
                    return text_of(step, "op") == "job_queue" || text_of(step, "op") == "queue_counts";
                  });
+  checker_.runs_by(CaseWay::Cluster);
   checker_.no_twins("agents", texts_of_items(field_of(file_, "agents"), "id"));
   for (const cli::DocumentValue& agent : field_of(file_, "agents").items) {
     check_amounts(agent, {"slots", "max_zero_slot"}, checker_);
