@@ -91,6 +91,12 @@ std::optional<Refusal> QuotaPass::refused(std::uint32_t workload, const std::vec
   return refuse(trial_.owners(), source.project, amount_of(members), source.preemptible);
 }
 
+bool QuotaPass::is_refused_at_best(std::uint32_t workload, const std::vector<std::uint32_t>& members,
+                                   Leavers leavers) const {
+  const Workload& source = snapshot().workloads[workload];
+  return refuse_at_best(trial_.owners(), source.project, amount_of(members), source.preemptible, leavers).has_value();
+}
+
 bool QuotaPass::place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,
                           const std::vector<bool>& allowed) {
   return place_where(workload, members,

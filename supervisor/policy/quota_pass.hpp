@@ -43,6 +43,8 @@ class QuotaPass {
   /// The amount that the members count for while they wait.
   Resources amount_of(const std::vector<std::uint32_t>& members) const;
   std::optional<Refusal> refused(std::uint32_t workload, const std::vector<std::uint32_t>& members) const;
+  /// Whether a limit or a guarantee refuses them even when all those have left that might.
+  bool is_refused_at_best(std::uint32_t workload, const std::vector<std::uint32_t>& members, Leavers leavers) const;
 
   /// Places all of them, or none. A gang of which a part has to wait waits as one. `allowed`: bands, empty for all.
   bool place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,

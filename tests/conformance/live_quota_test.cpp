@@ -49,5 +49,38 @@ TEST(LiveQuotaPolicy, AVictimComesBackInQueueOrder) {
   EXPECT_EQ(running(cluster, low), 3U);
 }
 
+// D2 of issue 23: limits were tested before victims had left.
+TEST(LiveQuotaPolicy, ADepartmentAtItsLimitIsDividedByGuarantees) {
+  SupervisorConfig config = config_of("quota");
+  config.policy.projects.push_back({.name = "d", .is_department = true, .guaranteed_slots = 4, .slots_max = 4});
+  config.policy.projects.push_back({.name = "a", .department = "d", .guaranteed_slots = 2});
+  config.policy.projects.push_back({.name = "b", .department = "d", .guaranteed_slots = 2});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 8));
+  const JobId a = submit(cluster, {.name = "a", .subtasks = 8, .project = "a"});
+  cluster.advance(1s);
+  EXPECT_EQ(running(cluster, a), 4U);
+  const JobId b = submit(cluster, {.name = "b", .subtasks = 8, .project = "b"});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, a), 2U);
+  EXPECT_EQ(running(cluster, b), 2U);
+  EXPECT_EQ(preemptions(cluster), 2U);
+}
+
+// D2 of issue 23.
+TEST(LiveQuotaPolicy, WithinALimitTheMoreImportantReplacesTheLess) {
+  SupervisorConfig config = config_of("quota");
+  config.policy.projects.push_back({.name = "a", .guaranteed_slots = 1, .slots_max = 1});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 8));
+  const JobId training = submit(cluster, {.name = "training", .project = "a"});
+  cluster.advance(1s);
+  EXPECT_EQ(running(cluster, training), 1U);
+  const JobId interactive = submit(cluster, {.name = "interactive", .project = "a", .kind = JobKind::Interactive});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, interactive), 1U);
+  EXPECT_EQ(running(cluster, training), 0U);
+}
+
 }  // namespace
 }  // namespace penstock::tools

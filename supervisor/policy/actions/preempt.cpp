@@ -47,8 +47,8 @@ void preempt(QuotaPass& pass) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     const Workload& source = pass.snapshot().workloads[*workload];
     if (members.empty()) continue;
-    // The project's total does not matter here, except for a job that may not be preempted later.
-    if (!source.preemptible && pass.refused(*workload, members)) continue;
+    // Victims leave before limits are tested.
+    if (pass.is_refused_at_best(*workload, members, Leavers::OwnProject)) continue;
     // The least important come first.
     const std::vector<std::uint32_t>& own = pass.victims_in_order()[source.project];
     if (own.empty() || pass.snapshot().workloads[own.front()].priority >= source.priority) continue;

@@ -101,7 +101,8 @@ void reclaim(QuotaPass& pass) {
   ReclaimView view{pass};
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
-    if (members.empty() || pass.refused(*workload, members)) continue;
+    // Amounts that victims give up count before a limit above both is tested: the search does that.
+    if (members.empty() || pass.is_refused_at_best(*workload, members, Leavers::OtherProjects)) continue;
     const Workload& source = pass.snapshot().workloads[*workload];
     const Reclaimer reclaimer{source.project, pass.amount_of(members), source.preemptible};
     if (!may_reclaim(pass.trial().owners(), reclaimer)) continue;

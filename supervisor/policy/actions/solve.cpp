@@ -6,6 +6,7 @@
 
 #include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/actions/gang_room.hpp"
+#include "supervisor/policy/actions/limit_relief.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 
 namespace penstock::policy {
@@ -25,6 +26,9 @@ struct Choices {
   std::vector<Piece> pieces;
   std::map<std::uint32_t, std::vector<std::size_t>> by_job;     ///< Positions in `pieces`.
   std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on;  ///< By band.
+  LimitRelief limits;                                           ///< Without those that go in any case.
+  LimitRelief limits_left;                                      ///< And without those below.
+  std::vector<std::size_t> relief;                              ///< Positions of pieces that lift limits.
 };
 
 /// Where a scenario may still succeed.
@@ -233,6 +237,7 @@ class Solver {
     chosen_.pieces.clear();
     chosen_.by_job.clear();
     chosen_.jobs_on.clear();
+    look_at_limits();
     std::uint32_t jobs = 0;
     std::uint32_t last_job = kNone;
     // A scenario without enough devices in all needs no trial.
@@ -258,13 +263,44 @@ class Solver {
       if (piece.members.empty()) continue;
       last_job = *victim;
       room += devices_of(piece);
-      if (!is_helpful(piece)) continue;
-      outlook_.helpful_left -= std::ssize(piece.members);
-      choose(std::move(piece));
-      if ((needed <= room || needed == 0) && attempt_on_bands()) return true;
+      const bool was_limited = !chosen_.limits_left.lifted();
+      const bool is_relief = chosen_.limits_left.is_helped_by(project_of(piece), counted_amount(piece));
+      const bool helps = is_helpful(piece);
+      if (!helps && !is_relief) continue;
+      if (helps) outlook_.helpful_left -= std::ssize(piece.members);
+      choose(std::move(piece), is_relief);
+      if (!chosen_.limits_left.lifted()) continue;
+      if ((needed <= room || needed == 0) && (was_limited ? attempt_within_limits() : attempt_on_bands())) return true;
       if (outlook_.helpful_left <= 0) return false;  // No band that is left can help.
     }
     return false;
+  }
+
+  std::uint32_t project_of(const Piece& piece) const { return pass_.snapshot().workloads[piece.workload].project; }
+  /// The amount of a piece in the sums of its owners.
+  Resources counted_amount(const Piece& piece) const {
+    Resources sum;
+    for (const std::uint32_t member : piece.members)
+      if (trial_.holdings(member).counted) sum += trial_.amount(member);
+    return sum;
+  }
+
+  /// Finds the limits that `wanted_` passes when the recorded victims have gone.
+  void look_at_limits() {
+    Resources amount;
+    for (const std::uint32_t member : wanted_) amount += amount_at_most(trial_, member);
+    chosen_.limits = LimitRelief{trial_, pass_.snapshot().workloads[workload_].project, amount};
+    for (const Piece& piece : recorded_) chosen_.limits.take(project_of(piece), counted_amount(piece));
+    chosen_.limits_left = chosen_.limits;
+    chosen_.relief.clear();
+  }
+
+  /// The limits have just been lifted: tries what lifts them alone, then every band of the pieces so far.
+  bool attempt_within_limits() {
+    if (attempt_there({})) return true;
+    Bands bands;
+    for (const auto& [band, jobs] : chosen_.jobs_on) bands.push_back(band);
+    return std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return attempt_on(band); });
   }
 
   std::int64_t devices_of(const Piece& piece) const {
@@ -280,20 +316,41 @@ class Solver {
       for (const std::uint32_t member : chosen_.pieces[piece].members) bands.push_back(trial_.holdings(member).band);
     std::sort(bands.begin(), bands.end());
     bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
-    for (const std::uint32_t band : bands) {
-      std::vector<std::size_t> there;
-      for (const std::uint32_t job : chosen_.jobs_on[band])
-        there.insert(there.end(), chosen_.by_job[job].begin(), chosen_.by_job[job].end());
-      std::sort(there.begin(), there.end());
-      std::vector<const Piece*> chosen;
-      for (const Piece& piece : recorded_) chosen.push_back(&piece);
-      for (const std::size_t piece : there) chosen.push_back(&chosen_.pieces[piece]);
-      if (might_fit(chosen) && attempt(chosen)) return true;
-    }
-    return false;
+    return std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return attempt_on(band); });
   }
 
-  void choose(Piece piece) {
+  bool attempt_on(std::uint32_t band) {
+    std::vector<std::size_t> there;
+    for (const std::uint32_t job : chosen_.jobs_on[band])
+      there.insert(there.end(), chosen_.by_job[job].begin(), chosen_.by_job[job].end());
+    return attempt_there(std::move(there));
+  }
+
+  /// Tries with those pieces, and with as many more as lift the limits.
+  bool attempt_there(std::vector<std::size_t> there) {
+    LimitRelief limits = chosen_.limits;
+    for (const std::size_t piece : there)
+      limits.take(project_of(chosen_.pieces[piece]), counted_amount(chosen_.pieces[piece]));
+    for (const std::size_t piece : chosen_.relief) {
+      const std::uint32_t project = project_of(chosen_.pieces[piece]);
+      const Resources amount = counted_amount(chosen_.pieces[piece]);
+      if (!limits.is_helped_by(project, amount) || std::find(there.begin(), there.end(), piece) != there.end())
+        continue;
+      limits.take(project, amount);
+      there.push_back(piece);
+    }
+    std::sort(there.begin(), there.end());
+    std::vector<const Piece*> chosen;
+    for (const Piece& piece : recorded_) chosen.push_back(&piece);
+    for (const std::size_t piece : there) chosen.push_back(&chosen_.pieces[piece]);
+    return might_fit(chosen) && attempt(chosen);
+  }
+
+  void choose(Piece piece, bool is_relief) {
+    if (is_relief) {
+      chosen_.relief.push_back(chosen_.pieces.size());
+      chosen_.limits_left.take(project_of(piece), counted_amount(piece));
+    }
     chosen_.by_job[piece.workload].push_back(chosen_.pieces.size());
     for (const std::uint32_t member : piece.members) {
       std::vector<std::uint32_t>& there = chosen_.jobs_on[trial_.holdings(member).band];

@@ -54,7 +54,7 @@ void nobody_is_in_the_way(std::uint64_t seed, Shapes shapes) {
     const std::uint32_t project = builder.snapshot.workloads[waiting].project;
     const std::vector<std::uint32_t> members =
         pass.order().next_members(waiting, [&](std::uint32_t member) { return pass.waits(member); });
-    if (members.empty() || pass.refused(waiting, members)) continue;
+    if (members.empty() || pass.is_refused_at_best(waiting, members, Leavers::OtherProjects)) continue;
     if (!all_within_guarantee(owners, project, pass.amount_of(members))) continue;
     for (std::uint32_t other = 0; other < builder.snapshot.workloads.size(); ++other) {
       const Workload& victim = builder.snapshot.workloads[other];

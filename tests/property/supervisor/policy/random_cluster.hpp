@@ -87,6 +87,7 @@ inline PolicyBuilder random_cluster(Rng& rng, Shapes shapes) {
     }
     builder.snapshot.projects[department].shares[2].guaranteed = sum * 1000;
     builder.snapshot.projects[department].shares[2].weight = 1000;
+    if (rng.chance(1, 4)) builder.snapshot.projects[department].shares[2].limit = (sum + rng.between(0, 2)) * 1000;
   }
   if (shapes == Shapes::Parts) divide_all_resources(builder, rng);
   return builder;

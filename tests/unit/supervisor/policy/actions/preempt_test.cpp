@@ -19,6 +19,22 @@ TEST(Preempt, InteractiveTakesFromTrainingOfItsProject) {
   EXPECT_EQ(plan.reservations.size(), 1U);
 }
 
+// D2 of issue 23: the limit was tested while the less important still held it.
+TEST(Preempt, WithinALimitTheMoreImportantReplacesTheLess) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(8);
+  const std::uint32_t project = builder.project("p", 1);
+  builder.snapshot.projects[project].shares[2].limit = 1000;
+  builder.job("training", project, 50);
+  builder.holds(1, band);
+  builder.job("interactive", project, 100);
+  builder.wants(1);
+  const Plan plan = run_actions(builder, {Action::Allocate, Action::Preempt});
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(plan.preemptions[0].beneficiary, 1U);
+  EXPECT_EQ(plan.reservations.size(), 1U);
+}
+
 TEST(Preempt, EqualsStay) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.device_band(1);

@@ -77,6 +77,52 @@ TEST(Reclaim, NothingGoesThatWouldComeBack) {
   EXPECT_EQ(run_actions(builder, {Action::Reclaim}, Rules::OfThePages).preemptions.size(), 2U);
 }
 
+/// A department that may hold four devices, and holds four in two bands beside an empty one.
+PolicyBuilder department_at_its_limit() {
+  PolicyBuilder builder;
+  const std::uint32_t first = builder.device_band(2);
+  const std::uint32_t second = builder.device_band(2);
+  builder.device_band(4);
+  const std::uint32_t department = builder.project("d", 4);
+  builder.snapshot.projects[department].shares[2].limit = 4000;
+  const std::uint32_t greedy = builder.project("greedy", 2, department);
+  builder.project("late", 2, department);
+  for (const std::uint32_t band : {first, second, first, second}) {
+    builder.job("greedy" + std::to_string(builder.snapshot.workloads.size()), greedy);
+    builder.holds(1, band);
+  }
+  return builder;
+}
+
+// D2 of issue 23.
+TEST(Reclaim, WhatVictimsGiveUpCountsBeforeTheLimitOfTheirDepartmentIsTested) {
+  PolicyBuilder builder = department_at_its_limit();
+  builder.job("late", 2);
+  builder.wants(2);
+  const Plan plan = run_actions(builder, {Action::Allocate, Action::Reclaim});
+  ASSERT_EQ(plan.preemptions.size(), 2U) << "of two bands, although there is room without them";
+  EXPECT_EQ(plan.preemptions[0].member, 2U);
+  EXPECT_EQ(plan.preemptions[1].member, 3U);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 4U);
+}
+
+TEST(Reclaim, VictimsOfAnotherDepartmentLiftNoLimit) {
+  PolicyBuilder builder = department_at_its_limit();
+  const std::uint32_t other = builder.project("elsewhere", 1);
+  builder.snapshot.projects[other].created = 100;
+  builder.job("elsewhere", other);
+  builder.holds(2, 2, 2);
+  builder.job("late", 2);
+  builder.wants(1);
+  const Plan plan = run_actions(builder, {Action::Reclaim});
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(plan.preemptions[0].member, 3U);
+  builder.snapshot.workloads[0].preemptible = builder.snapshot.workloads[1].preemptible = false;
+  builder.snapshot.workloads[2].preemptible = builder.snapshot.workloads[3].preemptible = false;
+  EXPECT_TRUE(run_actions(builder, {Action::Reclaim}).preemptions.empty()) << "whoever may leave is elsewhere";
+}
+
 // Found by a review: the slots that the same pass had promised the job before were counted among the holdings of its
 // project, and again among its demand.
 TEST(Reclaim, WhatThePassHasPromisedAlreadyCountsOnce) {

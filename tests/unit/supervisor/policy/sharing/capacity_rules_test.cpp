@@ -30,6 +30,21 @@ TEST(CapacityRules, WhatMayNotBePreemptedStaysWithinTheGuarantee) {
   EXPECT_TRUE(refuse(owners, 1, {.gpu = 1000}, false));
 }
 
+// D2 of issue 23: a limit was tested before any victim had left.
+TEST(CapacityRules, AtBestAllHaveLeftThatMay) {
+  std::vector<Owner> owners = department_with_project();
+  owners[0].of[2].allocated = 2000;
+  EXPECT_TRUE(refuse(owners, 1, {.gpu = 2000}, true));
+  EXPECT_FALSE(refuse_at_best(owners, 1, {.gpu = 2000}, true, Leavers::OtherProjects));
+  EXPECT_TRUE(refuse_at_best(owners, 1, {.gpu = 2001}, true, Leavers::OtherProjects));
+  EXPECT_TRUE(refuse_at_best(owners, 1, {.gpu = 1}, true, Leavers::OwnProject)) << "the others hold it";
+  owners[0].of[2].fixed = 500;
+  EXPECT_TRUE(refuse_at_best(owners, 1, {.gpu = 2000}, true, Leavers::OtherProjects)) << "a part of it stays";
+  owners[1].of[2].allocated = 1000;
+  EXPECT_FALSE(refuse_at_best(owners, 1, {.gpu = 1000}, true, Leavers::OwnProject));
+  EXPECT_TRUE(refuse_at_best(owners, 1, {.gpu = 1000}, false, Leavers::OwnProject)) << "beyond the guarantee";
+}
+
 TEST(CapacityRules, OnlyWhatIsAskedForIsTested) {
   std::vector<Owner> owners(1);
   owners[0].of[2] = {.limit = 0, .allocated = 9000};
