@@ -1,8 +1,11 @@
 // One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
 // usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N] [--labelled N] [--bound N] [--single 1]
+//                     [--victims N] [--wants N]
 // --labelled: adds a job with so many members that may only use every other band
 // --bound: so many of every hundred jobs may only use some bands: those with one of four labels, or one of five bands
 // --single: every job requests one slot
+// --victims: so many jobs of one half of the projects hold all bands in equal parts, and the jobs of the other half
+// hold nothing and reclaim; --wants: devices of each of these, instead of 1 to 8
 #include <time.h>
 
 #include <algorithm>
@@ -123,6 +126,38 @@ void bind_jobs(Snapshot& snapshot, std::uint32_t of_hundred) {
   }
 }
 
+/// The project of the same department in the half that holds, or in the half that waits.
+std::uint32_t in_half(std::uint32_t project, bool holds) {
+  const std::uint32_t rank = project - kDepartments;
+  return kDepartments + rank / (2 * kDepartments) * 2 * kDepartments + rank % kDepartments + (holds ? 0 : kDepartments);
+}
+
+/// Gives all bands to `victims` jobs in equal parts; all other jobs wait in projects that hold nothing.
+void add_victims(Snapshot& snapshot, std::uint32_t victims, std::int64_t wants) {
+  for (Workload& job : snapshot.workloads) job.project = in_half(job.project, false);
+  for (Member& member : snapshot.members)
+    if (wants > 0) member.request.gpu = (member.slots = wants) * 1000;
+  const auto bands = static_cast<std::uint32_t>(snapshot.bands.size());
+  const std::int64_t devices = std::max<std::int64_t>(1, bands * kDevices / victims);
+  Rng rng{3};
+  for (std::uint32_t i = 0; i < victims; ++i) {
+    Workload& added = snapshot.workloads.emplace_back();
+    added.name = "victim" + std::to_string(i);
+    added.project = in_half(kDepartments + static_cast<std::uint32_t>(rng.below(kProjects)), true);
+    added.priority = 50;
+    added.submitted = std::int64_t{i} - victims;
+    added.time_limit = std::chrono::hours{1};
+    Member& member = snapshot.members.emplace_back();
+    member.name = added.name + ".0";
+    member.workload = static_cast<std::uint32_t>(snapshot.workloads.size() - 1);
+    member.submitted = added.submitted;
+    member.slots = devices;
+    member.request = {1000, 1 << 20, devices * 1000};
+    member.state = MemberState::Running;
+    member.places = {{i % bands, devices}};
+  }
+}
+
 void carry_out(Snapshot& snapshot, const Plan& plan) {
   for (const Preemption& each : plan.preemptions) {
     snapshot.members[each.member].state = MemberState::Pending;
@@ -168,6 +203,8 @@ int main(int argc, char** argv) {
   std::uint32_t jobs = 10'000;
   std::uint32_t labelled = 0;
   std::uint32_t bound = 0;
+  std::uint32_t victims = 0;
+  std::uint32_t wants = 0;
   bool single = false;
   int repeat = 3;
   std::string name = "quota";
@@ -177,6 +214,8 @@ int main(int argc, char** argv) {
     if (option == "--jobs") jobs = number(argv[i + 1]);
     if (option == "--labelled") labelled = number(argv[i + 1]);
     if (option == "--bound") bound = number(argv[i + 1]);
+    if (option == "--victims") victims = number(argv[i + 1]);
+    if (option == "--wants") wants = number(argv[i + 1]);
     if (option == "--single") single = number(argv[i + 1]) > 0;
     if (option == "--repeat") repeat = static_cast<int>(number(argv[i + 1]));
     if (option == "--preset") name = argv[i + 1];
@@ -190,13 +229,22 @@ int main(int argc, char** argv) {
   Snapshot snapshot = make_cluster(bands, jobs, 1, single);
   if (bound > 0) bind_jobs(snapshot, bound);
   if (labelled > 0) add_labelled(snapshot, labelled);
+  if (victims > 0) add_victims(snapshot, victims, wants);
   Plan plan;
   const double empty_ms = pass_ms(engine, snapshot, repeat, plan);
+  if (victims > 0) {
+    std::printf(
+        "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"bound\": %u, \"victims\": %u, \"wants\": %u, "
+        "\"pass_ms\": %.1f, \"preemptions\": %zu}\n",
+        name.c_str(), bands, jobs, bound, victims, wants, empty_ms, plan.preemptions.size());
+    return 0;
+  }
   const std::size_t starts = plan.starts.size();
   carry_out(snapshot, plan);
   const double full_ms = pass_ms(engine, snapshot, repeat, plan);
   std::printf(
-      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"labelled\": %u, \"bound\": %u, \"from_empty_ms\": %.1f, "
+      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"labelled\": %u, \"bound\": %u, "
+      "\"from_empty_ms\": %.1f, "
       "\"starts\": %zu, "
       "\"when_full_ms\": "
       "%.1f, "

@@ -10,6 +10,7 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
     : trial_(snapshot, pool, parts),
       order_(trial_),
       has_children_(snapshot.projects.size(), false),
+      victim_order_(order_),
       reasons_(snapshot.members.size(), PreemptionReason::Priority),
       beneficiaries_(snapshot.members.size(), kNone),
       refusals_(snapshot.workloads.size()),
@@ -33,11 +34,16 @@ const std::vector<std::vector<std::uint32_t>>& QuotaPass::victims_in_order() {
     jobs.clear();
     for (const std::uint32_t job : preemptible_jobs_[project])
       if (holds_anything(job)) jobs.push_back(job);
-    std::sort(jobs.begin(), jobs.end(),
-              [this](std::uint32_t a, std::uint32_t b) { return Agenda::taken_before(order_, a, b); });
+    const auto before = [this](std::uint32_t a, std::uint32_t b) { return Agenda::taken_before(order_, a, b); };
+    // The order is mostly that of before.
+    if (!std::is_sorted(jobs.begin(), jobs.end(), before)) std::sort(jobs.begin(), jobs.end(), before);
+    victim_order_.project_changed(static_cast<std::uint32_t>(project), jobs);
   };
   if (!victims_mark_) {
     victims_.resize(preemptible_jobs_.size());
+    for (std::vector<std::uint32_t>& jobs : preemptible_jobs_)
+      std::sort(jobs.begin(), jobs.end(),
+                [this](std::uint32_t a, std::uint32_t b) { return Agenda::taken_before(order_, a, b); });
     for (std::size_t project = 0; project < victims_.size(); ++project) look_at(project);
   } else if (*victims_mark_ != trial_.mark()) {
     for (const std::uint32_t project : trial_.projects_changed_since(*victims_mark_)) look_at(project);

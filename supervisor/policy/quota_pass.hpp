@@ -9,6 +9,7 @@
 #include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 #include "supervisor/policy/ordering/agenda.hpp"
+#include "supervisor/policy/ordering/victim_order.hpp"
 #include "supervisor/policy/plan.hpp"
 #include "supervisor/policy/sharing/capacity_rules.hpp"
 
@@ -37,6 +38,8 @@ class QuotaPass {
   /// trial is now. REQUIRES: not while something is tried that may be undone. Cost: that of sorting them, once; then of
   /// sorting those of the projects that have changed.
   const std::vector<std::vector<std::uint32_t>>& victims_in_order();
+  /// Pieces of these jobs across all projects. REQUIRES: as above; after `victims_in_order`, which keeps it up to date.
+  VictimOrder& victim_order() { return victim_order_; }
   BestCaseRooms& best_case_rooms() { return best_case_rooms_; }
   /// Whether it holds a place or is promised one.
   bool holds_anything(std::uint32_t workload) const;
@@ -87,6 +90,7 @@ class QuotaPass {
   std::vector<std::vector<std::uint32_t>> preemptible_jobs_;  ///< By project.
   std::vector<std::vector<std::uint32_t>> victims_;           ///< By project, as the trial was at `victims_mark_`.
   std::optional<std::size_t> victims_mark_;
+  VictimOrder victim_order_;
   BestCaseRooms best_case_rooms_;
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.

@@ -20,6 +20,9 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   rules.reason = PreemptionReason::Reclaim;
   const std::uint32_t project = reclaimer.project;
   rules.not_project = project;
+  const std::vector<Owner>& all = pass.trial().owners();
+  if (std::any_of(all.begin(), all.end(), [](const Owner& owner) { return owner.reclaim_min_runtime.has_value(); }))
+    rules.candidates_name = project + 1;  // Minimum runtimes depend on the side that reclaims.
   rules.is_candidate = [&pass, project](std::uint32_t victim) { return may_be_taken_from(pass, victim, project); };
   // Members that got a promised place earlier in this pass count as held by their project.
   std::vector<std::uint32_t> waiting;

@@ -1,10 +1,11 @@
 #include "supervisor/policy/actions/solve.hpp"
 
 #include <algorithm>
-#include <map>
+#include <deque>
 #include <utility>
 
 #include "supervisor/policy/actions/best_case_room.hpp"
+#include "supervisor/policy/actions/chosen_pieces.hpp"
 #include "supervisor/policy/actions/gang_room.hpp"
 #include "supervisor/policy/actions/limit_relief.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
@@ -16,24 +17,27 @@ using Members = std::vector<std::uint32_t>;
 using Bands = std::vector<std::uint32_t>;
 
 /// Members of one job that are taken together.
-using Piece = TakenMembers;
+using Piece = VictimPiece;
 
-/// Not a setting: the cost of a new look at whether a search may succeed.
-constexpr std::uint32_t kTriesBeforeLooking = 4;
+/// Not settings: a new look at whether a search may succeed costs as much as so many tries for each job that holds
+/// something, and an attempt as much as so many others.
+constexpr std::size_t kTriesBeforeLooking = 32;
+constexpr std::size_t kVictimsForOneTry = 2;
+constexpr std::size_t kTriesOfAnAttempt = 16;
 
 /// The choices of one scenario's search so far.
 struct Choices {
-  std::vector<Piece> pieces;
-  std::map<std::uint32_t, std::vector<std::size_t>> by_job;     ///< Positions in `pieces`.
-  std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on;  ///< By band.
-  LimitRelief limits;                                           ///< Without those that go in any case.
-  LimitRelief limits_left;                                      ///< And without those below.
-  std::vector<std::size_t> relief;                              ///< Positions of pieces that lift limits.
+  explicit Choices(const Trial& trial) : pieces(trial) {}
+  ChosenPieces pieces;
+  std::deque<Piece> rests;          ///< Pieces without recorded members.
+  LimitRelief limits;               ///< Without those that go in any case.
+  LimitRelief limits_left;          ///< And without those below.
+  std::vector<std::size_t> relief;  ///< Positions of pieces that lift limits.
 };
 
 /// Where a scenario may still succeed.
 struct Outlook {
-  std::uint32_t tries = 0;
+  std::size_t tries = 0;
   bool looked = false;            ///< The members below are valid; else every band is hopeful.
   bool anywhere = false;          ///< All of the wanted members might fit whichever go, or they are too many to tell.
   std::int64_t helpful_left = 0;  ///< Members on hopeful bands that have not been taken, at most.
@@ -50,6 +54,7 @@ class Solver {
         workload_(workload),
         rules_(rules),
         victims_(pass.victims_in_order()),
+        chosen_(trial_),
         offered_(pass.snapshot().members.size(), false) {}
 
   bool run() {
@@ -84,7 +89,8 @@ class Solver {
     Agenda agenda = victims_agenda(is_there);
     while (const std::optional<std::uint32_t> victim = agenda.take()) {
       if (!is_worth_a_try()) return false;
-      const Piece piece{*victim, pass_.order().next_victims(*victim, is_there)};
+      const Piece piece{
+          *victim, pass_.order().next_victims(*victim, is_there), {}, pass_.snapshot().workloads[*victim].project};
       if (!piece.members.empty() && might_fit({&piece}) && attempt({&piece})) return true;
     }
     return false;
@@ -98,6 +104,13 @@ class Solver {
     return agenda;
   }
 
+  /// A job that holds something is no victim of its own.
+  VictimChoice victim_choice() const {
+    const std::uint64_t own = pass_.holds_anything(workload_) ? std::uint64_t{workload_} + 1 : 0;
+    const std::uint64_t kind = static_cast<std::uint64_t>(rules_.reason) + 1;
+    return {rules_.only_project, rules_.not_project, kind << 60 ^ own << 30 ^ rules_.candidates_name};
+  }
+
   /// Whether each of `wanted_` fits while no member has gone.
   void look_at_room() {
     fits_anyway_.clear();
@@ -106,6 +119,10 @@ class Solver {
     gang_room_ = GangRoom{trial_, wanted_};
     find_bands_with_room();
     outlook_.tries = 0;
+    std::size_t victims = 0;
+    for (std::uint32_t project = 0; project < victims_.size(); ++project)
+      if (may_take_from(project)) victims += victims_[project].size();
+    tries_before_looking_ = kTriesBeforeLooking + victims / kVictimsForOneTry;
     outlook_.looked = false;
     outlook_.anywhere = true;
     outlook_.helpful_left = INT64_MAX;
@@ -115,7 +132,7 @@ class Solver {
   /// bands, unless an earlier search has looked already.
   bool is_worth_a_try() {
     const BestCaseKey key{rules_.only_project, rules_.not_project, wanted_.size() > 1};
-    if (outlook_.looked || (++outlook_.tries <= kTriesBeforeLooking && !pass_.best_case_rooms().has(trial_, key)))
+    if (outlook_.looked || (++outlook_.tries <= tries_before_looking_ && !pass_.best_case_rooms().has(trial_, key)))
       return true;
     outlook_.looked = true;
     return find_hopeful_bands(key);
@@ -181,10 +198,11 @@ class Solver {
 
   /// Whether a piece belongs to a job that a try on a hopeful band could include.
   bool is_helpful(const Piece& piece) const {
+    if (outlook_.anywhere || piece.only_band != kNone) return outlook_.anywhere || outlook_.helps[piece.only_band];
     const Members& members = pass_.order().members(piece.workload);
-    return outlook_.anywhere || std::any_of(members.begin(), members.end(), [this](std::uint32_t member) {
-             return is_active(trial_.state(member)) && outlook_.helps[trial_.holdings(member).band];
-           });
+    return std::any_of(members.begin(), members.end(), [this](std::uint32_t member) {
+      return is_active(trial_.state(member)) && outlook_.helps[trial_.holdings(member).band];
+    });
   }
 
   bool is_hopeful(const Bands& bands) const {
@@ -229,14 +247,10 @@ class Solver {
     std::vector<const Piece*> recorded;
     for (const Piece& piece : recorded_) recorded.push_back(&piece);
     if (!recorded.empty() && attempt(recorded)) return true;
-    std::vector<bool> taken(offered_.size(), false);
-    const WorkloadOrder::Waits is_there = [&](std::uint32_t member) {
-      return is_active(trial_.state(member)) && !taken[member];
-    };
-    Agenda agenda = victims_agenda(is_there);
+    VictimOrder& order = pass_.victim_order();
+    order.choose(victim_choice(), [this](std::uint32_t victim) { return is_candidate(victim); });
     chosen_.pieces.clear();
-    chosen_.by_job.clear();
-    chosen_.jobs_on.clear();
+    chosen_.rests.clear();
     look_at_limits();
     std::uint32_t jobs = 0;
     std::uint32_t last_job = kNone;
@@ -244,31 +258,26 @@ class Solver {
     const std::int64_t needed = pass_.amount_of(wanted_).gpu;
     std::int64_t room = trial_.devices().later + trial_.devices().shared;
     for (const Piece& piece : recorded_) room += devices_of(piece);
-    while (const std::optional<std::uint32_t> victim = agenda.take()) {
+    for (std::size_t position = 0; const VictimPiece* next = order.at(position); ++position) {
       if (!is_worth_a_try()) return false;
-      Piece piece{*victim, pass_.order().next_victims(*victim, is_there)};
-      if (piece.members.empty()) continue;
-      if (last_job != *victim) ++jobs;
+      if (last_job != next->workload) ++jobs;
       if (rules_.victims_max != kNone && jobs > rules_.victims_max) return false;
-      Resources amount;
-      for (const std::uint32_t member : piece.members) {
-        taken[member] = true;
-        amount += trial_.amount(member);
-      }
-      agenda.chosen(pass_.snapshot().workloads[*victim].project, amount);
-      const Members& all = pass_.order().members(*victim);
-      if (all.size() > 1 && std::any_of(all.begin(), all.end(), is_there)) agenda.add(*victim);
       // Recorded victims go anyway; the rest of such a piece stays.
-      std::erase_if(piece.members, [this](std::uint32_t member) { return is_recorded(member); });
-      if (piece.members.empty()) continue;
-      last_job = *victim;
-      room += devices_of(piece);
+      const bool is_known =
+          !recorded_.empty() && std::any_of(next->members.begin(), next->members.end(),
+                                            [this](std::uint32_t member) { return is_recorded(member); });
+      if (is_known && std::all_of(next->members.begin(), next->members.end(),
+                                  [this](std::uint32_t member) { return is_recorded(member); }))
+        continue;
+      last_job = next->workload;
+      const Piece& piece = is_known ? without_recorded(*next) : *next;
+      room += piece.amount.gpu;
       const bool was_limited = !chosen_.limits_left.lifted();
-      const bool is_relief = chosen_.limits_left.is_helped_by(project_of(piece), counted_amount(piece));
+      const bool is_relief = was_limited && chosen_.limits_left.is_helped_by(piece.project, counted_amount(piece));
       const bool helps = is_helpful(piece);
       if (!helps && !is_relief) continue;
       if (helps) outlook_.helpful_left -= std::ssize(piece.members);
-      choose(std::move(piece), is_relief);
+      choose(piece, is_relief);
       if (!chosen_.limits_left.lifted()) continue;
       if ((needed <= room || needed == 0) && (was_limited ? attempt_within_limits() : attempt_on_bands())) return true;
       if (outlook_.helpful_left <= 0) return false;  // No band that is left can help.
@@ -276,7 +285,16 @@ class Solver {
     return false;
   }
 
-  std::uint32_t project_of(const Piece& piece) const { return pass_.snapshot().workloads[piece.workload].project; }
+  const Piece& without_recorded(const Piece& piece) {
+    Piece& rest = chosen_.rests.emplace_back(Piece{piece.workload, {}, {}, piece.project});
+    for (const std::uint32_t member : piece.members) {
+      if (is_recorded(member)) continue;
+      rest.members.push_back(member);
+      rest.amount += trial_.amount(member);
+    }
+    return rest;
+  }
+
   /// The amount of a piece in the sums of its owners.
   Resources counted_amount(const Piece& piece) const {
     Resources sum;
@@ -290,7 +308,7 @@ class Solver {
     Resources amount;
     for (const std::uint32_t member : wanted_) amount += amount_at_most(trial_, member);
     chosen_.limits = LimitRelief{trial_, pass_.snapshot().workloads[workload_].project, amount};
-    for (const Piece& piece : recorded_) chosen_.limits.take(project_of(piece), counted_amount(piece));
+    for (const Piece& piece : recorded_) chosen_.limits.take(piece.project, counted_amount(piece));
     chosen_.limits_left = chosen_.limits;
     chosen_.relief.clear();
   }
@@ -298,8 +316,7 @@ class Solver {
   /// The limits have just been lifted: tries what lifts them alone, then every band of the pieces so far.
   bool attempt_within_limits() {
     if (attempt_there({})) return true;
-    Bands bands;
-    for (const auto& [band, jobs] : chosen_.jobs_on) bands.push_back(band);
+    const Bands bands = chosen_.pieces.bands();
     return std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return attempt_on(band); });
   }
 
@@ -311,28 +328,36 @@ class Solver {
 
   /// Tries every band on which the last piece's job holds a place, with all that was chosen of the jobs there gone.
   bool attempt_on_bands() {
-    std::vector<std::uint32_t> bands;
-    for (const std::size_t piece : chosen_.by_job[chosen_.pieces.back().workload])
-      for (const std::uint32_t member : chosen_.pieces[piece].members) bands.push_back(trial_.holdings(member).band);
-    std::sort(bands.begin(), bands.end());
-    bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
+    const Bands& bands = chosen_.pieces.last_bands();
     return std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return attempt_on(band); });
   }
 
-  bool attempt_on(std::uint32_t band) {
-    std::vector<std::size_t> there;
-    for (const std::uint32_t job : chosen_.jobs_on[band])
-      there.insert(there.end(), chosen_.by_job[job].begin(), chosen_.by_job[job].end());
-    return attempt_there(std::move(there));
+  bool attempt_on(std::uint32_t band) { return !lacks_room_on(band) && attempt_there(chosen_.pieces.of_jobs_on(band)); }
+
+  /// Whether `might_fit` would say no if all pieces left that go there, found in constant time: true only where jobs of
+  /// one member each leave that band alone.
+  bool lacks_room_on(std::uint32_t band) const {
+    if (!recorded_.empty() || !chosen_.pieces.are_single_on(band) || !chosen_.limits.lifted()) return false;
+    Resources room = trial_.room(band).later() + chosen_.pieces.gone_from(band);
+    for (const DeviceGroup& group : trial_.room(band).groups) room.gpu += group.used() ? 1000 : 0;
+    std::int64_t missing = -rules_.free_devices - chosen_.pieces.lost_from(band);
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const Member& wanted = pass_.snapshot().members[wanted_[i]];
+      missing += wanted.request.gpu;
+      if (fits_anyway_[i] || wanted.devices > 0) continue;
+      if (!wanted.request.within(room) || !band_allowed(pass_.snapshot(), wanted, band)) return true;
+    }
+    if (!rules_.may_lose.empty() && missing > 0) return true;
+    return !gang_room_.might_fit({{band, room}});
   }
 
   /// Tries with those pieces, and with as many more as lift the limits.
   bool attempt_there(std::vector<std::size_t> there) {
     LimitRelief limits = chosen_.limits;
     for (const std::size_t piece : there)
-      limits.take(project_of(chosen_.pieces[piece]), counted_amount(chosen_.pieces[piece]));
+      limits.take(chosen_.pieces[piece].project, counted_amount(chosen_.pieces[piece]));
     for (const std::size_t piece : chosen_.relief) {
-      const std::uint32_t project = project_of(chosen_.pieces[piece]);
+      const std::uint32_t project = chosen_.pieces[piece].project;
       const Resources amount = counted_amount(chosen_.pieces[piece]);
       if (!limits.is_helped_by(project, amount) || std::find(there.begin(), there.end(), piece) != there.end())
         continue;
@@ -346,17 +371,12 @@ class Solver {
     return might_fit(chosen) && attempt(chosen);
   }
 
-  void choose(Piece piece, bool is_relief) {
+  void choose(const Piece& piece, bool is_relief) {
     if (is_relief) {
       chosen_.relief.push_back(chosen_.pieces.size());
-      chosen_.limits_left.take(project_of(piece), counted_amount(piece));
+      chosen_.limits_left.take(piece.project, counted_amount(piece));
     }
-    chosen_.by_job[piece.workload].push_back(chosen_.pieces.size());
-    for (const std::uint32_t member : piece.members) {
-      std::vector<std::uint32_t>& there = chosen_.jobs_on[trial_.holdings(member).band];
-      if (std::find(there.begin(), there.end(), piece.workload) == there.end()) there.push_back(piece.workload);
-    }
-    chosen_.pieces.push_back(std::move(piece));
+    chosen_.pieces.add(piece, rules_.may_lose.empty() || rules_.may_lose[piece.project]);
   }
 
   /// Devices come from free ones, or from members that may lose theirs.
@@ -432,6 +452,7 @@ class Solver {
 
   /// Takes the pieces, places them again in their order, and asks the rules.
   bool attempt(const std::vector<const Piece*>& pieces) {
+    outlook_.tries += kTriesOfAnAttempt;
     const std::size_t mark = trial_.mark();
     const Bands left_bands = bands_of(pieces);
     std::vector<bool> allowed = bands_with_room_;
@@ -533,6 +554,7 @@ class Solver {
   GangRoom gang_room_;             ///< The same for all of them together.
   std::vector<bool> bands_with_room_;
   Outlook outlook_;
+  std::size_t tries_before_looking_ = 0;
   std::vector<bool> offered_;
 };
 

@@ -23,6 +23,8 @@ struct SolveRules {
   std::uint32_t not_project = kNone;
   /// Whether one of them may, that holds something.
   std::function<bool(std::uint32_t workload)> is_candidate;
+  /// Rules with this number and reason admit the same jobs, those of `not_project` aside.
+  std::uint32_t candidates_name = 0;
   /// Whether the outcome on the trial is right; gets the taken members, in the order in which they were taken.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;

@@ -68,6 +68,10 @@ ProjectRank rank_project(const Contest& contest, const Resources& total) {
           dominant_share({&owner, {}, {}}, total), &owner};
 }
 
+Fraction share_with(const Owner& owner, const Resources& change, const Resources& total) {
+  return dominant_share({&owner, {}, change}, total);
+}
+
 int compare_ranks(const ProjectRank& left, const ProjectRank& right) {
   if (const int order = prefer(!left.over_fair_share, !right.over_fair_share)) return order;
   if (const int order = prefer(!left.beyond_guarantee, !right.beyond_guarantee)) return order;

@@ -26,6 +26,8 @@ struct ProjectRank {
 };
 /// `total` is the capacity of the pool.
 ProjectRank rank_project(const Contest& contest, const Resources& total);
+/// `ProjectRank::with_job` alone, all else that decides being the same.
+Fraction share_with(const Owner& owner, const Resources& change, const Resources& total);
 /// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers differ. Spec: policy-runai 5.
 int compare_ranks(const ProjectRank& left, const ProjectRank& right);
 
