@@ -18,12 +18,15 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());
+  jobs_of_.resize(snapshot.projects.size());
   // A job with a member that stays loses no member at all: its pieces go by order, not by which of them may leave.
   std::vector<bool> stays(snapshot.workloads.size(), false);
   for (const Member& member : snapshot.members)
     if (!member.preemptible && !member.places.empty()) stays[member.workload] = true;
   for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload) {
-    if (!is_owned(workload) || !snapshot.workloads[workload].preemptible || stays[workload]) continue;
+    if (!is_owned(workload)) continue;
+    jobs_of_[snapshot.workloads[workload].project].push_back(workload);
+    if (!snapshot.workloads[workload].preemptible || stays[workload]) continue;
     preemptible_jobs_[snapshot.workloads[workload].project].push_back(workload);
   }
 }
@@ -67,22 +70,32 @@ bool QuotaPass::any_waiting(std::uint32_t workload) const {
   return std::any_of(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
 }
 
+bool QuotaPass::is_candidate(std::uint32_t workload, PlacesKept places_kept) const {
+  const Workload& source = snapshot().workloads[workload];
+  if (!is_owned(workload) || source.held) return false;
+  if (source.keeps_place && places_kept == PlacesKept::NotThose) return false;
+  if (!any_waiting(workload)) return false;
+  std::vector<std::int64_t> alive(source.sets.size(), 0);
+  for (const std::uint32_t member : order_.members(workload)) {
+    const MemberState state = trial_.state(member);
+    if (state == MemberState::Pending || is_active(state)) ++alive[snapshot().members[member].set];
+  }
+  for (std::size_t set = 0; set < alive.size(); ++set)
+    if (alive[set] < source.sets[set].min) return false;
+  return true;
+}
+
 std::vector<std::uint32_t> QuotaPass::candidates(PlacesKept places_kept) const {
   std::vector<std::uint32_t> found;
-  for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload) {
-    const Workload& source = snapshot().workloads[workload];
-    if (!is_owned(workload) || source.held) continue;
-    if (source.keeps_place && places_kept == PlacesKept::NotThose) continue;
-    if (!any_waiting(workload)) continue;
-    std::vector<std::int64_t> alive(source.sets.size(), 0);
-    for (const std::uint32_t member : order_.members(workload)) {
-      const MemberState state = trial_.state(member);
-      if (state == MemberState::Pending || is_active(state)) ++alive[snapshot().members[member].set];
-    }
-    bool enough = true;
-    for (std::size_t set = 0; set < alive.size(); ++set) enough = enough && alive[set] >= source.sets[set].min;
-    if (enough) found.push_back(workload);
-  }
+  for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload)
+    if (is_candidate(workload, places_kept)) found.push_back(workload);
+  return found;
+}
+
+std::vector<std::uint32_t> QuotaPass::candidates_of(std::uint32_t project) const {
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t workload : jobs_of_[project])
+    if (is_candidate(workload, PlacesKept::NotThose)) found.push_back(workload);
   return found;
 }
 

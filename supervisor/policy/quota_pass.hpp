@@ -31,6 +31,8 @@ class QuotaPass {
   /// Jobs with enough waiting members to start, in any order: those that an action looks at. No member leaves for a job
   /// for which only a place is kept.
   std::vector<std::uint32_t> candidates(PlacesKept places_kept = PlacesKept::NotThose) const;
+  /// Those of one project.
+  std::vector<std::uint32_t> candidates_of(std::uint32_t project) const;
   /// Whether the job belongs to a project, not to a department or to no owner.
   bool is_owned(std::uint32_t workload) const;
   bool waits(std::uint32_t member) const { return trial_.state(member) == MemberState::Pending; }
@@ -72,6 +74,7 @@ class QuotaPass {
 
  private:
   bool any_waiting(std::uint32_t workload) const;
+  bool is_candidate(std::uint32_t workload, PlacesKept places_kept) const;
   /// Whether it has some members of a set, and fewer than it needs.
   bool is_part_of_gang(std::uint32_t workload) const;
   void start_rest(std::uint32_t workload, const std::vector<std::uint32_t>& members);
@@ -87,6 +90,7 @@ class QuotaPass {
   Trial trial_;
   WorkloadOrder order_;
   std::vector<bool> has_children_;                            ///< By project.
+  std::vector<std::vector<std::uint32_t>> jobs_of_;           ///< By project.
   std::vector<std::vector<std::uint32_t>> preemptible_jobs_;  ///< By project.
   std::vector<std::vector<std::uint32_t>> victims_;           ///< By project, as the trial was at `victims_mark_`.
   std::optional<std::size_t> victims_mark_;

@@ -49,6 +49,35 @@ TEST(LiveQuotaPolicy, AVictimComesBackInQueueOrder) {
   EXPECT_EQ(running(cluster, low), 3U);
 }
 
+// D10 of issue 23: the older of two victims moved to the place that the gang left, before the oldest job, which waited.
+TEST(LiveQuotaPolicy, AVictimMovesOnlyBehindItsBettersThatWait) {
+  SupervisorConfig config = config_of("quota");
+  config.policy.projects.push_back({.name = "a", .guaranteed_slots = 1});
+  config.policy.projects.push_back({.name = "b", .guaranteed_slots = 2});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 2));
+  const JobId oldest = submit(cluster, {.name = "oldest", .project = "a"});
+  ASSERT_TRUE(cluster.ask("hold", {to_string(oldest)}).has_value());
+  cluster.advance(1s);
+  const JobId older = submit(cluster, {.name = "older", .project = "a"});
+  cluster.advance(1s);
+  ASSERT_EQ(running(cluster, oldest), 0U);
+  ASSERT_EQ(running(cluster, older), 1U);
+  cluster.join(cpu_worker("w2", 1));
+  const JobId gang = submit(cluster, {.name = "gang", .subtasks = 2, .project = "a", .gang = 2});
+  cluster.advance(1s);
+  ASSERT_EQ(running(cluster, gang), 2U);
+  ASSERT_TRUE(cluster.ask("release", {to_string(oldest)}).has_value());
+  cluster.advance(1s);
+  const JobId late = submit(cluster, {.name = "late", .project = "b", .milli = 2000});
+  cluster.advance(30s);
+  EXPECT_EQ(place_of(cluster, late), "w1");
+  EXPECT_EQ(place_of(cluster, oldest), "w2");
+  EXPECT_EQ(running(cluster, older), 0U);
+  EXPECT_EQ(running(cluster, gang), 0U);
+  EXPECT_EQ(preemptions(cluster), 3U);
+}
+
 // D2 of issue 23: limits were tested before victims had left.
 TEST(LiveQuotaPolicy, ADepartmentAtItsLimitIsDividedByGuarantees) {
   SupervisorConfig config = config_of("quota");

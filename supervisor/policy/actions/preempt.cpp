@@ -54,7 +54,7 @@ void preempt(QuotaPass& pass) {
     if (own.empty() || pass.snapshot().workloads[own.front()].priority >= source.priority) continue;
     SolveRules rules;
     rules.reason = PreemptionReason::Priority;
-    rules.victims_move = pass.parts().victims_move;
+    rules.victims_move = rules.may_give_way = pass.parts().victims_move;
     rules.only_project = source.project;
     rules.is_candidate = [&](std::uint32_t victim) {
       const Workload& other = pass.snapshot().workloads[victim];

@@ -116,7 +116,7 @@ void reclaim(QuotaPass& pass) {
       continue;
     }
     SolveRules rules = rules_for(pass, *workload, reclaimer, view.owners());
-    rules.victims_move = pass.parts().victims_move;
+    rules.victims_move = rules.may_give_way = pass.parts().victims_move;
     rules.may_lose = view.may_lose(source.project);
     rules.free_devices = view.free_devices();
     bool solved = solve(pass, *workload, rules);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/actions/chosen_pieces.hpp"
 #include "supervisor/policy/actions/gang_room.hpp"
+#include "supervisor/policy/actions/give_way.hpp"
 #include "supervisor/policy/actions/limit_relief.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 
@@ -65,12 +67,23 @@ class Solver {
     const std::size_t mark = trial_.mark();
     if (!(rules_.one_piece ? take_one_piece(wanted) : take_pieces(wanted)) || !pass_.order().all_at_min(workload_))
       return trial_.undo_to(mark), false;
+    if (pass_.parts().own_rules && rules_.may_give_way) let_betters_first();
     for (const Piece& piece : recorded_)
       for (const std::uint32_t member : piece.members) note_victim(member, piece.workload);
     return true;
   }
 
  private:
+  /// A place to which a victim has moved goes to the first in its project that can use it.
+  void let_betters_first() {
+    std::map<std::uint32_t, Members> moved;
+    for (const Piece& piece : recorded_)
+      for (const std::uint32_t member : piece.members)
+        if (trial_.state(member) == MemberState::Promised && trial_.holdings(member).left_band != kNone)
+          moved[piece.project].push_back(member);
+    for (const auto& [project, members] : moved) give_way(pass_, project, members, rules_.not_project);
+  }
+
   /// As many as it takes, for one member more each time.
   bool take_pieces(const Members& wanted) {
     const std::size_t mark = trial_.mark();

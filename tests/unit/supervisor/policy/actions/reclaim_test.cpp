@@ -123,6 +123,45 @@ TEST(Reclaim, VictimsOfAnotherDepartmentLiftNoLimit) {
   EXPECT_TRUE(run_actions(builder, {Action::Reclaim}).preemptions.empty()) << "whoever may leave is elsewhere";
 }
 
+/// Of a project that holds all: an older job with one device of the larger band, a gang with the other one and that of
+/// the smaller band, and a job that waits and is the oldest. Another project wants the larger band.
+PolicyBuilder two_go_and_one_finds_room(std::int64_t oldest_wants) {
+  PolicyBuilder builder;
+  const std::uint32_t large = builder.device_band(2);
+  const std::uint32_t small = builder.device_band(1);
+  const std::uint32_t beyond = builder.project("beyond", 1);
+  builder.job("oldest", beyond);
+  builder.wants(oldest_wants);
+  builder.job("older", beyond);
+  builder.holds(1, large);
+  builder.job("gang", beyond).sets[0].min = 2;
+  builder.holds(1, large);
+  builder.holds(1, small);
+  builder.job("reclaims", builder.project("late", 2));
+  builder.wants(2);
+  return builder;
+}
+
+// D10 of issue 23.
+TEST(Reclaim, AVictimFindsAnotherPlaceOnlyBehindItsBetters) {
+  const PolicyBuilder builder = two_go_and_one_finds_room(1);
+  const Plan plan = run_actions(builder, {Action::Allocate, Action::Reclaim, Action::Preempt});
+  ASSERT_EQ(plan.reservations.size(), 2U);
+  EXPECT_EQ(plan.reservations[0].member, 0U);
+  EXPECT_EQ(plan.reservations[0].places.front().band, 1U);
+  EXPECT_EQ(plan.reservations[1].member, 4U);
+  EXPECT_EQ(plan.preemptions.size(), 3U);
+  EXPECT_EQ(run_actions(builder, {Action::Allocate, Action::Reclaim}, Rules::OfThePages).reservations[0].member, 1U);
+}
+
+TEST(Reclaim, AVictimFindsAnotherPlaceThatItsBettersCannotUse) {
+  const PolicyBuilder builder = two_go_and_one_finds_room(3);
+  const Plan plan = run_actions(builder, {Action::Allocate, Action::Reclaim, Action::Preempt});
+  ASSERT_EQ(plan.reservations.size(), 2U);
+  EXPECT_EQ(plan.reservations[0].member, 1U);
+  EXPECT_EQ(plan.reservations[0].places.front().band, 1U);
+}
+
 // Found by a review: the slots that the same pass had promised the job before were counted among the holdings of its
 // project, and again among its demand.
 TEST(Reclaim, WhatThePassHasPromisedAlreadyCountsOnce) {
