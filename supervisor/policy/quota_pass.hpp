@@ -31,7 +31,7 @@ class QuotaPass {
   /// Jobs with enough waiting members to start, in any order: those that an action looks at. No member leaves for a job
   /// for which only a place is kept.
   std::vector<std::uint32_t> candidates(PlacesKept places_kept = PlacesKept::NotThose) const;
-  /// Those of one project.
+  /// The same for one project.
   std::vector<std::uint32_t> candidates_of(std::uint32_t project) const;
   /// Whether the job belongs to a project, not to a department or to no owner.
   bool is_owned(std::uint32_t workload) const;

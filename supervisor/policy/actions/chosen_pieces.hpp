@@ -36,7 +36,7 @@ class ChosenPieces {
 
  private:
   static constexpr std::uint32_t kNoEntry = 0xffffffffU;
-  /// One of a list: a job of one member with its piece, or a job of several.
+  /// An entry of a list: a job of one member with its piece, or a job of several.
   struct Entry {
     std::uint32_t workload = kNone;
     std::uint32_t piece = kNoEntry;

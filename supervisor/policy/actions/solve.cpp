@@ -47,6 +47,14 @@ struct Outlook {
   std::vector<bool> hopeful;      ///< By band: it might hold one of the wanted members if all went that may.
 };
 
+bool has_room_for_devices(const Trial& trial, std::uint32_t band) {
+  const BandRoom& room = trial.room(band);
+  if (room.later().gpu > 0) return true;
+  return std::any_of(room.groups.begin(), room.groups.end(), [&](const DeviceGroup& group) {
+    return group.used() && group.held_mib + group.promised_mib < room.device_memory_mib;
+  });
+}
+
 /// One search for one job.
 class Solver {
  public:
@@ -450,7 +458,8 @@ class Solver {
     bands_with_room_.assign(pass_.snapshot().bands.size(), false);
     const bool any_band = std::any_of(wanted_.begin(), wanted_.end(),
                                       [this](std::uint32_t member) { return trial_.amount(member, kNone).gpu == 0; });
-    for (const std::uint32_t band : trial_.bands()) bands_with_room_[band] = any_band || has_room_for_devices(band);
+    for (const std::uint32_t band : trial_.bands())
+      bands_with_room_[band] = any_band || has_room_for_devices(trial_, band);
   }
 
   /// Where the members of the pieces are, each once.
@@ -511,14 +520,6 @@ class Solver {
       const bool none_left = std::none_of(members.begin(), members.end(),
                                           [this](std::uint32_t member) { return is_active(trial_.state(member)); });
       return none_left || pass_.order().all_at_min(victim.workload);
-    });
-  }
-
-  bool has_room_for_devices(std::uint32_t band) const {
-    const BandRoom& room = trial_.room(band);
-    if (room.later().gpu > 0) return true;
-    return std::any_of(room.groups.begin(), room.groups.end(), [&](const DeviceGroup& group) {
-      return group.used() && group.held_mib + group.promised_mib < room.device_memory_mib;
     });
   }
 

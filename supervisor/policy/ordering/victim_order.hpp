@@ -40,8 +40,8 @@ class VictimOrder {
  public:
   explicit VictimOrder(const WorkloadOrder& order);
 
-  /// The sums of a project have changed, and these jobs of it hold something, sorted by `Agenda::taken_before`. They
-  /// must outlive this.
+  /// The sums of a project have changed, and these jobs of it hold something, sorted by `Agenda::taken_before`. The
+  /// list must outlive this.
   void project_changed(std::uint32_t project, const std::vector<std::uint32_t>& jobs);
   /// The questions that follow are about this choice.
   void choose(const VictimChoice& choice, std::function<bool(std::uint32_t workload)> admits);
