@@ -11,8 +11,8 @@
 #include "common/protocol/labels.hpp"
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/core/job_shares.hpp"
-#include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_agenda.hpp"
+#include "supervisor/core/share_nodes.hpp"
 #include "supervisor/policy/parts.hpp"
 #include "supervisor/policy/plan.hpp"
 #include "supervisor/policy/snapshot.hpp"
@@ -68,6 +68,7 @@ struct PassUnderWay {
   std::uint64_t granularity_of(std::uint32_t subject) const { return domains[subjects[subject].domain].granularity; }
   std::vector<Member> members;
   policy::BandLists band_lists;
+  ShareNodes owners;
 };
 
 /// A pass that was carried out, for `explain`, which tries changes of it.

@@ -92,6 +92,7 @@ void look_at_projects(const PolicyConfig& config, const std::vector<policy::Part
   const bool quotas = any_pool(parts, counts_quotas);
   Names guarantees;
   Names of_quotas;
+  Names limits;
   Names weights;
   for (std::size_t i = 0; i < config.projects.size(); ++i) {
     const ProjectConfig& project = config.projects[i];
@@ -100,8 +101,8 @@ void look_at_projects(const PolicyConfig& config, const std::vector<policy::Part
     guarantees.add(!here && project.guaranteed_slots != 0, of("guaranteed_slots"));
     guarantees.add(!here && project.guaranteed_gpu_slots != 0, of("guaranteed_gpu_slots"));
     guarantees.add(!here && project.guaranteed_memory != Bytes{}, of("guaranteed_memory"));
-    of_quotas.add(!quotas && project.slots_max != kUnbounded, of("slots_max"));
-    of_quotas.add(!quotas && project.gpu_slots_max != kUnbounded, of("gpu_slots_max"));
+    limits.add(!any_pool(parts, divides) && project.slots_max != kUnbounded, of("slots_max"));
+    limits.add(!any_pool(parts, divides) && project.gpu_slots_max != kUnbounded, of("gpu_slots_max"));
     of_quotas.add(!quotas && project.memory_max != kUnboundedBytes, of("memory_max"));
     of_quotas.add(!quotas && project.priority != usual.priority, of("priority"));
     of_quotas.add(!quotas && project.preempt_min_runtime.has_value(), of("preempt_min_runtime"));
@@ -110,6 +111,7 @@ void look_at_projects(const PolicyConfig& config, const std::vector<policy::Part
   }
   guarantees.tell(warnings, "", "quotas do not count in the first pool of that project (sharing = \"quota_tree\")");
   of_quotas.tell(warnings, "", "quotas count in no pool (sharing = \"quota_tree\")");
+  limits.tell(warnings, "", "no pool divides its slots among projects (sharing)");
   weights.tell(warnings, "", "no pool divides its slots by weights (sharing)");
 }
 

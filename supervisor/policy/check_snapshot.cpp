@@ -45,6 +45,18 @@ Result<void> check_amounts(const Project& project) {
   return {};
 }
 
+Result<void> check_share_nodes(const std::vector<ShareNode>& nodes) {
+  for (std::uint32_t node = 0; node < nodes.size(); ++node) {
+    const ShareNode& each = nodes[node];
+    if (each.parent != kNone && each.parent >= node) return mistake(each.name, "the owner comes before its parent");
+    if (each.weight <= 0 || each.weight > kAmountMax)
+      return mistake(each.name, "the weight must be above 0, and not too large");
+    if (each.slots_max < kUnlimited || each.slots_max > kAmountMax)
+      return mistake(each.name, "the limit is negative or too large");
+  }
+  return {};
+}
+
 Result<void> check_band_list(const Snapshot& snapshot, const std::vector<std::uint32_t>& list) {
   if (list.empty() || !std::is_sorted(list.begin(), list.end())) return mistake("a list of bands", "must be ascending");
   // `kNone` stands for a name that is not in the snapshot.
@@ -87,6 +99,7 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
   for (const Account& account : snapshot.accounts)
     if (account.shares < 0 || !std::isfinite(account.usage) || account.usage < 0)
       return mistake(account.name, "shares and usage must be amounts");
+  PENSTOCK_TRY(check_share_nodes(snapshot.share_nodes));
   for (const Band& band : snapshot.bands)
     if (!is_amount(band.slots) || !is_amount(band.light_places) || !are_amounts(band.capacity) ||
         !is_amount(band.device_memory_mib) || band.members_max < kUnlimited || band.members_max > kAmountMax)
@@ -99,6 +112,8 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
     for (const MemberSet& set : workload.sets)
       if (!is_amount(set.min)) return mistake(workload.name, "the minimum of a gang is negative or too large");
     if (workload.weight <= 0) return mistake(workload.name, "the weight must be above 0");
+    if (workload.share_node != kNone && workload.share_node >= snapshot.share_nodes.size())
+      return mistake(workload.name, "shares with an owner that does not exist");
     if (workload.account != kNone && workload.account >= snapshot.accounts.size())
       return mistake(workload.name, "is charged to an account that does not exist");
   }

@@ -137,7 +137,8 @@ struct MemberSet {
 struct Workload {
   std::string name;
   std::uint32_t project = kNone;
-  std::uint32_t account = kNone;  ///< A leaf of `Snapshot::accounts`.
+  std::uint32_t account = kNone;     ///< A leaf of `Snapshot::accounts`.
+  std::uint32_t share_node = kNone;  ///< In `Snapshot::share_nodes`: its owner where slots are shared fairly.
   std::uint32_t pool = 0;
   WorkloadKind kind = WorkloadKind::Training;
   bool preemptible = true;
@@ -165,6 +166,16 @@ struct Workload {
   bool keeps_place = false;
 };
 
+/// A department, a project, or a user in one: slots are divided among these before their jobs divide them. Parents come
+/// before their parts.
+struct ShareNode {
+  std::string name;
+  std::uint32_t parent = kNone;
+  std::int64_t weight = 1000;           ///< In thousandths, above 0; among the parts of its parent.
+  std::int64_t slots_max = kUnlimited;  ///< Of all jobs below it together.
+  friend bool operator==(const ShareNode&, const ShareNode&) = default;
+};
+
 /// A node of the share tree; its usage is charged at the leaves.
 struct Account {
   std::string name;
@@ -186,6 +197,7 @@ struct Snapshot {
   std::vector<Band> bands;
   std::vector<Project> projects;
   std::vector<Account> accounts;
+  std::vector<ShareNode> share_nodes;  ///< Of the pools that share slots fairly among projects.
   std::vector<Workload> workloads;
   std::vector<Member> members;
   std::vector<CarriedReservation> carried;

@@ -60,12 +60,14 @@ struct Wish {
   std::vector<std::string> pools{};
   std::vector<std::string> labels{};
   bool waits_for_resources = false;
+  std::string owner{};
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   JobSpec spec;
   spec.name = wish.name;
   spec.keep = Keep::Nothing;
+  spec.owner = wish.owner;
   spec.priority = wish.priority;
   spec.policy.project = wish.project;
   spec.policy.weight = wish.weight;

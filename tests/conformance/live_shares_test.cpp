@@ -17,5 +17,68 @@ TEST(LiveShares, FairShareDividesByDemandAndWeight) {
   }
 }
 
+TEST(LiveShares, ProjectsDivideBeforeTheirJobsDo) {
+  SupervisorConfig config = config_of("fair_share");
+  config.policy.projects.push_back({.name = "many", .weight = 1000});
+  config.policy.projects.push_back({.name = "one", .weight = 1000});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 8));
+  std::vector<JobId> many;
+  for (int i = 0; i < 8; ++i)
+    many.push_back(submit(cluster, {.name = "m" + std::to_string(i), .subtasks = 8, .project = "many"}));
+  const JobId one = submit(cluster, {.name = "one", .subtasks = 8, .project = "one"});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, one), 4U);
+  EXPECT_EQ(cluster.runs().size(), 8U);
+}
+
+TEST(LiveShares, WeightsOfDepartmentsProjectsAndUsersCountAtTheirLevel) {
+  SupervisorConfig config = config_of("fair_share_max_min");
+  config.policy.projects.push_back({.name = "science", .is_department = true, .weight = 3000});
+  config.policy.projects.push_back({.name = "vision", .department = "science", .weight = 2000});
+  config.policy.projects.push_back({.name = "speech", .department = "science"});
+  config.policy.projects.push_back({.name = "sales"});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 12));
+  cluster.join(cpu_worker("w2", 12));
+  const JobId ada = submit(cluster, {.name = "ada1", .subtasks = 40, .project = "vision", .owner = "ada"});
+  const JobId ada2 = submit(cluster, {.name = "ada2", .subtasks = 40, .project = "vision", .owner = "ada"});
+  const JobId bob = submit(cluster, {.name = "bob", .subtasks = 40, .project = "vision", .owner = "bob"});
+  const JobId speech = submit(cluster, {.name = "speech", .subtasks = 40, .project = "speech"});
+  const JobId sales = submit(cluster, {.name = "sales", .subtasks = 40, .project = "sales"});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, ada) + running(cluster, ada2), 6U) << "12 of vision, half of them";
+  EXPECT_EQ(running(cluster, ada), 3U);
+  EXPECT_EQ(running(cluster, bob), 6U);
+  EXPECT_EQ(running(cluster, speech), 6U) << "a third of 18";
+  EXPECT_EQ(running(cluster, sales), 6U) << "a quarter of 24";
+}
+
+TEST(LiveShares, LimitsOfProjectsLeaveTheirSlotsToTheOthers) {
+  // With a job that may use one worker only, the reach of each job counts.
+  for (const bool labelled : {false, true}) {
+    SupervisorConfig config = config_of("fair_share");
+    config.policy.projects.push_back({.name = "d", .is_department = true, .slots_max = 3});
+    config.policy.projects.push_back({.name = "a", .department = "d", .slots_max = 1});
+    config.policy.projects.push_back({.name = "b", .department = "d"});
+    LiveCluster cluster{config};
+    cluster.join(cpu_worker("w1", 4));
+    cluster.join(cpu_worker("w2", 4));
+    const JobId a = submit(cluster, {.name = "a", .subtasks = 8, .project = "a"});
+    const JobId b = submit(cluster, {.name = "b", .subtasks = 8, .project = "b"});
+    cluster.advance(10s);
+    EXPECT_EQ(running(cluster, a), 1U) << "also while others leave slots idle";
+    EXPECT_EQ(running(cluster, b), 2U);
+    std::vector<std::string> labels;
+    if (labelled) labels = {"w1"};
+    const JobId rest = submit(cluster, {.name = "rest", .subtasks = 8, .labels = labels});
+    cluster.advance(30s);
+    EXPECT_EQ(running(cluster, a), 1U) << labelled;
+    EXPECT_EQ(running(cluster, b), 2U) << labelled;
+    // No run is moved to make room: on one worker the others may hold three slots.
+    EXPECT_GE(running(cluster, rest), labelled ? 1U : 5U);
+  }
+}
+
 }  // namespace
 }  // namespace penstock::tools

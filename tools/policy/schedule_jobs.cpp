@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -86,6 +87,7 @@ void ScheduleJobs::begin() {
       order("hold", {waiting_.back()});
     }
   }
+  weigh_jobs();
   cluster_.settle();
   if (lends_) leave_the_other_worker();
   check_running(running);
@@ -131,12 +133,34 @@ void ScheduleJobs::read_groups(const cli::DocumentValue& from) {
     check_priority_range(group, "priority", checker_);
     priorities_[text_of(group, "id")] =
         static_cast<std::int32_t>(std::clamp<std::int64_t>(integer_of(group, "priority"), 0, kPriorityLeast));
+    // A weight of 0 in the fixtures means the default.
+    if (number_of(group, "weight") > 0)
+      weights_.emplace(text_of(group, "id"),
+                       std::min<std::int64_t>(scaled(number_of(group, "weight"), 1000), kPolicyAmountMax));
   }
 }
 
 void ScheduleJobs::submit(const cli::DocumentValue& from) {
   read_groups(from);
   for (Draft& draft : drafts_of(field_of(from, "tasks").items)) submit(std::move(draft));
+  weigh_jobs();
+}
+
+void ScheduleJobs::weigh_jobs() {
+  if (!shares_slots(file_)) return;
+  std::map<std::string, std::set<JobId>> jobs;
+  for (const auto& [name, task] : tasks_)
+    if (task.id.valid() && cluster_.core().find_job(task.id) != nullptr) jobs[task.group].insert(task.id);
+  for (const auto& [group, ids] : jobs) {
+    const auto said = weights_.find(group);
+    const std::int64_t all = said == weights_.end() ? 1000 : said->second;
+    const std::int64_t each = std::max<std::int64_t>(all / std::ssize(ids), 1);
+    for (const JobId id : ids) {
+      const auto known = job_weights_.emplace(id, 1000).first;
+      if (std::exchange(known->second, each) != each)
+        order("set", {"weight", to_string(id), std::to_string(static_cast<double>(each) / 1000)});
+    }
+  }
 }
 
 std::vector<ScheduleJobs::Draft> ScheduleJobs::drafts_of(const std::vector<cli::DocumentValue>& tasks) {
@@ -199,7 +223,7 @@ ScheduleJobs::Draft ScheduleJobs::draft_of(const cli::DocumentValue& task) const
   draft.spec.wait_for_resources = true;
   if (const auto group = priorities_.find(draft.group); group != priorities_.end()) {
     draft.spec.priority = group->second;
-    draft.spec.policy.project = draft.spec.policy.account = draft.group;
+    draft.spec.policy.account = draft.group;
   }
   draft.spec.policy.preemptible = flag_of(task, "preemptible", true) ? Preemptible::Yes : Preemptible::No;
   draft.spec.policy.labels = agents_allowed(task);
@@ -288,7 +312,8 @@ bool ScheduleJobs::is_told_of(const std::string& group) const {
 
 void ScheduleJobs::set_weight(const std::string& group, double weight) {
   if (!is_told_of(group)) checker_.fail("there is no job '" + group + "'");
-  order("set", {"project-weight", group, std::to_string(weight)});
+  weights_[group] = std::min<std::int64_t>(scaled(weight, 1000), kPolicyAmountMax);
+  weigh_jobs();
 }
 
 void ScheduleJobs::set_priority(const std::string& group, std::int64_t priority) {

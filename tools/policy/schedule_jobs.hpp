@@ -16,7 +16,7 @@ namespace penstock::tools {
 
 /// Agents are workers. Their places for tasks without slots, which are divided apart from slots, are slots of a device.
 /// A task is a job of its own; where jobs of several tasks are asked about, or share, tasks of a group that are alike
-/// are subtasks of one job. A task that no agent holds is a gang. A group is a project, which has its weight, and an
+/// are subtasks of one job. A task that no agent holds is a gang. The jobs of a group have its weight together, and an
 /// account, which has its limit. Not thread-safe.
 class ScheduleJobs {
  public:
@@ -73,12 +73,16 @@ class ScheduleJobs {
   std::int32_t priority_of(const std::string& group) const;
   /// Whether a group or a task of the file or of any step has that name for its job.
   bool is_told_of(const std::string& group) const;
+  /// Divides the weight of each group among the jobs that it has now.
+  void weigh_jobs();
   void order(const std::string& command, std::vector<std::string> arguments);
 
   const cli::DocumentValue& file_;
   CaseChecker& checker_;
   LiveCluster cluster_;
   std::map<std::string, std::int32_t> priorities_;  ///< Of groups.
+  std::map<std::string, std::int64_t> weights_;     ///< Of groups that say one, in thousandths.
+  std::map<JobId, std::int64_t> job_weights_;       ///< As jobs have them now, where it is not 1.
   std::map<std::string, Task> tasks_;
   std::map<std::string, Decimal> positions_;  ///< Of groups.
   std::vector<std::string> waiting_;          ///< Jobs that are held while the case begins.

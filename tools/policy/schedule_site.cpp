@@ -90,11 +90,6 @@ SupervisorConfig schedule_site(const cli::DocumentValue& file, CaseChecker& chec
     for (const cli::DocumentValue& group : field_of(*from, "groups").items) {
       const std::string name = text_of(group, "id");
       if (name.empty() || !known.insert(name).second) continue;
-      ProjectConfig& project = config.policy.projects.emplace_back();
-      project.name = name;
-      // A weight of 0 in the fixtures means the default.
-      if (number_of(group, "weight") > 0)
-        project.weight = std::min<std::int64_t>(scaled(number_of(group, "weight"), 1000), kPolicyAmountMax);
       AccountConfig& account = config.policy.accounts.emplace_back();
       account.name = name;
       // A limit that all agents together do not reach is none.

@@ -14,8 +14,8 @@ namespace penstock::tools {
 /// Priorities of a case are from 1 to this. Spec: policy-determined 5.1.
 inline constexpr std::int64_t kPriorityLeast = 99;
 
-/// One pool, and each group of the file or a step as a project with its weight and an account with its limit. Values
-/// that no site may have are told to `checker`.
+/// One pool, and each group of the file or a step as an account with its limit. Values that no site may have are told
+/// to `checker`.
 SupervisorConfig schedule_site(const cli::DocumentValue& file, CaseChecker& checker);
 /// Slots are of a CPU band; `places` for tasks without slots, which are divided apart, of a device band. Its name is
 /// the label of the worker.

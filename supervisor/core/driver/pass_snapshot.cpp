@@ -125,22 +125,17 @@ void PassSnapshot::begin_pass() {
   snapshot.now = event_.now;
   show_bands(pass, snapshot);
   show_owners(pass, snapshot);
-  std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
-  for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = jobs_[id];
-    if (job.shares != nullptr) weights[job.shares->project] += view_.own_weight(job);
-    if (view_.is_shown(job)) measure_job(job);
-  }
+  for (const JobId id : policy_.agenda.in_sight())
+    if (Job& job = jobs_[id]; view_.is_shown(job)) measure_job(job);
   rules_.apply_limits();
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (!view_.is_shown(job)) continue;
-    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
-      show_job(job, kind, weights[job.shares->project], snapshot);
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) show_job(job, kind, snapshot);
   }
   // After all jobs that may start: where there are more members than a pass can hold, none is left out for these.
   for (const JobId id : policy_.agenda.in_sight())
-    if (Job& job = jobs_[id]; view_.is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
+    if (Job& job = jobs_[id]; view_.is_shown(job)) keep_places(job, snapshot);
   event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
@@ -215,7 +210,7 @@ void PassSnapshot::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
 
-void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
+void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot) {
   if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) return;
   KindShare& share = job.shares->kinds.edit(kind);
   const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool.position, kind)];
@@ -239,7 +234,10 @@ void PassSnapshot::show_job(Job& job, BandKind kind, std::int64_t weights, polic
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = demand_.may_leave(job, kind);
   seen.priority = view_.precedence_of(job);
-  seen.weight = view_.weight_of(job, view_.own_weight(job), weights);
+  seen.weight = view_.own_weight(job);
+  if (view_.shares_slots(job.shares->pool.position))
+    seen.share_node = pass.owners.user(policy_.config, policy_.tree, {seen.pool, kind, domain.granularity},
+                                       job.shares->project, job.spec.owner, snapshot);
   const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.granularity);
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   if (!job.shares->rules.cut[static_cast<std::size_t>(kind)])
@@ -382,7 +380,7 @@ void PassSnapshot::show_bound_members(const KindShare& share, std::uint64_t miss
   }
 }
 
-void PassSnapshot::keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot) {
+void PassSnapshot::keep_places(Job& job, policy::Snapshot& snapshot) {
   JobShares& shares = *job.shares;
   const std::size_t here = shares.pool.fallback.index();
   if (here == 0 || shares.pool.fallback.pool() != shares.pool.position || job.tally.in_flight > 0 ||
@@ -393,14 +391,14 @@ void PassSnapshot::keep_places(Job& job, std::int64_t weights, policy::Snapshot&
   const std::uint32_t placed_in_pool = std::exchange(shares.pool.placed, kAnyPool);
   for (std::size_t i = 0; i < here; ++i) {
     if (feasibility_.could_hold(job, shares.pool.fallback.pools()[i]))
-      show_kept_place(job, shares.pool.fallback.pools()[i], weights, snapshot);
+      show_kept_place(job, shares.pool.fallback.pools()[i], snapshot);
     shares.kinds = kinds;
   }
   shares.pool.placed = placed_in_pool;
   shares.pool.position = shares.pool.fallback.pool();
 }
 
-void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot) {
+void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   job.shares->pool.position = pool;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
@@ -416,7 +414,7 @@ void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, std::int64_t we
     share.demand =
         std::min(share.demand, demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)));
     const std::size_t at = pass.subjects.size();
-    show_job(job, kind, weights, snapshot);
+    show_job(job, kind, snapshot);
     if (pass.subjects.size() == at) continue;
     pass.subjects[at].keeps_place = snapshot.workloads[at].keeps_place = true;
   }

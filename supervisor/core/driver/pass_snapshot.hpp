@@ -56,13 +56,12 @@ class PassSnapshot {
  private:
   /// A job that is tried in one of its pools has been tried in the ones that it prefers, and waits there as well:
   /// others get neither the place of its start there, nor its share, nor a start that would delay its reserved one.
-  void keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot);
-  void show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot);
+  void keep_places(Job& job, policy::Snapshot& snapshot);
+  void show_kept_place(Job& job, std::uint32_t pool, policy::Snapshot& snapshot);
   void measure_job(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
-  /// `weights`: of the project's jobs together.
-  void show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot);
+  void show_job(Job& job, BandKind kind, policy::Snapshot& snapshot);
   /// Takes all places of a gang back that has waited too long for the rest. Where quotas count, the pass itself does so
   /// for a gang that holds places. The pass may also move a part of the gang; the promise for the moved part then
   /// stays, because without it the gang would run in part.

@@ -27,6 +27,10 @@ bool PolicyView::counts_quotas(std::uint32_t pool) const {
   return parts_in(pool).sharing == policy::Sharing::QuotaTree;
 }
 
+bool PolicyView::shares_slots(std::uint32_t pool) const {
+  return policy::has_action(parts_in(pool), policy::Action::StartByShare);
+}
+
 std::vector<std::uint32_t> PolicyView::pools_of(const JobPolicy& wishes) const {
   const PolicyConfig& config = policy_.config;
   const auto known = [&](const std::vector<std::string>& names) {
@@ -86,13 +90,6 @@ std::int64_t PolicyView::precedence_of(const Job& job) const {
 
 std::int64_t PolicyView::own_weight(const Job& job) const {
   return job.spec.policy.weight > 0 ? job.spec.policy.weight : 1000;
-}
-
-std::int64_t PolicyView::weight_of(const Job& job, std::int64_t own, std::int64_t weights) const {
-  if (job.shares->project >= policy_.config.projects.size()) return own;
-  const std::int64_t said = policy_.config.projects[job.shares->project].weight;
-  const std::int64_t project = said == kNoWeight ? 1000 : said;
-  return std::max<std::int64_t>(project * own / std::max<std::int64_t>(weights, 1), 1);
 }
 
 Duration PolicyView::time_limit_of(const Job& job) const {

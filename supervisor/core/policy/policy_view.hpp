@@ -67,17 +67,16 @@ class PolicyView {
   Duration time_limit_of(const Job& job) const;
   /// Whether the pool is divided by quotas of projects.
   bool counts_quotas(std::uint32_t pool) const;
+  /// Whether all its jobs have shares of its slots.
+  bool shares_slots(std::uint32_t pool) const;
   /// The parts that the pool's preset and settings have chosen.
   const policy::Parts& parts_in(std::uint32_t pool) const { return policy_.parts[domain_of(pool, BandKind::Cpu)]; }
   /// Whether passes see the job: it is in the policy, written, and its workers are back.
   bool is_shown(const Job& job) const;
   /// Larger first, as a pass compares it. Spec: policy-runai 5.
   std::int64_t precedence_of(const Job& job) const;
-  /// In thousandths.
+  /// In thousandths: among the jobs of its user in its project.
   std::int64_t own_weight(const Job& job) const;
-  /// A project's weight, at least 1, is that of its jobs together, with `weights` of their own; of a job without a
-  /// project, its own.
-  std::int64_t weight_of(const Job& job, std::int64_t own, std::int64_t weights) const;
   /// Where no job waits and none needs several slots together, only capped jobs are limited; else each job is limited
   /// to the slots of the plan.
   bool is_limited(const Job& job, BandKind kind) const;

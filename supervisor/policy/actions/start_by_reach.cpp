@@ -20,23 +20,54 @@ struct Waits {
   bool settled = false;  ///< The member has started or is promised a place.
 };
 
+/// Thousandths of a slot are enough to tell shares apart that grow at several levels.
+constexpr std::int64_t kSlopeUnit = 1000;
+
+/// The slots that owners hold, their parts' included, beside their limits.
+class OwnedSlots {
+ public:
+  explicit OwnedSlots(const std::vector<ShareNode>& nodes) : nodes_(nodes), held_(nodes.size(), 0) {}
+
+  void add(std::uint32_t node, std::int64_t slots) {
+    for (std::uint32_t at = node; at != kNone; at = nodes_[at].parent) held_[at] += slots;
+  }
+  /// Whether an owner from there upwards would hold more than it may, with so many more.
+  bool is_beyond(std::uint32_t node, std::int64_t more) const {
+    for (std::uint32_t at = node; at != kNone; at = nodes_[at].parent)
+      if (nodes_[at].slots_max != kUnlimited && held_[at] + more > nodes_[at].slots_max) return true;
+    return false;
+  }
+
+ private:
+  const std::vector<ShareNode>& nodes_;
+  std::vector<std::int64_t> held_;  ///< By node.
+};
+
 class PassByReach {
  public:
   PassByReach(SlotPass& pass, const std::vector<Contender>& present, const ShareLimits& limits,
               const ShareTargets& shares)
-      : pass_(pass), snapshot_(pass.snapshot()), present_(present), limits_(limits), shares_(shares) {
+      : pass_(pass),
+        snapshot_(pass.snapshot()),
+        present_(present),
+        limits_(limits),
+        shares_(shares),
+        owners_(snapshot_.share_nodes) {
+    std::vector<std::int64_t> all_wanted;  // Usable slots in an empty pool.
     for (std::size_t i = 0; i < present.size(); ++i) {
       held_.push_back(present[i].held);
+      owners_.add(node_of(i), present[i].held);
       excess_.push_back(present[i].held - std::max(shares.targets[i], shares.at_most[i]));
       // Unlike the demand this does not depend on places that were promised meanwhile.
       const std::int64_t cap = snapshot_.workloads[present[i].workload].slots_max;
       std::int64_t wanted = present[i].held + present[i].leaving + present[i].blocked;
       wanted += snapshot_.workloads[present[i].workload].beyond;
       for (const std::uint32_t member : present[i].pending) wanted += snapshot_.members[member].slots;
-      wanted_.push_back(std::max<std::int64_t>(1, cap == kUnlimited ? wanted : std::min(cap, wanted)));
+      all_wanted.push_back(std::max<std::int64_t>(1, cap == kUnlimited ? wanted : std::min(cap, wanted)));
     }
     for (std::size_t i = 0; i < present.size(); ++i)
       if (excess_[i] > 0) above_.push_back(i);
+    find_slopes(all_wanted);
     order_.resize(present.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
@@ -60,13 +91,35 @@ class PassByReach {
 
  private:
   const Member& member_of(const Waits& each) const { return snapshot_.members[each.member]; }
+  std::uint32_t node_of(std::size_t i) const { return snapshot_.workloads[present_[i].workload].share_node; }
+
+  /// The pace at which each contender's part grows: by weight and demand; with owners, its share of the whole pool if
+  /// nothing was held or promised yet.
+  void find_slopes(const std::vector<std::int64_t>& wanted) {
+    std::vector<ShareGroup> emptied = shares_.groups;
+    bool has_owners = false;
+    for (std::size_t i = 0; i < present_.size(); ++i) {
+      slopes_.push_back(Wide{shares_.groups[i].weight} * (shares_.sharing == Sharing::MaxMin ? 1 : wanted[i]));
+      emptied[i].demand = wanted[i] * kSlopeUnit;
+      emptied[i].pinned = emptied[i].held = emptied[i].smallest_pending = 0;
+      has_owners = has_owners || node_of(i) != kNone;
+    }
+    if (!has_owners) return;
+    const std::vector<std::int64_t> due = shares_.divide(emptied, pass_.trial().capacity() * kSlopeUnit);
+    for (std::size_t i = 0; i < present_.size(); ++i) slopes_[i] = std::max<std::int64_t>(due[i], 1);
+  }
+
+  void hold(std::size_t i, std::int64_t slots) {
+    held_[i] += slots;
+    owners_.add(node_of(i), slots);
+  }
 
   bool start(std::size_t i, std::uint32_t member) {
     std::vector<Place> places = pass_.find(member);
     if (places.empty()) return false;
     pass_.trial().take(places);
     pass_.start(member, std::move(places), false);
-    held_[i] += snapshot_.members[member].slots;
+    hold(i, snapshot_.members[member].slots);
     return true;
   }
 
@@ -78,13 +131,14 @@ class PassByReach {
     }
   }
 
-  /// A contender that holds more than its own cap gives the excess back, whether others can use it or not.
+  /// A contender that holds more than its own cap gives the excess back, whether others can use it or not; so does one
+  /// above its share of which an owner holds more than it may, the youngest first.
   void keep_caps() {
-    for (std::size_t i = 0; i < present_.size(); ++i) {
+    for (std::size_t i = present_.size(); i-- > 0;) {
       const std::int64_t cap = snapshot_.workloads[present_[i].workload].slots_max;
-      if (cap == kUnlimited) continue;
       for (const std::uint32_t member : present_[i].running) {
-        if (stays_of(i) <= cap) break;
+        const bool is_over = cap != kUnlimited && stays_of(i) > cap;
+        if (!is_over && !(excess_[i] > 0 && owners_.is_beyond(node_of(i), 0))) break;
         if (may_preempt(snapshot_, member)) give_up(i, member);
       }
     }
@@ -93,6 +147,7 @@ class PassByReach {
   void give_up(std::size_t i, std::uint32_t member) {
     pass_.preempt(member, PreemptionReason::AboveShare, kNone);
     excess_[i] -= snapshot_.members[member].slots;
+    owners_.add(node_of(i), -snapshot_.members[member].slots);
     given_up_.push_back(member);
   }
 
@@ -115,7 +170,7 @@ class PassByReach {
       if (places.empty()) continue;
       trial.take(places);
       kept.insert(kept.end(), places.begin(), places.end());
-      held_[each.contender] += subject.slots;
+      hold(each.contender, subject.slots);
       each.settled = true;
       pass_.reserve(each.member, std::move(places), behind);
     }
@@ -131,9 +186,7 @@ class PassByReach {
     Wide slope = 1;
     friend bool operator<(const Level& a, const Level& b) { return Wide{a.held} * b.slope < Wide{b.held} * a.slope; }
   };
-  Level level_of(std::size_t i, std::int64_t held) const {
-    return {held, Wide{shares_.groups[i].weight} * (shares_.sharing == Sharing::MaxMin ? 1 : wanted_[i])};
-  }
+  Level level_of(std::size_t i, std::int64_t held) const { return {held, slopes_[i]}; }
   std::int64_t stays_of(std::size_t i) const { return excess_[i] + std::max(shares_.targets[i], shares_.at_most[i]); }
 
   using Victims = std::vector<std::pair<std::size_t, std::uint32_t>>;  ///< Contender and member.
@@ -231,6 +284,7 @@ class PassByReach {
       if (each.settled || !may_preempt(snapshot_, each.member) || pass_.keeps_place(each.member)) continue;
       const std::int64_t cap = snapshot_.workloads[present_[each.contender].workload].slots_max;
       if (cap != kUnlimited && held_[each.contender] + member_of(each).slots > cap) continue;
+      if (owners_.is_beyond(node_of(each.contender), member_of(each).slots)) continue;
       const bool is_last = is_listed(member_of(each)) && listed == 1 && !single;
       if (is_last || !start(each.contender, each.member)) continue;
       each.settled = true;
@@ -252,9 +306,10 @@ class PassByReach {
   const std::vector<Contender>& present_;
   const ShareLimits& limits_;
   const ShareTargets& shares_;
+  OwnedSlots owners_;
+  std::vector<Wide> slopes_;          ///< By contender.
   std::vector<std::size_t> order_;    ///< Contenders, the one with the lowest level first.
   std::vector<std::int64_t> held_;    ///< By contender: with the starts of this pass.
-  std::vector<std::int64_t> wanted_;  ///< By contender: usable slots in an empty pool.
   std::vector<std::int64_t> excess_;  ///< By contender: slots above its share, without leaving ones.
   std::vector<std::size_t> above_;    ///< Contenders that hold more than their share.
   /// By list of bands: the position in `above_` of the first running member that may still be of use there.

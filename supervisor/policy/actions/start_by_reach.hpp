@@ -14,6 +14,7 @@ struct ShareTargets {
   const std::vector<std::int64_t>& targets;
   const std::vector<std::int64_t>& at_most;  ///< Beyond this, too, it has more than its share.
   Sharing sharing = Sharing::FairShare;
+  const DivideSlots& divide;
 };
 
 /// Contenders start within their targets in this order: those with the least by weight and demand (max-min: by weight),

@@ -7,7 +7,7 @@
 #include "supervisor/policy/actions/start_by_reach.hpp"
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
-#include "supervisor/policy/sharing/fair_targets.hpp"
+#include "supervisor/policy/sharing/share_tree.hpp"
 #include "supervisor/policy/slot_pass.hpp"
 
 namespace penstock::policy {
@@ -73,6 +73,7 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
     const Workload& workload = snapshot.workloads[each.workload];
     ShareGroup group;
     group.weight = workload.weight;
+    group.node = workload.share_node;
     group.held = each.held;
     group.demand = each.held + each.leaving + workload.beyond;
     for (const std::uint32_t member : each.running)
@@ -153,8 +154,9 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<ShareGroup> groups = share_groups(pass, present);
   const std::int64_t capacity = pass.trial().capacity();
   const ShareLimits limits = share_limits(pass, present);
+  const DivideSlots by_owner = divide_by_owner(groups, pass.snapshot().share_nodes, sharing);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
-    return limited_targets(among, limits.limits, capacity, sharing == Sharing::MaxMin ? max_min_targets : fair_targets);
+    return limited_targets(among, limits.limits, capacity, by_owner);
   };
   const std::vector<std::int64_t> targets = divide(groups);
   // The share of a contender that keeps its place is neither taken by others nor given back to it.
@@ -162,7 +164,7 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<std::int64_t> at_most = without.empty() ? targets : divide(without);
   for (std::size_t i = 0; i < present.size(); ++i)
     pass.plan().workload_targets.push_back({present[i].workload, {.gpu = targets[i] * 1000}});
-  if (!limits.empty()) start_by_reach(pass, present, limits, {groups, targets, at_most, sharing});
+  if (!limits.empty()) start_by_reach(pass, present, limits, {groups, targets, at_most, sharing, by_owner});
   for (std::size_t i = 0; i < present.size() && limits.empty(); ++i) {
     if (present[i].held > std::max(targets[i], at_most[i]))
       release(pass, present[i], std::max(targets[i], at_most[i]));

@@ -31,16 +31,15 @@ bool before(const Breakpoint& a, const Breakpoint& b) {
   return a.begins && !b.begins;
 }
 
-bool is_blocked(const ShareGroup& group, std::int64_t target) {
-  const std::int64_t spare = target - group.held;
-  return spare > 0 && group.smallest_pending > spare;
-}
+/// The pace at which the part of a group grows: its weight, with its demand or without.
+enum class Growth : std::uint8_t { ByDemand, ByWeightAlone };
 
 /// Fills all groups from their low marks to their demands so that each grows by its slope, until all is given out.
 /// Groups can be frozen one after the other: sorted lists stay sorted. Cost: O(n log n) once, O(n) for each division.
 class WaterLevel {
  public:
-  explicit WaterLevel(const std::vector<ShareGroup>& groups) : groups_(groups) {
+  explicit WaterLevel(const std::vector<ShareGroup>& groups, Growth growth = Growth::ByDemand)
+      : groups_(groups), growth_(growth) {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const std::int64_t low = low_mark(i);
       pinned_ += groups_[i].pinned;
@@ -103,7 +102,9 @@ class WaterLevel {
   }
 
  private:
-  Wide slope(std::size_t i) const { return Wide{groups_[i].weight} * groups_[i].demand; }
+  Wide slope(std::size_t i) const {
+    return Wide{groups_[i].weight} * (growth_ == Growth::ByDemand ? groups_[i].demand : 1);
+  }
   std::int64_t low_mark(std::size_t i) const {
     return std::max(groups_[i].pinned, std::min<std::int64_t>(1, groups_[i].demand));
   }
@@ -171,6 +172,7 @@ class WaterLevel {
   }
 
   std::vector<ShareGroup> groups_;
+  Growth growth_;
   std::vector<Breakpoint> points_;
   std::vector<std::size_t> gangs_;  ///< Groups of which gangs of several slots wait.
   std::int64_t pinned_ = 0;
@@ -270,6 +272,10 @@ std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups,
     open[blocked].demand = open[blocked].pinned = open[blocked].held;
     open[blocked].smallest_pending = 0;
   }
+}
+
+std::vector<std::int64_t> weighted_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
+  return WaterLevel{groups, Growth::ByWeightAlone}.divide(capacity);
 }
 
 }  // namespace penstock::policy

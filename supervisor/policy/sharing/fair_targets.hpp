@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "supervisor/policy/snapshot.hpp"
+
 namespace penstock::policy {
 
 /// One workload of a pool that is shared fairly.
@@ -13,8 +15,15 @@ struct ShareGroup {
   std::int64_t weight = 1000;         ///< In thousandths, above 0.
   std::int64_t held = 0;              ///< Slots that it has now.
   std::int64_t smallest_pending = 0;  ///< The smallest gang that waits; 0: none waits.
+  std::uint32_t node = kNone;         ///< Its owner, where slots are divided among owners first.
   friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
 };
+
+/// Whether the smallest gang that waits does not fit the unused part of that target. Spec: policy-determined 3.3.
+constexpr bool is_blocked(const ShareGroup& group, std::int64_t target) {
+  const std::int64_t spare = target - group.held;
+  return spare > 0 && group.smallest_pending > spare;
+}
 
 /// Targets in proportion to weight times demand, at least 1 each where there is enough. `groups` are ordered oldest
 /// first. Gangs that could never fit the unused part of their target do not hold it against others.
@@ -25,5 +34,9 @@ std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, st
 /// The whole is divided again after each gang that does not fit, as if that gang did not wait: the order in which
 /// others were served before does not show.
 std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
+
+/// In proportion to the weights alone, at least 1 each where there is enough; demand only caps, and the rest is divided
+/// again. The rest of rounding goes to the largest fractions, the older first. Gangs do not count. Cost: O(n log n).
+std::vector<std::int64_t> weighted_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
 }  // namespace penstock::policy

@@ -14,9 +14,10 @@ constexpr std::size_t kNoLimit = ~std::size_t{0};
 
 class Bottlenecks {
  public:
-  Bottlenecks(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits, DivideSlots divide)
+  Bottlenecks(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits, const DivideSlots& divide)
       : groups_(groups), divide_(divide), amounts_(groups.size(), 0), settled_(groups.size(), false) {
     limits_of_.resize(groups.size());
+    has_owners_ = std::any_of(groups.begin(), groups.end(), [](const ShareGroup& each) { return each.node != kNone; });
     for (std::size_t limit = 0; limit < limits.size(); ++limit) {
       left_.push_back(limits[limit].slots);
       groups_of_.push_back(limits[limit].groups);
@@ -52,14 +53,25 @@ class Bottlenecks {
   }
 
   void give(const Positions& to, std::int64_t slots, Gangs gangs) {
-    std::vector<ShareGroup> among;
-    among.reserve(to.size());
-    for (const std::uint32_t group : to) {
-      among.push_back(groups_[group]);
-      if (gangs == Gangs::Disregarded) among.back().smallest_pending = 0;
+    slots = std::max<std::int64_t>(0, slots);
+    Positions all = to;
+    // Settled slots count for the owners of those groups: each is shown as one that keeps what it has.
+    if (has_owners_) {
+      for (std::uint32_t group = 0; group < groups_.size(); ++group)
+        if (settled_[group]) all.push_back(group), slots += amounts_[group];
+      std::sort(all.begin(), all.end());
     }
-    const Amounts given = divide_(among, std::max<std::int64_t>(0, slots));
-    for (std::size_t i = 0; i < to.size(); ++i) amounts_[to[i]] = given[i];
+    std::vector<ShareGroup> among;
+    among.reserve(all.size());
+    for (const std::uint32_t group : all) {
+      among.push_back(groups_[group]);
+      ShareGroup& each = among.back();
+      if (settled_[group]) each.demand = each.pinned = each.held = amounts_[group];
+      if (settled_[group] || gangs == Gangs::Disregarded) each.smallest_pending = 0;
+    }
+    const Amounts given = divide_(among, slots);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!settled_[all[i]]) amounts_[all[i]] = given[i];
   }
 
   /// The amount beyond the part that may not be taken from it anyway.
@@ -131,9 +143,10 @@ class Bottlenecks {
   }
 
   const std::vector<ShareGroup>& groups_;
-  DivideSlots divide_;
+  const DivideSlots& divide_;
   Amounts amounts_;
   std::vector<bool> settled_;
+  bool has_owners_ = false;
   std::vector<std::vector<std::size_t>> limits_of_;  ///< By group.
   // By limit.
   std::vector<Positions> groups_of_;
@@ -143,7 +156,7 @@ class Bottlenecks {
 }  // namespace
 
 std::vector<std::int64_t> limited_targets(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits,
-                                          std::int64_t capacity, DivideSlots divide) {
+                                          std::int64_t capacity, const DivideSlots& divide) {
   if (limits.empty()) return divide(groups, capacity);
   return Bottlenecks{groups, limits, divide}.run(capacity);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "supervisor/policy/sharing/fair_targets.hpp"
@@ -15,8 +16,9 @@ struct ShareLimit {
   friend bool operator==(const ShareLimit&, const ShareLimit&) = default;
 };
 
-/// How slots are divided without limits: `fair_targets` or `max_min_targets`.
-using DivideSlots = std::vector<std::int64_t> (*)(const std::vector<ShareGroup>& groups, std::int64_t capacity);
+/// How slots are divided without limits: `fair_targets`, `max_min_targets`, or either of them at the leaves of a tree.
+using DivideSlots =
+    std::function<std::vector<std::int64_t>(const std::vector<ShareGroup>& groups, std::int64_t capacity)>;
 
 /// Progressive filling with bottlenecks. All slots are divided. Of the limits that are exceeded, the one of which the
 /// groups have to give up the largest part of their share comes first (then the one named first): the rest of its slots
@@ -25,6 +27,6 @@ using DivideSlots = std::vector<std::int64_t> (*)(const std::vector<ShareGroup>&
 /// does not fit its share holds it against others until then. A group keeps all slots that may not be taken from it.
 /// Cost: a division for each limit that binds, and one of all for each round of them, of which there are few.
 std::vector<std::int64_t> limited_targets(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits,
-                                          std::int64_t capacity, DivideSlots divide);
+                                          std::int64_t capacity, const DivideSlots& divide);
 
 }  // namespace penstock::policy

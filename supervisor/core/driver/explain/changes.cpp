@@ -27,7 +27,7 @@ PolicyAnswers::Explainer::Explainer(const PolicyAnswers& core, const Job& job, B
   if (!what_if_->is_shown())
     what_if_.reset();
   else  // An order may have changed weights since.
-    weigh({}, core.view_.own_weight(job), what_if_->next());
+    weigh(core.view_.own_weight(job), what_if_->next());
 }
 
 /// The least that the job takes next.
@@ -87,16 +87,14 @@ void PolicyAnswers::Explainer::want(std::uint32_t workload, std::uint64_t milli,
   }
 }
 
-/// Weights of jobs are parts of their projects'. `own`: the weight of the job in question.
-void PolicyAnswers::Explainer::weigh(const Workloads& ended, std::int64_t own, policy::Snapshot& changed) const {
-  std::vector<std::int64_t> weights(core_.policy_.config.projects.size() + 1, 0);
-  const auto own_weight = [&](const Job& job) { return &job == &job_ ? own : core_.view_.own_weight(job); };
-  for (const JobId id : core_.policy_.agenda.in_sight())
-    if (const Job& job = core_.jobs_[id]; job.shares != nullptr) weights[job.shares->project] += own_weight(job);
-  for (const std::uint32_t each : ended) weights[job_at(each).shares->project] -= own_weight(job_at(each));
+/// Shows the weights that count now. `own`: the weight of the job in question.
+void PolicyAnswers::Explainer::weigh(std::int64_t own, policy::Snapshot& changed) const {
+  const std::vector<std::uint32_t>& projects = core_.policy_.last->pass.owners.projects();
+  for (std::size_t node = 0; node < changed.share_nodes.size() && node < projects.size(); ++node)
+    if (projects[node] != policy::kNone)
+      changed.share_nodes[node].weight = share_weight(core_.policy_.config, projects[node]);
   for (std::uint32_t i = 0; i < changed.workloads.size(); ++i)
-    if (const Job& job = job_at(i); std::find(ended.begin(), ended.end(), i) == ended.end())
-      changed.workloads[i].weight = core_.view_.weight_of(job, own_weight(job), weights[job.shares->project]);
+    changed.workloads[i].weight = &job_at(i) == &job_ ? own : core_.view_.own_weight(job_at(i));
 }
 
 /// Jobs get what limits leave them once those have ended.
@@ -128,7 +126,6 @@ void PolicyAnswers::Explainer::admit(const Workloads& ended, policy::Snapshot& c
 policy::Snapshot PolicyAnswers::Explainer::without(const Workloads& ended) {
   policy::Snapshot changed = what_if_->next();
   end_workloads(ended, changed);
-  weigh(ended, core_.view_.own_weight(job_), changed);
   admit(ended, changed);
   return changed;
 }

@@ -53,7 +53,7 @@ class PolicyAnswers::Explainer {
   bool holds_any(std::uint32_t workload);
   std::uint32_t bands_for(std::uint32_t workload, policy::Snapshot& changed) const;
   void want(std::uint32_t workload, std::uint64_t milli, policy::Snapshot& changed) const;
-  void weigh(const Workloads& ended, std::int64_t own, policy::Snapshot& changed) const;
+  void weigh(std::int64_t own, policy::Snapshot& changed) const;
   void admit(const Workloads& ended, policy::Snapshot& changed) const;
   policy::Snapshot without(const Workloads& ended);
   policy::Snapshot with_step();

@@ -209,7 +209,7 @@ void PolicyAnswers::Explainer::add_priority(Value::List& rows) {
 void PolicyAnswers::Explainer::add_weight(Value::List& rows) {
   const auto helps = [this](std::int64_t weight) {
     policy::Snapshot changed = what_if_->next();
-    weigh({}, weight, changed);
+    weigh(weight, changed);
     return what_if_->helps(changed);
   };
   std::int64_t too_small = core_.view_.own_weight(job_);

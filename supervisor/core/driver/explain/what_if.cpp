@@ -69,6 +69,7 @@ WhatIf::WhatIf(const LastPass& last, const std::vector<policy::Parts>& parts, st
   next_.bands = std::move(all.bands);
   next_.projects = std::move(all.projects);
   next_.accounts = std::move(all.accounts);
+  next_.share_nodes = std::move(all.share_nodes);
   next_.band_lists = std::move(all.band_lists);
   std::vector<std::uint32_t> workloads(all.workloads.size(), policy::kNone);
   for (std::size_t i = 0; i < all.workloads.size(); ++i) {

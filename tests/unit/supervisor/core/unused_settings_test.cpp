@@ -65,6 +65,15 @@ TEST(UnusedSettings, ArePartsNotPresets) {
              "reclaim_min_runtime of 'a' has no effect: quotas count in no pool (sharing = \"quota_tree\")"}));
 }
 
+TEST(UnusedSettings, LimitsOfProjectsCountWhereverSlotsAreDivided) {
+  PolicyConfig shared = with({.preset = "fair_share"});
+  shared.projects = {{.name = "a", .slots_max = 2, .gpu_slots_max = 1}};
+  EXPECT_EQ(unused_settings(shared), Lines{});
+  shared.pools[0].preset = "priority";
+  EXPECT_EQ(unused_settings(shared), Lines{"slots_max of 'a', gpu_slots_max of 'a' have no effect: no pool divides its "
+                                           "slots among projects (sharing)"});
+}
+
 TEST(UnusedSettings, OfProjectsDependOnTheirPools) {
   PolicyConfig config = with({.preset = "priority"});
   config.pools.push_back({.name = "q", .preset = "quota", .workers = {"q-*"}});

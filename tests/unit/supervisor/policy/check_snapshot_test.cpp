@@ -15,6 +15,8 @@ Snapshot good() {
   builder.waiting(1);
   builder.snapshot.projects.resize(2);
   builder.snapshot.projects[1].parent = 0;
+  builder.snapshot.share_nodes = {{.name = "p"}, {.name = "u", .parent = 0}};
+  builder.snapshot.workloads[0].share_node = 1;
   return builder.snapshot;
 }
 
@@ -34,6 +36,10 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
       {"negative", [](Snapshot& it) { it.projects[0].shares[2].guaranteed = -2; }},
       {"not finite", [](Snapshot& it) { it.projects[0].shares[0].usage = std::numeric_limits<double>::infinity(); }},
       {"weight 0", [](Snapshot& it) { it.workloads[0].weight = 0; }},
+      {"an owner before its parent", [](Snapshot& it) { it.share_nodes[0].parent = 1; }},
+      {"an owner of weight 0", [](Snapshot& it) { it.share_nodes[1].weight = 0; }},
+      {"an owner with less than no limit", [](Snapshot& it) { it.share_nodes[1].slots_max = -2; }},
+      {"an owner that is not there", [](Snapshot& it) { it.workloads[0].share_node = 2; }},
       {"no part", [](Snapshot& it) { it.members[0].devices = 1; }},
       {"1.5 devices", [](Snapshot& it) { it.members[0].device_share = 1500; }},
       {"a band that is not there", [](Snapshot& it) { it.band_lists = {{7}}; }},

@@ -14,7 +14,7 @@ cli::DocumentValue file_of(const std::string& text) {
   return file ? std::move(file).value() : cli::DocumentValue{};
 }
 
-TEST(ScheduleSite, AGroupIsAProjectAndAnAccount) {
+TEST(ScheduleSite, AGroupIsAnAccount) {
   CaseChecker checker{"x", "schedule"};
   const cli::DocumentValue file = file_of(R"({"scheduler": {"type": "fair_share", "variant": "max_min"},
       "agents": [{"id": "a", "slots": 4}], "groups": [{"id": "g", "weight": 0.5, "max_slots": 3},
@@ -22,10 +22,9 @@ TEST(ScheduleSite, AGroupIsAProjectAndAnAccount) {
       "steps": [{"op": "add_tasks", "groups": [{"id": "later", "max_slots": 4}, {"id": "g", "weight": 7}]}]})");
   const SupervisorConfig config = schedule_site(file, checker);
   EXPECT_EQ(config.policy.pools.at(0).preset, "fair_share_max_min");
-  ASSERT_EQ(config.policy.projects.size(), 3U);
-  EXPECT_EQ(config.policy.projects[0].weight, 500);
-  EXPECT_EQ(config.policy.projects[1].weight, kNoWeight);
-  EXPECT_EQ(config.policy.projects[2].name, "later");
+  EXPECT_TRUE(config.policy.projects.empty()) << "a group shares slots as a job does";
+  ASSERT_EQ(config.policy.accounts.size(), 3U);
+  EXPECT_EQ(config.policy.accounts[2].name, "later");
   EXPECT_EQ(config.policy.accounts.at(0).limits.slots_max, 3);
   EXPECT_EQ(config.policy.accounts.at(2).limits.slots_max, kUnbounded) << "all agents together do not reach it";
   EXPECT_TRUE(checker.differences().empty());
