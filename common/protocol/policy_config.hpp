@@ -97,6 +97,7 @@ struct PolicyConfig {
   Duration pass_max = std::chrono::seconds{10};
   Duration grace = std::chrono::seconds{10};
   Duration gang_wait = std::chrono::seconds{60};
+  Duration starvation_after = std::chrono::minutes{5};
   Duration gang_barrier = std::chrono::seconds{15};
   Duration grace_max = std::chrono::minutes{5};
   Duration usage_half_life = std::chrono::hours{24 * 7};

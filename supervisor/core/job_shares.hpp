@@ -103,6 +103,13 @@ struct ShareReasons {
   Seldom<std::array<double, 6>> terms;
 };
 
+/// Since when a job has had slots on bands of one kind, or has wanted some without having any; `kNever`: it does not.
+struct ShareTimes {
+  Instant holds = kNever;
+  Instant waits = kNever;
+  bool has_turn = false;  ///< Until it had slots it had waited for `policy.starvation_after`.
+};
+
 /// The demand and the slots of a job on bands of one kind, as one pass after the other sees them.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
@@ -118,7 +125,7 @@ struct KindShare {
   std::uint32_t misplaced = 0;                       ///< Passes in a row that found its slots apart from its work.
   bool any_stays = false;                            ///< A subtask there is never preempted, as it must not run twice;
   bool all_stay = false;                             ///< no subtask there ever is.
-  Instant holds_since = kNever;                      ///< Since when it has had slots; `kNever`: it has none.
+  ShareTimes since;
   GangShare gang;
   ShareReasons why;
 

@@ -129,6 +129,7 @@ Fields fields_of(const PolicyConfig& config) {
           {"pass_max", milliseconds_text(config.pass_max)},
           {"grace", milliseconds_text(config.grace)},
           {"gang_wait", milliseconds_text(config.gang_wait)},
+          {"starvation_after", milliseconds_text(config.starvation_after)},
           {"gang_barrier", milliseconds_text(config.gang_barrier)},
           {"grace_max", milliseconds_text(config.grace_max)},
           {"usage_half_life", milliseconds_text(config.usage_half_life)},

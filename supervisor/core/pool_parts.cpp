@@ -52,7 +52,8 @@ Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools
 
 std::vector<policy::Parts> parts_in_force(const PolicyConfig& config) {
   std::vector<policy::Parts> parts = parts_of(config.pools).value();
-  for (policy::Parts& each : parts) each.stale_grace = config.gang_wait;
+  for (policy::Parts& each : parts)
+    each.stale_grace = config.gang_wait, each.starvation_after = config.starvation_after;
   return parts;
 }
 

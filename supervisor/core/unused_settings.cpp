@@ -105,7 +105,7 @@ void look_at_projects(const PolicyConfig& config, const std::vector<policy::Part
     limits.add(!any_pool(parts, divides) && project.gpu_slots_max != kUnbounded, of("gpu_slots_max"));
     of_quotas.add(!quotas && project.memory_max != kUnboundedBytes, of("memory_max"));
     of_quotas.add(!quotas && project.priority != usual.priority, of("priority"));
-    of_quotas.add(!quotas && project.preempt_min_runtime.has_value(), of("preempt_min_runtime"));
+    limits.add(!any_pool(parts, divides) && project.preempt_min_runtime.has_value(), of("preempt_min_runtime"));
     of_quotas.add(!quotas && project.reclaim_min_runtime.has_value(), of("reclaim_min_runtime"));
     weights.add(!any_pool(parts, divides) && project.weight != kNoWeight, of("weight"));
   }

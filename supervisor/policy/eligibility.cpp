@@ -8,8 +8,14 @@ namespace penstock::policy {
 Eligibility::Eligibility(SlotPass& pass, Gone gone)
     : snapshot_(pass.snapshot()),
       emptied_(gone == Gone::Everybody ? SlotTrial{pass.snapshot(), pass.pool(), pass.parts()} : pass.trial()) {
+  const auto is_gone = [&](std::uint32_t member) {
+    if (gone == Gone::Everybody || may_preempt(snapshot_, member)) return true;
+    const Workload& owner = snapshot_.workloads[snapshot_.members[member].workload];
+    return gone == Gone::InTime && owner.preemptible && owner.last_start.has_value() &&
+           snapshot_.now < later(*owner.last_start, pass.parts().starvation_after);
+  };
   for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
-    if (gone == Gone::Everybody || may_preempt(snapshot_, member)) emptied_.give_back(snapshot_.members[member].places);
+    if (is_gone(member)) emptied_.give_back(snapshot_.members[member].places);
 }
 
 bool Eligibility::admits(std::uint32_t member) {

@@ -8,7 +8,11 @@
 namespace penstock::policy {
 
 /// The members that are assumed to be gone.
-enum class Gone : std::uint8_t { Preemptible, Everybody };
+enum class Gone : std::uint8_t {
+  Preemptible,
+  InTime,  ///< Also members that are kept for a time only, in the turn of their job.
+  Everybody,
+};
 
 /// Members that would fit the pool without those. A member that would not fit even an empty pool competes with no
 /// other: it waits for bands that are not there, and must keep no other member waiting. Cost: a search for each shape

@@ -72,12 +72,13 @@ struct Parts {
   bool preemption = false;                    ///< Of less important workloads, in the order by priority.
   bool mixed_sizes = false;                   ///< A gang may spread over bands of different sizes.
   bool waits_for_absent_bands = false;  ///< Jobs that fit no empty pool keep others waiting, as the cases have it.
-  std::uint32_t reserve_depth = 0;  ///< Backfill: 0 is first come first served, 1 EASY, `kReserveAll` conservative.
+  std::uint32_t reserve_depth = 0;      ///< Backfill: 0 is first come first served, 1 EASY, `kReserveAll` conservative.
   Duration overrun = std::chrono::seconds{60};  ///< Backfill: the assumed rest of a run past its time limit.
-  std::int64_t saturation_multiplier = 1000;  ///< In thousandths, at least 1000; larger reclaims less.
+  std::int64_t saturation_multiplier = 1000;    ///< In thousandths, at least 1000; larger reclaims less.
   std::uint32_t consolidate_victims_max = 16;
   bool victims_move = true;  ///< Victims of reclaim or preemption may get another place; else they are lost.
   Duration stale_grace = std::chrono::seconds{60};  ///< Negative: never.
+  Duration starvation_after{};  ///< A job that counts slots and has held none for so long gets its turn; 0: never.
   Duration preempt_min_runtime{};
   Duration reclaim_min_runtime{};
   bool reclaim_by_common_ancestor = true;  ///< The level of the tree that sets the minimum runtime: `min_runtime.hpp`.

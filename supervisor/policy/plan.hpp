@@ -41,6 +41,7 @@ enum class PreemptionReason : std::uint8_t {
   Reclaim,        ///< Another project is below its entitlement.
   Consolidation,  ///< The member gets another place, so that another job fits.
   StaleGang,      ///< Its gang has been below its minimum for too long.
+  Turn,           ///< Another job has waited for too long without a slot.
 };
 
 struct Preemption {
@@ -72,8 +73,8 @@ struct Explanation {
   Hold hold = Hold::NoRoom;
   std::int64_t need = 0;
   std::int64_t have = 0;
-  std::uint32_t subject = kNone;  ///< A project, where one is meant.
-  std::uint32_t other = kNone;    ///< The workload that it waits for, where there is one.
+  std::uint32_t subject = kNone;      ///< A project, where one is meant.
+  std::uint32_t other = kNone;        ///< The workload that it waits for, where there is one.
   Resource resource = Resource::Gpu;  ///< The resource of `need` and `have`; slots count as devices.
   friend bool operator==(const Explanation&, const Explanation&) = default;
 };

@@ -150,7 +150,9 @@ struct Workload {
   std::optional<std::int64_t> position;  ///< In the order of its priority; smaller is earlier.
   std::int64_t submitted = 0;            ///< Orders workloads by age; smaller is older.
   std::optional<Instant> last_start;
-  std::optional<Instant> stale_since;  ///< Since when a gang of it has been below its minimum.
+  std::optional<Instant> waits_since;      ///< Since when it has wanted slots and held none.
+  std::optional<Instant> protected_until;  ///< Until then it loses nothing to a job that has its turn.
+  std::optional<Instant> stale_since;      ///< Since when a gang of it has been below its minimum.
   std::vector<MemberSet> sets{MemberSet{}};
   // For multi-factor order and backfill.
   Instant submitted_at{};

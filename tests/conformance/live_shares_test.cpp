@@ -80,5 +80,56 @@ TEST(LiveShares, LimitsOfProjectsLeaveTheirSlotsToTheOthers) {
   }
 }
 
+TEST(LiveShares, AGangKeepsAWholeShareBesideSingleOnes) {
+  for (const bool gang : {true, false}) {
+    LiveCluster cluster{config_of("fair_share")};
+    cluster.join(cpu_worker("w1", 8));
+    const JobId whole = submit(
+        cluster, {.name = "whole", .subtasks = gang ? 4U : 1U, .milli = gang ? 1000 : 4000, .gang = gang ? 4U : 0U});
+    cluster.advance(1s);
+    EXPECT_EQ(running(cluster, whole), gang ? 4U : 1U);
+    const JobId single = submit(cluster, {.name = "single", .subtasks = 8});
+    cluster.advance(30s);
+    EXPECT_EQ(running(cluster, whole), gang ? 4U : 1U);
+    EXPECT_EQ(running(cluster, single), 4U);
+    EXPECT_EQ(preemptions(cluster), 0U);
+  }
+}
+
+TEST(LiveShares, AWholeDeviceIsKeptBesideQuarters) {
+  LiveCluster cluster{config_of("fair_share")};
+  cluster.join(gpu_worker("w1", 2));
+  const JobId whole = submit(cluster, {.name = "whole", .on_gpu = true});
+  cluster.advance(1s);
+  const JobId quarters = submit(cluster, {.name = "quarters", .subtasks = 8, .milli = 250, .on_gpu = true});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, whole), 1U);
+  EXPECT_EQ(running(cluster, quarters), 4U);
+  EXPECT_EQ(preemptions(cluster), 0U);
+}
+
+TEST(LiveShares, AGangOfWhichTheShareIsTooSmallHasItsTurn) {
+  SupervisorConfig config = config_of("fair_share");
+  config.policy.starvation_after = 60s;
+  config.policy.projects.push_back({.name = "p", .preempt_min_runtime = 90s});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 8));
+  const JobId many = submit(cluster, {.name = "many", .subtasks = 200, .project = "p"});
+  const JobId gang = submit(cluster, {.name = "gang", .subtasks = 4, .project = "p", .gang = 4});
+  cluster.advance(70s);
+  EXPECT_EQ(running(cluster, gang), 0U) << "the others have not run for their minimum";
+  cluster.advance(40s);
+  EXPECT_EQ(running(cluster, gang), 4U);
+  EXPECT_EQ(running(cluster, many), 4U);
+  EXPECT_EQ(preemptions(cluster), 4U);
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, gang), 4U) << "a turn lasts as long as the wait for it";
+  cluster.advance(50s);
+  EXPECT_EQ(running(cluster, gang), 0U);
+  EXPECT_EQ(running(cluster, many), 8U);
+  cluster.advance(70s);
+  EXPECT_EQ(running(cluster, gang), 4U) << "and comes again";
+}
+
 }  // namespace
 }  // namespace penstock::tools

@@ -174,6 +174,8 @@ std::string AdmissionAudit::preemption_text(const PassUnderWay& pass, const poli
     }
     case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits" + for_whom;
     case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
+    case policy::PreemptionReason::Turn:
+      return "a job that has waited for `policy.starvation_after` has its turn" + for_whom;
   }
   return "policy";
 }

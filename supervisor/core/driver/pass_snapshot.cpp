@@ -18,6 +18,7 @@
 #include "supervisor/core/policy/usage_accounts.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/turns.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
@@ -216,7 +217,8 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot)
   const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool.position, kind)];
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = demand_.settle_holdings(job, kind, leaving);
-  if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : event_.now;
+  const bool backs_off = share.gang.barrier->backs_off_through >= policy_.pass->number;
+  note_turn(share, !held.empty(), share.demand > 0, backs_off, event_.now, policy_.config.starvation_after);
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
   if (gang) watch_gang(job, kind, held, leaving);
@@ -252,8 +254,11 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot)
       is_held ? demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)) : share.demand;
   seen.size = static_cast<std::int64_t>(wanted / domain.granularity);
   seen.time_limit = view_.time_limit_of(job);
-  if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
-  if (!held.empty()) seen.last_start = share.holds_since;
+  if (!held.empty()) seen.ends_by = later(share.since.holds, *seen.time_limit);
+  if (!held.empty()) seen.last_start = share.since.holds;
+  if (share.since.waits != kNever) seen.waits_since = share.since.waits;
+  if (!held.empty() && view_.shares_slots(job.shares->pool.position))
+    seen.protected_until = later(share.since.holds, view_.min_runtime_of(job));
   if (share.gang.incomplete_since != kNever) seen.stale_since = share.gang.incomplete_since;
   const bool together = gang && view_.counts_quotas(job.shares->pool.position);
   if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.allocation_unit.milli)}};
@@ -270,10 +275,13 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   std::uint64_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.milli;
   const Job& job = jobs_[subject.job];
+  // The first slots of a turn are not taken back.
+  bool is_kept =
+      view_.shares_slots(job.shares->pool.position) && is_in_turn(share, event_.now, policy_.config.starvation_after);
   if (whole && sum > 0) {
     show_member(sum, held, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : held)
-      if (demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
+      if (is_kept || demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
   }
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
   // none.
@@ -288,7 +296,8 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
       policy::Member& member = snapshot.members.back();
       const bool bound = moves && share.bound;
       member.band_list = bound ? pass.band_lists.name({member.places.front().band}, snapshot) : movable_to;
-      if (shown < stays) snapshot.members.back().preemptible = false;
+      if (shown < stays || is_kept) snapshot.members.back().preemptible = false;
+      is_kept = false;
     }
   }
   for (const PromisedPlace& place : leaving) show_member(place.milli, {place}, policy::MemberState::Leaving, snapshot);

@@ -33,7 +33,7 @@ void PolicyMembership::open_shares(Job& job) {
   rules_.open_rules(job);
   shares.kinds.visit_own([](KindShare& share) {
     KindShare fresh;
-    fresh.holds_since = share.holds_since;
+    fresh.since = share.since;
     fresh.gang.incomplete_since = share.gang.incomplete_since;
     fresh.gang.barrier = std::move(share.gang.barrier);
     share = std::move(fresh);

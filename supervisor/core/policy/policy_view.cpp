@@ -99,6 +99,12 @@ Duration PolicyView::time_limit_of(const Job& job) const {
   return policy_.config.pools[job.shares->pool.position].time_limit;
 }
 
+Duration PolicyView::min_runtime_of(const Job& job) const {
+  for (std::uint32_t at = job.shares->project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at])
+    if (const std::optional<Duration>& said = policy_.config.projects[at].preempt_min_runtime) return *said;
+  return Duration{0};
+}
+
 bool PolicyView::is_shown(const Job& job) const {
   return job.shares != nullptr && !job.status.cancelling && !job.status.waiting_for_disk && !job.status.recovering;
 }

@@ -65,6 +65,8 @@ class PolicyView {
   static bool is_waiting(const Job& job);
   /// How long a job is taken to run: as its queue says, else as its pool does. Spec: policy-flux 9.
   Duration time_limit_of(const Job& job) const;
+  /// How long the job keeps its slots where another one has its turn: as its project says, or else a department above.
+  Duration min_runtime_of(const Job& job) const;
   /// Whether the pool is divided by quotas of projects.
   bool counts_quotas(std::uint32_t pool) const;
   /// Whether all its jobs have shares of its slots.

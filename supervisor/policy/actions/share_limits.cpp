@@ -269,6 +269,13 @@ class LimitsOfLists {
 
 }  // namespace
 
+OwnedSlots slots_of_owners(const Snapshot& snapshot, const std::vector<Contender>& present) {
+  OwnedSlots owned{snapshot.share_nodes};
+  for (const Contender& each : present)
+    owned.add(snapshot.workloads[each.workload].share_node, each.held + each.leaving);
+  return owned;
+}
+
 ShareLimits share_limits(SlotPass& pass, const std::vector<Contender>& present) {
   return LimitsOfLists{pass, present}.make();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "supervisor/policy/sharing/limited_targets.hpp"
+#include "supervisor/policy/sharing/owned_slots.hpp"
 #include "supervisor/policy/slot_pass.hpp"
 
 namespace penstock::policy {
@@ -20,6 +21,9 @@ struct Contender {
   std::vector<std::uint32_t> promised;  ///< Members with a place that others are leaving, or that is kept since then.
   std::int64_t held = 0;                ///< With promised slots.
 };
+
+/// The slots of the contenders by owner, also those that are being left: an owner at its limit starts nothing before.
+OwnedSlots slots_of_owners(const Snapshot& snapshot, const std::vector<Contender>& present);
 
 struct ShareLimits {
   std::vector<ShareLimit> limits;

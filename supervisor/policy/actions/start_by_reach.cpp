@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/sharing/owned_slots.hpp"
 #include "supervisor/policy/wide.hpp"
 
 namespace penstock::policy {
@@ -23,26 +24,6 @@ struct Waits {
 /// Thousandths of a slot are enough to tell shares apart that grow at several levels.
 constexpr std::int64_t kSlopeUnit = 1000;
 
-/// The slots that owners hold, their parts' included, beside their limits.
-class OwnedSlots {
- public:
-  explicit OwnedSlots(const std::vector<ShareNode>& nodes) : nodes_(nodes), held_(nodes.size(), 0) {}
-
-  void add(std::uint32_t node, std::int64_t slots) {
-    for (std::uint32_t at = node; at != kNone; at = nodes_[at].parent) held_[at] += slots;
-  }
-  /// Whether an owner from there upwards would hold more than it may, with so many more.
-  bool is_beyond(std::uint32_t node, std::int64_t more) const {
-    for (std::uint32_t at = node; at != kNone; at = nodes_[at].parent)
-      if (nodes_[at].slots_max != kUnlimited && held_[at] + more > nodes_[at].slots_max) return true;
-    return false;
-  }
-
- private:
-  const std::vector<ShareNode>& nodes_;
-  std::vector<std::int64_t> held_;  ///< By node.
-};
-
 class PassByReach {
  public:
   PassByReach(SlotPass& pass, const std::vector<Contender>& present, const ShareLimits& limits,
@@ -52,11 +33,10 @@ class PassByReach {
         present_(present),
         limits_(limits),
         shares_(shares),
-        owners_(snapshot_.share_nodes) {
+        owners_(slots_of_owners(snapshot_, present)) {
     std::vector<std::int64_t> all_wanted;  // Usable slots in an empty pool.
     for (std::size_t i = 0; i < present.size(); ++i) {
       held_.push_back(present[i].held);
-      owners_.add(node_of(i), present[i].held);
       excess_.push_back(present[i].held - std::max(shares.targets[i], shares.at_most[i]));
       // Unlike the demand this does not depend on places that were promised meanwhile.
       const std::int64_t cap = snapshot_.workloads[present[i].workload].slots_max;
@@ -125,7 +105,8 @@ class PassByReach {
 
   void start_within_target(std::size_t i) {
     for (const std::uint32_t member : present_[i].pending) {
-      const bool within = held_[i] + snapshot_.members[member].slots <= shares_.targets[i];
+      const std::int64_t slots = snapshot_.members[member].slots;
+      const bool within = held_[i] + slots <= shares_.targets[i] && !owners_.is_beyond(node_of(i), slots);
       if (within && start(i, member)) continue;
       waits_.push_back({i, member, within ? Hold::NoRoom : Hold::AtFairShare});
     }
@@ -134,12 +115,16 @@ class PassByReach {
   /// A contender that holds more than its own cap gives the excess back, whether others can use it or not; so does one
   /// above its share of which an owner holds more than it may, the youngest first.
   void keep_caps() {
+    OwnedSlots staying{snapshot_.share_nodes};
+    for (std::size_t i = 0; i < present_.size(); ++i) staying.add(node_of(i), held_[i]);
     for (std::size_t i = present_.size(); i-- > 0;) {
       const std::int64_t cap = snapshot_.workloads[present_[i].workload].slots_max;
       for (const std::uint32_t member : present_[i].running) {
         const bool is_over = cap != kUnlimited && stays_of(i) > cap;
-        if (!is_over && !(excess_[i] > 0 && owners_.is_beyond(node_of(i), 0))) break;
-        if (may_preempt(snapshot_, member)) give_up(i, member);
+        if (!is_over && !(excess_[i] > 0 && staying.is_beyond(node_of(i), 0))) break;
+        if (!may_preempt(snapshot_, member)) continue;
+        give_up(i, member);
+        staying.add(node_of(i), -snapshot_.members[member].slots);
       }
     }
   }
@@ -147,7 +132,6 @@ class PassByReach {
   void give_up(std::size_t i, std::uint32_t member) {
     pass_.preempt(member, PreemptionReason::AboveShare, kNone);
     excess_[i] -= snapshot_.members[member].slots;
-    owners_.add(node_of(i), -snapshot_.members[member].slots);
     given_up_.push_back(member);
   }
 
@@ -280,6 +264,7 @@ class PassByReach {
                                     [this](const Waits& each) { return each.settled || member_of(each).slots == 1; });
     auto listed = std::count_if(waits_.begin(), waits_.end(),
                                 [this](const Waits& each) { return !each.settled && is_listed(member_of(each)); });
+    if (listed == 0 && !single) return;  // All with a list have started within their shares: the same.
     for (Waits& each : waits_) {
       if (each.settled || !may_preempt(snapshot_, each.member) || pass_.keeps_place(each.member)) continue;
       const std::int64_t cap = snapshot_.workloads[present_[each.contender].workload].slots_max;
@@ -306,7 +291,7 @@ class PassByReach {
   const std::vector<Contender>& present_;
   const ShareLimits& limits_;
   const ShareTargets& shares_;
-  OwnedSlots owners_;
+  OwnedSlots owners_;                 ///< With the starts of this pass, and with members that are leaving.
   std::vector<Wide> slopes_;          ///< By contender.
   std::vector<std::size_t> order_;    ///< Contenders, the one with the lowest level first.
   std::vector<std::int64_t> held_;    ///< By contender: with the starts of this pass.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/policy/actions/give_turn.hpp"
 #include "supervisor/policy/actions/share_limits.hpp"
 #include "supervisor/policy/actions/start_by_reach.hpp"
 #include "supervisor/policy/eligibility.hpp"
@@ -13,8 +14,30 @@
 namespace penstock::policy {
 namespace {
 
+/// Waits of jobs that have starved.
+class StarvedJobs {
+ public:
+  explicit StarvedJobs(SlotPass& pass) : pass_(pass) {}
+
+  /// A member that would fit if only those left that may be preempted, or will be once their turn is over.
+  void note_blocked(std::uint32_t member) {
+    const std::uint32_t workload = pass_.snapshot().members[member].workload;
+    if (!has_starved(pass_, workload) || pass_.keeps_place(member)) return;
+    if (!in_time_) in_time_.emplace(pass_, Gone::InTime);
+    if (in_time_->admits(member))
+      blocked_since_ = std::min(blocked_since_, *pass_.snapshot().workloads[workload].waits_since);
+  }
+  /// Since when the one has waited that waits longest for a turn of others to be over.
+  Instant blocked_since() const { return blocked_since_; }
+
+ private:
+  SlotPass& pass_;
+  std::optional<Eligibility> in_time_;  ///< Made when it is asked.
+  Instant blocked_since_ = kNever;
+};
+
 /// The workloads that share the pool, oldest first.
-std::vector<Contender> contenders(SlotPass& pass) {
+std::vector<Contender> contenders(SlotPass& pass, StarvedJobs& starved) {
   const Snapshot& snapshot = pass.snapshot();
   Eligibility eligibility{pass, Gone::Preemptible};
   std::optional<Eligibility> emptied;  // Made when a member is not admitted.
@@ -42,6 +65,7 @@ std::vector<Contender> contenders(SlotPass& pass) {
     if (!emptied) emptied.emplace(pass, Gone::Everybody);
     if (emptied->admits(member)) {  // The member waits for slots that may not be preempted.
       all[subject.workload].blocked += subject.slots;
+      starved.note_blocked(member);
       pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
     } else {
       pass.explain(member, Hold::NeverFits, subject.slots, pass.trial().capacity());
@@ -66,7 +90,20 @@ std::vector<Contender> contenders(SlotPass& pass) {
   return present;
 }
 
-std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Contender>& present) {
+/// The slots that each of its members takes; 1 if they differ.
+std::int64_t unit_of(const Snapshot& snapshot, const Contender& each) {
+  std::int64_t unit = 0;
+  for (const std::vector<std::uint32_t>* members : {&each.running, &each.promised, &each.pending})
+    for (const std::uint32_t member : *members) {
+      if (unit != 0 && snapshot.members[member].slots != unit) return 1;
+      unit = snapshot.members[member].slots;
+    }
+  return std::max<std::int64_t>(unit, 1);
+}
+
+/// `turn`: the contender that gets a member whatever its share is.
+std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Contender>& present,
+                                     std::optional<std::size_t> turn) {
   const Snapshot& snapshot = pass.snapshot();
   std::vector<ShareGroup> groups;
   for (const Contender& each : present) {
@@ -77,13 +114,19 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
     group.held = each.held;
     group.demand = each.held + each.leaving + workload.beyond;
     for (const std::uint32_t member : each.running)
-      if (!may_preempt(snapshot, member)) group.pinned += snapshot.members[member].slots;
+      if (!may_preempt(snapshot, member) || is_protected(snapshot, each.workload))
+        group.pinned += snapshot.members[member].slots;
+    if (has_starved(pass, each.workload))
+      for (const std::uint32_t member : each.promised) group.pinned += snapshot.members[member].slots;
+    if (turn == groups.size()) group.pinned += snapshot.members[each.pending.front()].slots;
     for (const std::uint32_t member : each.pending) {
       const std::int64_t slots = snapshot.members[member].slots;
       group.demand += slots;
       if (group.smallest_pending == 0 || slots < group.smallest_pending) group.smallest_pending = slots;
     }
     if (workload.slots_max != kUnlimited) group.demand = std::min(group.demand, workload.slots_max);
+    group.unit = unit_of(snapshot, each);
+    group.demand -= group.demand % group.unit;
     group.demand = std::max(group.demand, group.pinned);
     groups.push_back(group);
   }
@@ -111,11 +154,12 @@ void release(SlotPass& pass, const Contender& each, std::int64_t target) {
   }
 }
 
-void start_within(SlotPass& pass, const Contender& each, std::int64_t target) {
+void start_within(SlotPass& pass, const Contender& each, std::int64_t target, OwnedSlots& owned) {
   std::int64_t held = each.held;
+  const std::uint32_t node = pass.snapshot().workloads[each.workload].share_node;
   for (const std::uint32_t member : each.pending) {
     const std::int64_t slots = pass.snapshot().members[member].slots;
-    if (slots > target - held) {
+    if (slots > target - held || owned.is_beyond(node, slots)) {
       pass.explain(member, Hold::AtFairShare, target, held);
       continue;
     }
@@ -127,6 +171,7 @@ void start_within(SlotPass& pass, const Contender& each, std::int64_t target) {
     pass.trial().take(places);
     pass.start(member, std::move(places), false);
     held += slots;
+    owned.add(node, slots);
   }
 }
 
@@ -150,26 +195,36 @@ void start_light(SlotPass& pass) {
 }  // namespace
 
 void start_by_share(SlotPass& pass, Sharing sharing) {
-  const std::vector<Contender> present = contenders(pass);
-  const std::vector<ShareGroup> groups = share_groups(pass, present);
+  StarvedJobs starved{pass};
+  std::vector<Contender> present = contenders(pass, starved);
+  const std::optional<std::size_t> turn = next_turn(pass, present, starved.blocked_since());
+  std::vector<ShareGroup> groups = share_groups(pass, present, turn);
   const std::int64_t capacity = pass.trial().capacity();
   const ShareLimits limits = share_limits(pass, present);
   const DivideSlots by_owner = divide_by_owner(groups, pass.snapshot().share_nodes, sharing);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
     return limited_targets(among, limits.limits, capacity, by_owner);
   };
-  const std::vector<std::int64_t> targets = divide(groups);
+  std::vector<std::int64_t> targets = divide(groups);
+  const TurnOutcome outcome = turn ? give_turn(pass, present, *turn, targets) : TurnOutcome::NotYet;
+  if (outcome == TurnOutcome::NotYet && (turn || starved.blocked_since() != kNever))
+    hold_back_starved(pass, present, targets);
+  if (outcome == TurnOutcome::NotYet && turn) {
+    groups = share_groups(pass, present, std::nullopt);
+    targets = divide(groups);
+  }
   // The share of a contender that keeps its place is neither taken by others nor given back to it.
   const std::vector<ShareGroup> without = without_places_kept(pass, present, groups);
   const std::vector<std::int64_t> at_most = without.empty() ? targets : divide(without);
   for (std::size_t i = 0; i < present.size(); ++i)
     pass.plan().workload_targets.push_back({present[i].workload, {.gpu = targets[i] * 1000}});
   if (!limits.empty()) start_by_reach(pass, present, limits, {groups, targets, at_most, sharing, by_owner});
+  OwnedSlots owned = slots_of_owners(pass.snapshot(), present);
   for (std::size_t i = 0; i < present.size() && limits.empty(); ++i) {
     if (present[i].held > std::max(targets[i], at_most[i]))
       release(pass, present[i], std::max(targets[i], at_most[i]));
     else
-      start_within(pass, present[i], targets[i]);
+      start_within(pass, present[i], targets[i], owned);
   }
   start_light(pass);
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "supervisor/policy/sharing/whole_targets.hpp"
 #include "supervisor/policy/wide.hpp"
 
 namespace penstock::policy {
@@ -45,7 +46,6 @@ class WaterLevel {
       pinned_ += groups_[i].pinned;
       lows_ += low;
       demands_ += groups_[i].demand;
-      if (groups_[i].smallest_pending > 1) gangs_.push_back(i);
       if (groups_[i].demand <= low) continue;
       points_.push_back({low, slope(i), i, true});
       points_.push_back({groups_[i].demand, slope(i), i, false});
@@ -69,22 +69,23 @@ class WaterLevel {
     return given_;
   }
 
-  /// From now on the group keeps its holdings: pinned, with no wish for more.
-  void freeze(std::size_t group) {
+  /// From now on the group has that amount, with no wish for more.
+  void settle(const SettledShare& share) {
+    const std::size_t group = share.group;
     ShareGroup& frozen = groups_[group];
     if (passed_ != kNobody) {
       if (group < passed_ && low_mark(group) > frozen.pinned) --ones_;
-      given_[group] = frozen.held;
+      given_[group] = share.amount;
     }
     pinned_ -= frozen.pinned;
     lows_ -= low_mark(group);
     demands_ -= frozen.demand;
-    frozen.demand = frozen.pinned = frozen.held;
+    frozen.demand = frozen.pinned = share.amount;
     frozen.smallest_pending = 0;
-    std::erase(gangs_, group);
-    pinned_ += frozen.held;
-    lows_ += frozen.held;
-    demands_ += frozen.held;
+    frozen.unit = 1;
+    pinned_ += share.amount;
+    lows_ += share.amount;
+    demands_ += share.amount;
     // The points of frozen groups are passed over, and swept together when they are many.
     if (++frozen_since_sweep_ * 8 < points_.size()) return;
     std::erase_if(points_, [this](const Breakpoint& point) { return !grows(point.group); });
@@ -92,14 +93,8 @@ class WaterLevel {
   }
 
   /// Whether a division gives out less than that, because no group wants more.
-  bool leaves_some_of(std::int64_t total) const { return pinned_ < total && lows_ <= total && demands_ < total; }
-
-  /// The youngest group with a smallest waiting gang that does not fit the unused part of its last share.
-  std::size_t blocked_gang() const {
-    for (auto gang = gangs_.rbegin(); gang != gangs_.rend(); ++gang)
-      if (is_blocked(groups_[*gang], given_[*gang])) return *gang;
-    return kNobody;
-  }
+  bool is_free(std::int64_t total) const { return pinned_ < total && lows_ <= total && demands_ < total; }
+  const std::vector<ShareGroup>& groups() const { return groups_; }
 
  private:
   Wide slope(std::size_t i) const {
@@ -174,7 +169,6 @@ class WaterLevel {
   std::vector<ShareGroup> groups_;
   Growth growth_;
   std::vector<Breakpoint> points_;
-  std::vector<std::size_t> gangs_;  ///< Groups of which gangs of several slots wait.
   std::int64_t pinned_ = 0;
   std::int64_t lows_ = 0;
   std::int64_t demands_ = 0;
@@ -189,13 +183,6 @@ class WaterLevel {
   Wide fixed_ = 0;
   Wide slopes_ = 0;
 };
-
-/// The youngest group with a smallest waiting gang that does not fit the unused part of its target.
-std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& targets) {
-  for (std::size_t i = groups.size(); i-- > 0;)
-    if (is_blocked(groups[i], targets[i])) return i;
-  return kNobody;
-}
 
 /// One round of max-min filling over the groups below their demand; returns the amount given out.
 std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector<std::size_t>& order, Amounts& offered,
@@ -248,30 +235,40 @@ void fill(const std::vector<ShareGroup>& groups, Offers& offers) {
   }
 }
 
+/// Max-min filling of groups, some of which are settled.
+class MaxMinFilling {
+ public:
+  explicit MaxMinFilling(const std::vector<ShareGroup>& groups) : groups_(groups) {}
+
+  const Amounts& divide(std::int64_t total) {
+    offers_ = first_offers(groups_, total);
+    fill(groups_, offers_);
+    return offers_.given;
+  }
+  bool is_free(std::int64_t) const { return offers_.left > 0; }
+  const std::vector<ShareGroup>& groups() const { return groups_; }
+  void settle(const SettledShare& share) {
+    ShareGroup& group = groups_[share.group];
+    group.demand = group.pinned = share.amount;
+    group.smallest_pending = 0;
+    group.unit = 1;
+  }
+
+ private:
+  std::vector<ShareGroup> groups_;
+  Offers offers_;
+};
+
 }  // namespace
 
 std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
   WaterLevel water{groups};
-  for (std::size_t round = 0;; ++round) {
-    const Amounts& targets = water.divide(capacity);
-    if (round == groups.size() || water.leaves_some_of(capacity)) return targets;
-    const std::size_t blocked = water.blocked_gang();
-    if (blocked == kNobody) return targets;
-    water.freeze(blocked);
-  }
+  return whole_targets(water, capacity, {});
 }
 
 std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
-  std::vector<ShareGroup> open = groups;
-  for (std::size_t frozen = 0;; ++frozen) {
-    Offers offers = first_offers(open, capacity);
-    fill(open, offers);
-    if (offers.left > 0 || frozen == groups.size()) return offers.given;
-    const std::size_t blocked = blocked_gang(open, offers.given);
-    if (blocked == kNobody) return offers.given;
-    open[blocked].demand = open[blocked].pinned = open[blocked].held;
-    open[blocked].smallest_pending = 0;
-  }
+  MaxMinFilling filling{groups};
+  return whole_targets(filling, capacity, {});
 }
 
 std::vector<std::int64_t> weighted_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {

@@ -15,6 +15,7 @@ struct ShareGroup {
   std::int64_t weight = 1000;         ///< In thousandths, above 0.
   std::int64_t held = 0;              ///< Slots that it has now.
   std::int64_t smallest_pending = 0;  ///< The smallest gang that waits; 0: none waits.
+  std::int64_t unit = 1;              ///< The slots that each of its members takes; 1 also if they differ.
   std::uint32_t node = kNone;         ///< Its owner, where slots are divided among owners first.
   friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
 };

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "supervisor/policy/sharing/whole_targets.hpp"
+
 namespace penstock::policy {
 namespace {
 
 using Amounts = std::vector<std::int64_t>;
-constexpr std::size_t kNobody = ~std::size_t{0};
 
-/// The groups and owners of one tree. Made once; each division looks at the groups as they are then.
+/// The groups and owners of one tree, some of which are settled.
 class Tree {
  public:
   Tree(const std::vector<ShareGroup>& groups, const std::vector<ShareNode>& nodes, const DivideSlots& among_jobs)
@@ -23,15 +24,33 @@ class Tree {
     }
   }
 
-  Amounts divide(std::int64_t capacity) {
+  const Amounts& divide(std::int64_t capacity) {
     sum_up();
-    Amounts given(groups_.size(), 0);
-    Amounts of_node(nodes_.size(), 0);
-    give(below_.back(), capacity, given, of_node);
+    given_.assign(groups_.size(), 0);
+    of_node_.assign(nodes_.size(), 0);
+    give(below_.back(), capacity);
     for (std::size_t node = 0; node < nodes_.size(); ++node)
-      if (const Parts& parts = below_[node]; !parts.nodes.empty() || !parts.groups.empty())
-        give(parts, of_node[node], given, of_node);
-    return given;
+      if (const Parts& parts = below_[node]; !parts.nodes.empty() || !parts.groups.empty()) give(parts, of_node_[node]);
+    return given_;
+  }
+  /// Slots that nobody may have leave a gang without its share as well.
+  bool is_free(std::int64_t) const { return false; }
+  const std::vector<ShareGroup>& groups() const { return groups_; }
+  void settle(const SettledShare& share) {
+    ShareGroup& group = groups_[share.group];
+    group.demand = group.pinned = share.amount;
+    group.smallest_pending = 0;
+    group.unit = 1;
+  }
+  /// Whether no owner passes its limit when the group has so much and the others at least `floors`.
+  bool allows(std::uint32_t group, std::int64_t amount, const Amounts& floors) const {
+    Amounts least(nodes_.size(), 0);
+    for (std::uint32_t each = 0; each < groups_.size(); ++each)
+      for (std::uint32_t at = groups_[each].node; at != kNone; at = nodes_[at].parent)
+        least[at] += each == group ? amount : floors[each];
+    for (std::uint32_t at = groups_[group].node; at != kNone; at = nodes_[at].parent)
+      if (nodes_[at].slots_max != kUnlimited && least[at] > nodes_[at].slots_max) return false;
+    return true;
   }
 
  private:
@@ -63,49 +82,42 @@ class Tree {
     }
   }
 
-  void give(const Parts& parts, std::int64_t slots, Amounts& given, Amounts& of_node) const {
+  void give(const Parts& parts, std::int64_t slots) {
     std::vector<ShareGroup> among;
     for (const std::uint32_t node : parts.nodes)
       among.push_back({.demand = sums_[node].demand, .pinned = sums_[node].pinned, .weight = nodes_[node].weight});
     for (const std::uint32_t group : parts.groups) {
       among.push_back(groups_[group]);
-      among.back().smallest_pending = 0;
+      among.back().smallest_pending = 0;  // Gangs count in the division as a whole.
+      among.back().unit = 1;
     }
     const Amounts amounts = parts.nodes.empty() ? among_jobs_(among, slots) : weighted_targets(among, slots);
     for (std::size_t i = 0; i < amounts.size(); ++i) {
       if (i < parts.nodes.size())
-        of_node[parts.nodes[i]] = amounts[i];
+        of_node_[parts.nodes[i]] = amounts[i];
       else
-        given[parts.groups[i - parts.nodes.size()]] = amounts[i];
+        given_[parts.groups[i - parts.nodes.size()]] = amounts[i];
     }
   }
 
-  const std::vector<ShareGroup>& groups_;
+  std::vector<ShareGroup> groups_;
   const std::vector<ShareNode>& nodes_;
   const DivideSlots& among_jobs_;
   std::vector<Parts> below_;  ///< By node; the last: at the top.
   std::vector<Sums> sums_;    ///< By node.
+  // Of one division.
+  Amounts given_;
+  Amounts of_node_;
 };
-
-std::size_t youngest_blocked(const std::vector<ShareGroup>& groups, const Amounts& targets) {
-  for (std::size_t i = groups.size(); i-- > 0;)
-    if (is_blocked(groups[i], targets[i])) return i;
-  return kNobody;
-}
 
 }  // namespace
 
 std::vector<std::int64_t> tree_targets(const std::vector<ShareGroup>& groups, const std::vector<ShareNode>& nodes,
                                        std::int64_t capacity, const DivideSlots& among_jobs) {
-  std::vector<ShareGroup> open = groups;
-  Tree tree{open, nodes, among_jobs};
-  for (;;) {
-    Amounts targets = tree.divide(capacity);
-    const std::size_t blocked = youngest_blocked(open, targets);
-    if (blocked == kNobody) return targets;
-    open[blocked].demand = open[blocked].pinned = open[blocked].held;
-    open[blocked].smallest_pending = 0;
-  }
+  Tree tree{groups, nodes, among_jobs};
+  return whole_targets(tree, capacity, [&tree](std::uint32_t group, std::int64_t amount, const Amounts& floors) {
+    return tree.allows(group, amount, floors);
+  });
 }
 
 DivideSlots divide_by_owner(const std::vector<ShareGroup>& groups, const std::vector<ShareNode>& nodes,

@@ -12,8 +12,8 @@ namespace penstock::policy {
 
 /// Divides slots down the tree: each owner gets them in proportion to its weight alone, as far as its parts want them
 /// and its limit goes, at least 1 where there is enough; `among_jobs` divides the slots of an owner that has no parts.
-/// Owners are as old as their oldest job. A gang that does not fit the unused part of its target does not hold it
-/// against others: all is divided again as if it did not wait, the youngest such gang first. A group without a node
+/// Owners are as old as their oldest job. Targets are rounded to what runs whole, see `next_to_settle`, and all is
+/// divided again. A group without a node
 /// stands beside the owners at the top, with its own weight. Slots that may not be taken from a group stay with it also
 /// beyond a limit.
 /// Cost: O(n log n + nodes) for each gang that is passed over. REQUIRES: parents come before their parts.

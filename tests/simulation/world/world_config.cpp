@@ -73,6 +73,9 @@ void WorldConfig::draw_policy_parts(const WorldOptions& options) {
   Rng gangs{mix_bits(options.seed) ^ 0x6a46};
   if (options.policy && gangs.chance(1, 2))
     supervisor.policy.gang_wait = milliseconds{gangs.chance(1, 8) ? 0 : gangs.between(1, 3000)};
+  Rng turns{mix_bits(options.seed) ^ 0x7047};
+  if (options.policy && turns.chance(1, 2))
+    supervisor.policy.starvation_after = milliseconds{turns.chance(1, 8) ? 0 : turns.between(1, 5000)};
   Rng barriers{mix_bits(options.seed) ^ 0xba44};
   if (options.policy && barriers.chance(1, 2))
     supervisor.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 20 : barriers.between(20, 2000)};

@@ -59,8 +59,8 @@ std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std:
   const bool has_limit =
       policy::has_action(parts, policy::Action::Backfill) || (queue != nullptr && queue->time_limit > Duration{0});
   basis = to_string(other.id);
-  if (has_limit && share.holds_since != kNever) {
-    const Instant by = later(share.holds_since, core_.view_.time_limit_of(other));
+  if (has_limit && share.since.holds != kNever) {
+    const Instant by = later(share.since.holds, core_.view_.time_limit_of(other));
     basis += by > core_.event_.now ? " (time limit)" : " (past its time limit)";
     return by > core_.event_.now ? by - core_.event_.now : parts.overrun;
   }

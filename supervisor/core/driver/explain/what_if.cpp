@@ -44,6 +44,7 @@ void carry_out(const policy::Plan& plan, policy::Snapshot& snapshot) {
     member.places = start.places;
     member.device_groups = start.device_groups;
     policy::Workload& workload = snapshot.workloads[member.workload];
+    workload.waits_since.reset();
     if (workload.last_start.has_value()) continue;
     workload.last_start = snapshot.now;
     if (workload.time_limit.has_value()) workload.ends_by = later(snapshot.now, *workload.time_limit);

@@ -31,8 +31,8 @@ double exact_share(const std::vector<std::pair<double, double>>& weight_and_dema
   return given(low, which);
 }
 
-/// One band, gangs of every size: at rest, a job with a gang that waits is less than that gang and a slot below its
-/// share.
+/// One band, gangs of every size: at rest, a job with a gang that waits is less than that gang, a slot and half a gang
+/// of each other job of equal gangs below its share: those are rounded up from half a gang on.
 void nobody_lacks_more_than_a_gang(std::uint64_t seed) {
   Rng rng{seed};
   PolicyBuilder builder;
@@ -59,8 +59,10 @@ void nobody_lacks_more_than_a_gang(std::uint64_t seed) {
   std::vector<double> smallest(count, 0);
   for (const Workload& workload : builder.snapshot.workloads)
     groups.emplace_back(static_cast<double>(workload.weight), 0);
+  std::vector<double> unit(count, 0);  // 1 if the gangs of a job differ.
   for (const Member& member : builder.snapshot.members) {
     const auto slots = static_cast<double>(member.slots);
+    unit[member.workload] = unit[member.workload] == 0 || unit[member.workload] == slots ? slots : 1;
     groups[member.workload].second += slots;
     double& waits = smallest[member.workload];
     if (member.state == MemberState::Running)
@@ -68,14 +70,104 @@ void nobody_lacks_more_than_a_gang(std::uint64_t seed) {
     else if (waits == 0 || slots < waits)
       waits = slots;
   }
+  double halves = 0;
   for (std::size_t i = 0; i < count; ++i)
+    if (unit[i] > 1 && held[i] > 0) halves += unit[i] / 2;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double of_others = halves - (unit[i] > 1 && held[i] > 0 ? unit[i] / 2 : 0);
     if (smallest[i] > 0)
-      RC_ASSERT(held[i] + smallest[i] > exact_share(groups, static_cast<double>(capacity), i) - 1 - 1e-6);
+      RC_ASSERT(held[i] + smallest[i] + of_others > exact_share(groups, static_cast<double>(capacity), i) - 1 - 1e-6);
+  }
 }
 
 TEST(SlotFairnessProperty, NobodyLacksMoreThanAGang) {
   EXPECT_TRUE(
       rc::check("who waits lacks less than a gang and a slot of his exact share", nobody_lacks_more_than_a_gang));
+}
+
+constexpr std::int64_t kTurnAfter = 10;
+
+/// The waits and turns of jobs as the supervisor tells a pass of them, second by second.
+class TurnKeeper {
+ public:
+  explicit TurnKeeper(PolicyBuilder& builder)
+      : builder_(builder), holds_since_(builder.snapshot.workloads.size(), -1), has_run_(holds_since_.size(), false) {}
+
+  void second(std::int64_t now) {
+    Snapshot& snapshot = builder_.snapshot;
+    snapshot.now = Instant{std::chrono::seconds{now}};
+    std::vector<bool> is_first(holds_since_.size(), true);
+    std::vector<bool> holds(holds_since_.size(), false);
+    for (const Member& member : snapshot.members)
+      if (member.state == MemberState::Running) holds[member.workload] = has_run_[member.workload] = true;
+    for (std::size_t i = 0; i < holds.size(); ++i) {
+      std::optional<Instant>& waits = snapshot.workloads[i].waits_since;
+      if (!holds[i]) {
+        holds_since_[i] = -1;
+        if (!waits) waits = snapshot.now;
+      } else if (holds_since_[i] < 0) {
+        const bool turn = waits && snapshot.now >= *waits + std::chrono::seconds{kTurnAfter};
+        holds_since_[i] = turn ? now : now - kTurnAfter;
+        waits.reset();
+      }
+    }
+    for (Member& member : snapshot.members) {
+      const std::uint32_t of = member.workload;
+      const bool is_kept = member.state == MemberState::Running && is_first[of] && now < holds_since_[of] + kTurnAfter;
+      member.preemptible = !is_kept;
+      if (member.state == MemberState::Running) is_first[of] = false;
+      snapshot.workloads[of].last_start = Instant{std::chrono::seconds{std::max<std::int64_t>(holds_since_[of], 0)}};
+    }
+  }
+  bool all_have_run() const {
+    return std::all_of(has_run_.begin(), has_run_.end(), [](bool each) { return each; });
+  }
+
+ private:
+  PolicyBuilder& builder_;
+  std::vector<std::int64_t> holds_since_;
+  std::vector<bool> has_run_;
+};
+
+/// However small its share is, and however the others are spread, each job that fits has its turn.
+void each_job_has_its_turn(std::uint64_t seed) {
+  Rng rng{seed};
+  PolicyBuilder builder;
+  std::int64_t largest = 0;
+  for (std::int64_t i = rng.between(1, 3); i > 0; --i) {
+    const std::int64_t slots = rng.between(1, 8);
+    builder.band(slots);
+    largest = std::max(largest, slots);
+  }
+  const bool owned = rng.chance(1, 2);
+  if (owned) builder.snapshot.share_nodes = {{.name = "a", .weight = rng.between(1, 5) * 500}, {.name = "b"}};
+  const std::int64_t jobs = rng.between(1, 7);
+  for (std::int64_t i = 0; i < jobs; ++i) {
+    Workload& job = builder.workload("job" + std::to_string(i));
+    job.weight = rng.between(1, 5) * 500;
+    if (owned) job.share_node = static_cast<std::uint32_t>(rng.below(2));
+    const std::int64_t slots = rng.between(1, largest);
+    for (std::int64_t k = rng.between(1, 12); k > 0; --k) {
+      builder.waiting(rng.chance(1, 4) ? rng.between(1, largest) : slots);
+      builder.last_member().single_band = rng.chance(1, 2);
+    }
+  }
+  Parts parts = parts_named(rng.chance(1, 2) ? "fair_share" : "fair_share_max_min");
+  parts.starvation_after = std::chrono::seconds{kTurnAfter};
+  TurnKeeper turns{builder};
+  for (std::int64_t now = 0; !turns.all_have_run(); ++now) {
+    RC_ASSERT(now <= (jobs + 1) * 3 * kTurnAfter);
+    turns.second(now);
+    const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+    builder.carry_out(plan);
+    builder.snapshot.carried.clear();
+    for (const Reservation& each : plan.reservations)
+      if (!each.places.empty()) builder.snapshot.carried.push_back({each.member, each.places});
+  }
+}
+
+TEST(SlotFairnessProperty, EachJobThatFitsHasItsTurn) {
+  EXPECT_TRUE(rc::check("each job that fits has its turn", each_job_has_its_turn));
 }
 
 /// Whether the one job may be on one of two bands only, or needs all slots of either; then all others want a slot of

@@ -22,6 +22,7 @@ TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
   PolicyConfig after = before;
   after.grace = std::chrono::seconds{1};
   after.gang_wait = std::chrono::seconds{2};
+  after.starvation_after = std::chrono::seconds{9};
   after.projects[0].reclaim_min_runtime = std::chrono::seconds{3};
   after.pools = {{.name = "all", .preset = "quota"}, {.name = "new", .workers = {"w1", "w2"}}};
   after.projects[0].is_department = true;
@@ -29,7 +30,8 @@ TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
   after.projects[0].slots_max = kUnbounded;
   after.accounts[0].shares = 7;
   EXPECT_EQ(differences(before, after),
-            "policy: grace 10000ms -> 1000ms, gang_wait 60000ms -> 2000ms; pool 'all': preset fair_share -> quota; "
+            "policy: grace 10000ms -> 1000ms, gang_wait 60000ms -> 2000ms, "
+            "starvation_after 300000ms -> 9000ms; pool 'all': preset fair_share -> quota; "
             "pool 'new' is new; pool 'old' is "
             "gone; project 'a': is_department false -> true, guaranteed_slots 0 -> 3, slots_max 4 -> none, "
             "reclaim_min_runtime not said -> 3000ms; account "

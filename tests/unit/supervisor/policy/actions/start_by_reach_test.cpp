@@ -150,7 +150,7 @@ std::int64_t started_beyond_share(bool preemptible) {
   builder.workload("wide").weight = 10'000;
   builder.waiting(4);
   builder.last_member().single_band = true;
-  add_waiting(builder, "labelled", 1, {0});
+  add_waiting(builder, "labelled", 8, {0});
   builder.workload("many").preemptible = preemptible;
   builder.waiting(1, 8);
   const Plan plan = PolicyEngine{{parts_named("fair_share_max_min")}}.pass(builder.snapshot);

@@ -298,14 +298,14 @@ TEST(RemediesTest, OfAGangTheWeightIsThatForAllOfIt) {
     RemedyHarness it{policed(preset)};
     it.cluster.join({.slots = 8});
     const JobId a = it.submit({}, 1, 40);
-    it.submit({}, 1, 40);
-    const JobId gang = it.submit({.gang = 4}, 1, 4);
+    for (int i = 0; i < 2; ++i) it.submit({}, 1, 40);
+    const JobId gang = it.submit({.gang = 5}, 1, 5);
     ASSERT_EQ(it.held(gang), 0U) << preset;
     const std::string order = it.how(gang, "weight");
     ASSERT_NE(order, "") << preset;
     for (const std::string& row : it.freed_by(gang)) EXPECT_EQ(row.find("more than"), std::string::npos) << row;
     it.follow(order);
-    EXPECT_EQ(it.held(gang), 4000U) << preset << ": " << order;
+    EXPECT_EQ(it.held(gang), 5000U) << preset << ": " << order;
     EXPECT_LT(it.held(a), 4000U);
   }
 }

@@ -1,0 +1,148 @@
+#include "supervisor/policy/actions/give_turn.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/sharing/owned_slots.hpp"
+
+namespace penstock::policy {
+namespace {
+
+/// A member that may leave, and its contender.
+struct Victim {
+  std::size_t contender = 0;
+  std::uint32_t member = kNone;
+};
+using Victims = std::vector<Victim>;
+
+/// The members that may leave for the turn, in the order in which they are tried.
+Victims candidates(const SlotPass& pass, const std::vector<Contender>& present, std::size_t turn,
+                   const std::vector<std::int64_t>& targets) {
+  const Snapshot& snapshot = pass.snapshot();
+  std::vector<std::size_t> order(present.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return present[a].held - targets[a] > present[b].held - targets[b];
+  });
+  Victims all;
+  for (const std::size_t i : order) {
+    if (i == turn || is_protected(snapshot, present[i].workload)) continue;
+    for (auto member = present[i].running.rbegin(); member != present[i].running.rend(); ++member)
+      if (may_preempt(snapshot, *member)) all.push_back({i, *member});
+  }
+  return all;
+}
+
+/// The victims that make the member fit, with their places given back on trial; none if no victims do.
+Victims search(SlotPass& pass, const Member& subject, const Victims& all) {
+  const Snapshot& snapshot = pass.snapshot();
+  SlotTrial& trial = pass.trial();
+  const std::size_t mark = trial.mark();
+  for (const Victim& each : all) trial.give_back(snapshot.members[each.member].places);
+  const bool possible = !trial.find(subject).empty();
+  trial.undo_to(mark);
+  if (!possible) return {};
+  Victims victims;
+  for (const Victim& each : all) {
+    const std::vector<Place>& places = snapshot.members[each.member].places;
+    const bool helps = std::any_of(places.begin(), places.end(),
+                                   [&](const Place& place) { return trial.allowed(subject, place.band); });
+    if (!helps) continue;
+    trial.give_back(places);
+    victims.push_back(each);
+    // Only a band that has changed can make the difference.
+    const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+      return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
+    });
+    if (changed && !trial.find(subject).empty()) break;
+  }
+  for (std::size_t i = victims.size(); i-- > 0;) {
+    const std::size_t before = trial.mark();
+    trial.take(snapshot.members[victims[i].member].places);
+    if (trial.find(subject).empty())
+      trial.undo_to(before);
+    else
+      victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return victims;
+}
+
+}  // namespace
+
+bool has_starved(const SlotPass& pass, std::uint32_t workload) {
+  const std::optional<Instant>& since = pass.snapshot().workloads[workload].waits_since;
+  const Duration after = pass.parts().starvation_after;
+  return after > Duration{0} && since.has_value() && pass.snapshot().now >= later(*since, after);
+}
+
+bool is_protected(const Snapshot& snapshot, std::uint32_t workload) {
+  const std::optional<Instant>& until = snapshot.workloads[workload].protected_until;
+  return until.has_value() && snapshot.now < *until;
+}
+
+std::optional<std::size_t> next_turn(const SlotPass& pass, const std::vector<Contender>& present,
+                                     Instant blocked_since) {
+  const Snapshot& snapshot = pass.snapshot();
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    const Workload& workload = snapshot.workloads[present[i].workload];
+    if (!has_starved(pass, present[i].workload)) continue;
+    if (!present[i].promised.empty()) return std::nullopt;
+    if (present[i].held > 0 || present[i].pending.empty() || workload.keeps_place) continue;
+    const std::int64_t slots = snapshot.members[present[i].pending.front()].slots;
+    if (workload.slots_max != kUnlimited && slots > workload.slots_max) continue;
+    if (OwnedSlots{snapshot.share_nodes}.is_beyond(workload.share_node, slots)) continue;
+    if (!next || *workload.waits_since < *snapshot.workloads[present[*next].workload].waits_since) next = i;
+  }
+  if (next && blocked_since < *snapshot.workloads[present[*next].workload].waits_since) return std::nullopt;
+  return next;
+}
+
+TurnOutcome give_turn(SlotPass& pass, std::vector<Contender>& present, std::size_t turn,
+                      const std::vector<std::int64_t>& targets) {
+  Contender& subject = present[turn];
+  const std::uint32_t member = subject.pending.front();
+  const Member& wanted = pass.snapshot().members[member];
+  // An owner at its limit first gets slots back from its other jobs.
+  if (slots_of_owners(pass.snapshot(), present)
+          .is_beyond(pass.snapshot().workloads[subject.workload].share_node, wanted.slots))
+    return TurnOutcome::WaitsForOwner;
+  SlotTrial& trial = pass.trial();
+  std::vector<Place> places = pass.find(member);
+  if (!places.empty()) {
+    trial.take(places);
+    pass.start(member, std::move(places), false);
+  } else {
+    const std::size_t mark = trial.mark();
+    const Victims victims = search(pass, wanted, candidates(pass, present, turn, targets));
+    if (victims.empty()) return TurnOutcome::NotYet;
+    places = trial.find(wanted);
+    trial.undo_to(mark);
+    for (const Place& place : places)
+      if (const std::int64_t slots = std::min(place.slots, trial.room(place.band).free()); slots > 0)
+        trial.take({{place.band, slots}});
+    for (const Victim& each : victims) {
+      pass.preempt(each.member, PreemptionReason::Turn, subject.workload);
+      std::erase(present[each.contender].running, each.member);
+      present[each.contender].held -= pass.snapshot().members[each.member].slots;
+      present[each.contender].leaving += pass.snapshot().members[each.member].slots;
+    }
+    pass.reserve(member, std::move(places), present[victims.front().contender].workload);
+  }
+  subject.pending.erase(subject.pending.begin());
+  subject.promised.push_back(member);
+  subject.held += wanted.slots;
+  return TurnOutcome::Given;
+}
+
+void hold_back_starved(SlotPass& pass, std::vector<Contender>& present, const std::vector<std::int64_t>& targets) {
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    if (!has_starved(pass, present[i].workload) || present[i].held > 0) continue;
+    for (const std::uint32_t member : present[i].pending) pass.explain(member, Hold::AtFairShare, targets[i], 0);
+    present[i].pending.clear();
+  }
+}
+
+}  // namespace penstock::policy

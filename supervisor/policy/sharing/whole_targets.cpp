@@ -1,0 +1,57 @@
+#include "supervisor/policy/sharing/whole_targets.hpp"
+
+#include <numeric>
+
+#include "supervisor/policy/wide.hpp"
+
+namespace penstock::policy {
+namespace {
+
+/// The part of a member beyond whole ones in a target.
+std::int64_t rest_of(const ShareGroup& group, std::int64_t target) { return group.unit > 1 ? target % group.unit : 0; }
+
+/// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those.
+std::int64_t floor_of(const ShareGroup& group, std::int64_t target) {
+  const std::int64_t least = group.unit > 1 ? group.unit : std::min<std::int64_t>(1, group.demand);
+  return std::max(group.pinned, target >= least ? least : 0);
+}
+
+SettledShare best_to_round_up(const std::vector<ShareGroup>& groups, const std::vector<std::int64_t>& targets,
+                              std::int64_t capacity, const OwnersAllow& owners_allow) {
+  std::vector<std::int64_t> floors;
+  floors.reserve(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) floors.push_back(floor_of(groups[i], targets[i]));
+  const std::int64_t sum = std::accumulate(floors.begin(), floors.end(), std::int64_t{0});
+  SettledShare best;
+  Fraction most{0, 1};
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    const Fraction rest{rest_of(groups[i], targets[i]), groups[i].unit};
+    const std::int64_t up = targets[i] - rest.numerator + groups[i].unit;
+    if (rest.numerator * 2 < groups[i].unit || !(most < rest) || up > groups[i].demand) continue;
+    if (sum - floors[i] + up > capacity || (owners_allow && !owners_allow(i, up, floors))) continue;
+    best = {i, up};
+    most = rest;
+  }
+  return best;
+}
+
+}  // namespace
+
+SettledShare next_to_settle(const std::vector<ShareGroup>& groups, const std::vector<std::int64_t>& targets,
+                            std::int64_t capacity, const OwnersAllow& owners_allow) {
+  SettledShare youngest;
+  bool any_rest = false;
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    const std::int64_t rest = rest_of(groups[i], targets[i]);
+    any_rest = any_rest || rest > 0;
+    if (rest > 0)
+      youngest = {i, std::max(groups[i].pinned, targets[i] - rest)};
+    else if (is_blocked(groups[i], targets[i]))
+      youngest = {i, groups[i].held};
+  }
+  if (!any_rest) return youngest;
+  const SettledShare up = best_to_round_up(groups, targets, capacity, owners_allow);
+  return up.group == kNone ? youngest : up;
+}
+
+}  // namespace penstock::policy

@@ -1,0 +1,65 @@
+#include "supervisor/core/turns.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow{100s};
+constexpr Duration kAfter = 5s;
+
+void note(KindShare& share, bool holds, bool wants, Instant now, Duration after = kAfter, bool kept_from = false) {
+  note_turn(share, holds, wants, kept_from, now, after);
+}
+
+TEST(Turns, AJobThatGetsSlotsAfterWaitingForSoLongHasItsTurnForAsLong) {
+  KindShare share;
+  note(share, false, true, kNow);
+  EXPECT_EQ(share.since.waits, kNow);
+  note(share, false, true, kNow + 3s);
+  EXPECT_EQ(share.since.waits, kNow);
+  note(share, true, true, kNow + kAfter);
+  EXPECT_EQ(share.since.waits, kNever);
+  EXPECT_TRUE(is_in_turn(share, kNow + kAfter * 2 - Duration{1}, kAfter));
+  EXPECT_FALSE(is_in_turn(share, kNow + kAfter * 2, kAfter));
+}
+
+TEST(Turns, AJobThatGetsSlotsSoonerHasNone) {
+  KindShare share;
+  note(share, false, true, kNow);
+  note(share, true, true, kNow + kAfter - Duration{1});
+  EXPECT_EQ(share.since.holds, kNow + kAfter - Duration{1});
+  EXPECT_FALSE(is_in_turn(share, kNow + kAfter, kAfter));
+}
+
+TEST(Turns, AWaitBeginsAnewWhenTheJobWantedNothingButNotWhenItWasKeptFromIt) {
+  KindShare share;
+  note(share, false, true, kNow);
+  note(share, false, false, kNow + 1s, kAfter, true);
+  EXPECT_EQ(share.since.waits, kNow);
+  note(share, false, false, kNow + 2s);
+  EXPECT_EQ(share.since.waits, kNever);
+  note(share, false, true, kNow + 3s);
+  EXPECT_EQ(share.since.waits, kNow + 3s);
+}
+
+TEST(Turns, ATurnEndsWithTheLastSlot) {
+  KindShare share;
+  note(share, false, true, kNow);
+  note(share, true, true, kNow + kAfter);
+  note(share, false, true, kNow + kAfter + 1s);
+  EXPECT_FALSE(is_in_turn(share, kNow + kAfter + 1s, kAfter));
+  EXPECT_EQ(share.since.holds, kNever);
+}
+
+TEST(Turns, WithoutTheSettingNobodyHasOne) {
+  KindShare share;
+  note(share, false, true, kNow, Duration{0});
+  note(share, true, true, kNow + 9s, Duration{0});
+  EXPECT_FALSE(is_in_turn(share, kNow + 9s, Duration{0}));
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
