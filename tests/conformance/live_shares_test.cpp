@@ -131,5 +131,44 @@ TEST(LiveShares, AGangOfWhichTheShareIsTooSmallHasItsTurn) {
   EXPECT_EQ(running(cluster, gang), 4U) << "and comes again";
 }
 
+TEST(LiveShares, WorkersThatTheHeadCannotUseAreNotIdle) {
+  LiveCluster cluster{config_of("priority")};
+  cluster.join(cpu_worker("w1", 4));
+  cluster.join(cpu_worker("w2", 4));
+  const JobId busy = submit(cluster, {.name = "busy", .subtasks = 4, .labels = {"w1"}});
+  cluster.advance(1s);
+  const JobId head = submit(cluster, {.name = "head", .subtasks = 4, .priority = 5, .labels = {"w1"}});
+  cluster.advance(1s);
+  const JobId other = submit(cluster, {.name = "other", .subtasks = 4});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, busy), 4U);
+  EXPECT_EQ(running(cluster, head), 0U);
+  EXPECT_EQ(running(cluster, other), 4U);
+  // An end that nobody knows is no estimate.
+  const Result<Value> answer = cluster.ask("explain", {to_string(head)});
+  ASSERT_TRUE(answer);
+  const Value& start = (*answer)["start"];
+  EXPECT_EQ(start["kind"], Value{"unknown"});
+  ASSERT_NE(start["why"].text(), nullptr);
+  EXPECT_NE(start["why"].text()->find(to_string(busy)), std::string::npos) << *start["why"].text();
+}
+
+TEST(LiveShares, AGangThatWaitsIsNotPassedForEver) {
+  LiveCluster cluster{config_of("priority")};
+  cluster.join(cpu_worker("w1", 8));
+  std::vector<JobId> small;
+  for (int i = 0; i < 8; ++i) small.push_back(submit(cluster, {.name = "s" + std::to_string(i)}));
+  cluster.advance(1s);
+  const JobId gang = submit(cluster, {.name = "gang", .subtasks = 8, .gang = 8});
+  cluster.advance(1s);
+  for (int round = 0; round < 200 && running(cluster, gang) == 0; ++round) {
+    cluster.advance(10s);
+    cluster.end({small[0], SubtaskIndex{0}});
+    small.erase(small.begin());
+    small.push_back(submit(cluster, {.name = "n" + std::to_string(round)}));
+  }
+  EXPECT_EQ(running(cluster, gang), 8U);
+}
+
 }  // namespace
 }  // namespace penstock::tools

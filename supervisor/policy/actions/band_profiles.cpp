@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
+#include <span>
 #include <utility>
 
 namespace penstock::policy {
@@ -31,18 +33,25 @@ OwnPlace BandProfiles::choose(const Member& member, Duration limit, Instant not_
     const OwnPlace here{band, of(band).earliest(member.slots, limit, not_before), of(band).free_now()};
     if (best.band == kNone || here.at < best.at || (here.at == best.at && here.free > best.free)) best = here;
   };
-  if (member.band_list == kNone)
-    for (std::uint32_t band = 0; band < profiles_.size(); ++band) look_at(band);
-  else
-    for (const std::uint32_t band : pass_.snapshot().bands_of(member)) look_at(band);
+  for (const std::uint32_t band : bands_for(member)) look_at(band);
   return best;
+}
+
+/// The bands that it names, or all.
+std::vector<std::uint32_t> BandProfiles::bands_for(const Member& member) const {
+  const std::span<const std::uint32_t> listed = pass_.snapshot().bands_of(member);
+  std::vector<std::uint32_t> bands{listed.begin(), listed.end()};
+  if (!listed.empty()) return bands;
+  bands.resize(profiles_.size());
+  std::iota(bands.begin(), bands.end(), 0U);
+  return bands;
 }
 
 std::vector<OwnPlace> BandProfiles::choose_whole(const Member& member, Duration limit, Instant not_before) {
   make();
   for (Instant at = not_before;;) {
     std::vector<OwnPlace> by_time;
-    for (const std::uint32_t band : pass_.snapshot().bands_of(member)) {
+    for (const std::uint32_t band : bands_for(member)) {
       Member part = member;
       part.slots = band < profiles_.size() ? pass_.trial().room(band).slots : 0;
       if (part.slots > 0 && pass_.trial().could_hold(part, band))

@@ -31,6 +31,8 @@ class BandProfiles {
   std::vector<OwnPlace> choose_whole(const Member& member, Duration limit, Instant not_before);
   /// From then on no start that would delay this one finds a place there.
   void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
+  /// From then on no search finds what is free there.
+  void keep_from_searches(std::uint32_t band);
   /// A place on a band with reservations that delays none of them. On the trial it is free afterwards.
   std::vector<Place> place_in_gap(const Member& member, Duration limit);
   /// A member has started there.
@@ -43,8 +45,8 @@ class BandProfiles {
     Duration limit{};
   };
   void make();
+  std::vector<std::uint32_t> bands_for(const Member& member) const;
   std::vector<OwnPlace> first_that_hold(const std::vector<OwnPlace>& by_time, std::int64_t slots) const;
-  void keep_from_searches(std::uint32_t band);
   AvailabilityProfile& of(std::uint32_t band) { return profiles_[band]; }
 
   SlotPass& pass_;

@@ -1,7 +1,11 @@
 // The more important first; later ones fill gaps; with preemption, the less important leave. Spec: policy-determined 5.
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <utility>
 
+#include "supervisor/policy/actions/band_profiles.hpp"
+#include "supervisor/policy/actions/give_turn.hpp"
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/slot_pass.hpp"
@@ -11,10 +15,50 @@ namespace {
 
 using Members = std::vector<std::uint32_t>;
 
+/// The bands that more important members wait for. A start elsewhere cannot delay those.
+class WantedBands {
+ public:
+  explicit WantedBands(SlotPass& pass) : pass_(pass), is_wanted_(pass.snapshot().bands.size(), false) {}
+
+  void add(std::uint32_t member) {
+    const Member& subject = pass_.snapshot().members[member];
+    const std::span<const std::uint32_t> listed = pass_.snapshot().bands_of(subject);
+    all_ = all_ || listed.empty();
+    if (all_) return;
+    for (const std::uint32_t band : listed)
+      if (band < is_wanted_.size()) is_wanted_[band] = true;
+    failed_.clear();
+  }
+
+  /// Places for the member on other bands.
+  std::vector<Place> find_elsewhere(std::uint32_t member) {
+    const Member& subject = pass_.snapshot().members[member];
+    if (all_ || failed_.contains(subject)) return {};
+    SlotTrial& trial = pass_.trial();
+    const std::size_t mark = trial.mark();
+    for (std::uint32_t band = 0; band < is_wanted_.size(); ++band) {
+      const SlotRoom& room = trial.room(band);
+      if (!is_wanted_[band]) continue;
+      if (const std::int64_t free = room.free(); free > 0) trial.take({{band, free}});
+      for (std::int64_t light = room.light_free(); light > 0; --light) trial.take({{band, 0}});
+    }
+    std::vector<Place> places = trial.find(subject);
+    trial.undo_to(mark);
+    if (places.empty()) failed_.add(subject);
+    return places;
+  }
+
+ private:
+  SlotPass& pass_;
+  std::vector<bool> is_wanted_;
+  bool all_ = false;
+  KnownShapes failed_;
+};
+
 /// One of the two independent passes: over members with slots, or over those without.
 class PriorityPass {
  public:
-  PriorityPass(SlotPass& pass, bool light) : pass_(pass), snapshot_(pass.snapshot()) {
+  PriorityPass(SlotPass& pass, bool light) : pass_(pass), snapshot_(pass.snapshot()), wanted_(pass) {
     const auto belongs = [&](std::uint32_t member) { return (snapshot_.members[member].slots == 0) == light; };
     std::copy_if(pass.waiting().begin(), pass.waiting().end(), std::back_inserter(pending_), belongs);
     std::copy_if(pass.running().begin(), pass.running().end(), std::back_inserter(running_), belongs);
@@ -45,19 +89,21 @@ class PriorityPass {
     for (const std::uint32_t member : members) {
       if (pass_.has_carried(member)) continue;
       if (place(member, filling_gaps)) continue;
-      if (competes(member))
-        unplaced.push_back(member);
-      else
+      if (!competes(member))
         pass_.explain(member, Hold::NeverFits, snapshot_.members[member].slots, pass_.trial().capacity());
+      else if (!has_turn(member))
+        unplaced.push_back(member);
     }
+    for (const std::uint32_t member : std::exchange(held_back_, {})) wanted_.add(member);
     if (unplaced.empty()) return;
     if (!filling_gaps_) first_unplaced_ = snapshot_.members[unplaced.front()].workload;
     filling_gaps_ = true;
     for (const std::uint32_t member : unplaced) {
+      wanted_.add(member);
       if (pass_.parts().preemption)
         make_room(member, filling_gaps);
       else
-        pass_.explain(member, Hold::NoRoom, snapshot_.members[member].slots, pass_.trial().roomiest());
+        explain_no_room(member);
     }
   }
 
@@ -78,36 +124,83 @@ class PriorityPass {
     }
     // A member that may not be preempted must not start in a gap, and must not make others leave either. Spec: 5.7 R1.
     if (filling_gaps && !(pass_.parts().preemption && may_preempt(snapshot_, member))) {
-      pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest(), first_unplaced_);
+      std::vector<Place> elsewhere = wanted_.find_elsewhere(member);
+      if (elsewhere.empty()) {
+        pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest(), first_unplaced_);
+        held_back_.push_back(member);
+      } else {
+        take(member, std::move(elsewhere), false);
+      }
       return true;
     }
     std::vector<Place> places = pass_.find(member);
     if (places.empty() && pass_.drop_carried_below(member)) places = pass_.find(member);
     if (places.empty()) return false;
-    pass_.trial().take(places);
-    if (victims_chosen_)
-      pass_.reserve(member, std::move(places));
-    else
-      pass_.start(member, std::move(places), filling_gaps);
+    take(member, std::move(places), filling_gaps);
     return true;
   }
 
-  void make_room(std::uint32_t member, bool filling_gaps) {
+  void take(std::uint32_t member, std::vector<Place> places, bool backfilled) {
+    pass_.trial().take(places);
+    if (victims_chosen_) return pass_.reserve(member, std::move(places));
+    pass_.start(member, std::move(places), backfilled);
+  }
+
+  /// Whether others have to leave for the member at once, or slots are kept for it as they become free, because it has
+  /// waited for too long: then no later one passes it. One member has its turn in a pass.
+  bool has_turn(std::uint32_t member) {
     const Member& subject = snapshot_.members[member];
-    if (std::vector<Place> places = pass_.find(member); !places.empty()) {
-      pass_.trial().take(places);
-      if (victims_chosen_)
-        pass_.reserve(member, std::move(places));
-      else
-        pass_.start(member, std::move(places), filling_gaps);
-      return;
-    }
-    if (!hopeless_.contains(subject) && !pass_.keeps_place(member)) {
-      const Members victims = search(member);
-      if (!victims.empty()) return settle(member, victims);
-      hopeless_.add(subject);  // Later ones of this shape have fewer victims to choose from.
-    }
+    if (turn_taken_ || subject.slots == 0 || !has_starved(pass_, subject.workload) || pass_.keeps_place(member))
+      return false;
+    turn_taken_ = true;
+    if (!filling_gaps_) first_unplaced_ = subject.workload;
+    filling_gaps_ = true;
+    wanted_.add(member);
+    if (pass_.parts().preemption && finds_victims(member)) return true;
     pass_.explain(member, Hold::NoRoom, subject.slots, pass_.trial().roomiest());
+    keep_slots(member);
+    return true;
+  }
+
+  /// Keeps what is free on the bands where the member is first to have room, by the ends that time limits tell.
+  void keep_slots(std::uint32_t member) {
+    const Member& subject = snapshot_.members[member];
+    BandProfiles profiles{pass_};
+    std::vector<OwnPlace> chosen{profiles.choose(subject, Duration::max(), snapshot_.now)};
+    if (chosen.front().band == kNone) chosen = profiles.choose_whole(subject, Duration::max(), snapshot_.now);
+    kept_for_ = subject.workload;
+    for (const OwnPlace& each : chosen) {
+      kept_ = std::max(kept_, pass_.trial().room(each.band).free());
+      profiles.keep_from_searches(each.band);
+    }
+  }
+
+  /// Says that there is no room, or that it is kept.
+  void explain_no_room(std::uint32_t member) {
+    const std::int64_t slots = snapshot_.members[member].slots;
+    if (slots > 0 && slots <= kept_)
+      pass_.explain(member, Hold::BehindReservation, slots, kept_, kept_for_);
+    else
+      pass_.explain(member, Hold::NoRoom, slots, pass_.trial().roomiest());
+  }
+
+  void make_room(std::uint32_t member, bool filling_gaps) {
+    if (std::vector<Place> places = pass_.find(member); !places.empty())
+      return take(member, std::move(places), filling_gaps);
+    if (!finds_victims(member)) explain_no_room(member);
+  }
+
+  /// Whether members leave for that one, which has their places then.
+  bool finds_victims(std::uint32_t member) {
+    const Member& subject = snapshot_.members[member];
+    if (hopeless_.contains(subject) || pass_.keeps_place(member)) return false;
+    const Members victims = search(member);
+    if (!victims.empty()) {
+      settle(member, victims);
+      return true;
+    }
+    hopeless_.add(subject);  // Later ones of this shape have fewer victims to choose from.
+    return false;
   }
 
   /// Members that may leave for `member`, least important first. Spec: 5.3.
@@ -142,8 +235,7 @@ class PriorityPass {
       const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
         return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
       });
-      if (changed && !trial.find(subject).empty())
-        return spare_needless(member, std::move(victims));
+      if (changed && !trial.find(subject).empty()) return spare_needless(member, std::move(victims));
     }
     trial.undo_to(mark);
     return {};
@@ -182,6 +274,11 @@ class PriorityPass {
   bool filling_gaps_ = false;               ///< Something more important waits,
   std::uint32_t first_unplaced_ = kNone;    ///< first of all this workload.
   bool victims_chosen_ = false;
+  bool turn_taken_ = false;
+  WantedBands wanted_;
+  Members held_back_;               ///< Members of the level at hand that might delay a more important one.
+  std::uint32_t kept_for_ = kNone;  ///< The workload that has its turn, and
+  std::int64_t kept_ = 0;           ///< the most slots of one band that are kept for it.
 };
 
 }  // namespace

@@ -137,16 +137,17 @@ Value::Record PolicyAnswers::Explainer::start_after_ends() {
     ends.erase(ends.begin());
   }
   const bool by_share = share_.why.waits.has_value() && share_.why.waits->hold == policy::Hold::AtFairShare;
-  if (ended.empty() && by_share) return unknown("its share has grown, and the next pass says whether there is room");
+  // The last pass did not find it: this one is no promise.
+  if (ended.empty())
+    return unknown(by_share ? "its share has grown, and the next pass says whether there is room"
+                            : "others have left room since the last pass, and the next one says whether it has that");
   // The last end may be enough without the others.
   if (ended.size() > 1 && started == 0 && what_if_->helps(without({ended.back().workload})))
     ended.erase(ended.begin(), ended.end() - 1);
   std::vector<std::string> bases;
   for (const End& each : ended) bases.push_back(each.basis);
-  return known("estimated", ended.empty() ? Duration{0} : ended.back().at,
-               others() + (ended.empty() ? "there is room now"
-                           : by_share    ? "its share is large enough when these end: " + list_of(bases)
-                                         : "these end: " + list_of(bases)));
+  return known("estimated", ended.back().at,
+               others() + (by_share ? "its share is large enough when these end: " : "these end: ") + list_of(bases));
 }
 
 std::optional<Value::Record> PolicyAnswers::Explainer::start() {

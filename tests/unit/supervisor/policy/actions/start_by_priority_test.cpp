@@ -155,5 +155,139 @@ TEST(StartByPriority, NobodyLeavesForAKeptPlaceAndNobodyElseGetsIt) {
   for (const Preemption& each : plan.preemptions) EXPECT_NE(each.beneficiary, 1U);
 }
 
+TEST(StartByPriority, BandsThatTheHeadCannotUseAreFilled) {
+  for (const bool preemption : {false, true}) {
+    PolicyBuilder builder;
+    for (int band = 0; band < 2; ++band) builder.band(2, 1);
+    builder.workload("busy", 1);
+    builder.running(2, 0);
+    builder.workload("head", 2);
+    builder.waiting(2);
+    builder.only_on({0});
+    Workload& other = builder.workload("other", 3);
+    other.preemptible = false;
+    builder.waiting(1, 3);
+    Parts parts = parts_named("priority");
+    parts.preemption = preemption;
+    const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+    ASSERT_EQ(plan.starts.size(), 2U) << preemption;
+    for (const Start& each : plan.starts) {
+      EXPECT_EQ(each.places, (std::vector<Place>{{1, 1}}));
+      EXPECT_FALSE(each.backfilled);
+    }
+    ASSERT_EQ(plan.explanations.size(), 2U);
+    EXPECT_EQ(plan.explanations[1].hold, Hold::HigherPriority);
+    EXPECT_EQ(plan.explanations[1].other, 1U);
+  }
+}
+
+TEST(StartByPriority, BandsOfAJobThatIsHeldBackAreNotFilledByLessImportantOnes) {
+  PolicyBuilder builder;
+  for (int band = 0; band < 3; ++band) builder.band(2);
+  builder.workload("busy", 1);
+  builder.running(2, 0);
+  builder.running(1, 1);
+  builder.workload("head", 2);
+  builder.waiting(2);
+  builder.only_on({0});
+  builder.workload("second", 3);
+  builder.waiting(2);
+  builder.only_on({1});
+  builder.workload("third", 4);
+  builder.waiting(1, 3);
+  const Plan plan = PolicyEngine{{parts_named("priority")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 2U);
+  for (const Start& each : plan.starts) EXPECT_EQ(each.places, (std::vector<Place>{{2, 1}}));
+}
+
+// Spec: policy-determined 5.2, 12 P10.
+TEST(StartByPriority, WhereTheHeadMayUseAllBandsNoneIsFilled) {
+  PolicyBuilder builder;
+  for (int band = 0; band < 2; ++band) builder.band(2);
+  builder.workload("busy", 1);
+  builder.running(2, 0);
+  builder.workload("head", 2);
+  builder.waiting(4);
+  builder.workload("other", 3);
+  builder.waiting(1);
+  EXPECT_TRUE(PolicyEngine{{parts_named("priority")}}.pass(builder.snapshot).starts.empty());
+}
+
+/// Eight single jobs on one band, one of which has ended, and a gang of eight of the same priority before a younger
+/// one.
+PolicyBuilder passed_gang() {
+  PolicyBuilder builder;
+  builder.snapshot.now = Instant{std::chrono::seconds{1000}};
+  builder.band(8);
+  builder.workload("small");
+  builder.running(1, 0, 7);
+  builder.workload("gang").waits_since = Instant{std::chrono::seconds{940}};
+  builder.waiting(8);
+  builder.workload("younger");
+  builder.waiting(1);
+  return builder;
+}
+
+Parts with_turns() {
+  Parts parts = parts_named("priority");
+  parts.starvation_after = std::chrono::seconds{60};
+  return parts;
+}
+
+TEST(StartByPriority, SlotsAreKeptForAJobThatHasWaitedForTooLong) {
+  PolicyBuilder builder = passed_gang();
+  EXPECT_EQ(PolicyEngine{{parts_named("priority")}}.pass(builder.snapshot).starts.size(), 1U);
+  Plan plan = PolicyEngine{{with_turns()}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.starts.empty());
+  ASSERT_EQ(plan.explanations.size(), 2U);
+  EXPECT_EQ(plan.explanations[0].hold, Hold::NoRoom);
+  EXPECT_EQ(plan.explanations[0].have, 1);
+  EXPECT_EQ(plan.explanations[1].hold, Hold::BehindReservation);
+  EXPECT_EQ(plan.explanations[1].other, 1U);
+  builder.finish("small");
+  plan = PolicyEngine{{with_turns()}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_EQ(plan.starts[0].places, (std::vector<Place>{{0, 8}}));
+}
+
+TEST(StartByPriority, OtherBandsAndMoreImportantJobsDoNotWaitForATurn) {
+  PolicyBuilder builder = passed_gang();
+  builder.band(1);
+  builder.workload("urgent", 1);
+  builder.waiting(1, 2);
+  const Plan plan = PolicyEngine{{with_turns()}}.pass(builder.snapshot);
+  EXPECT_EQ(plan.starts.size(), 2U);
+  builder.finish("urgent");
+  const Plan then = PolicyEngine{{with_turns()}}.pass(builder.snapshot);
+  ASSERT_EQ(then.starts.size(), 1U);
+  EXPECT_EQ(then.starts[0].places, (std::vector<Place>{{1, 1}}));
+}
+
+TEST(StartByPriority, AGangOverSeveralBandsHasThemKeptWhole) {
+  PolicyBuilder builder;
+  builder.snapshot.now = Instant{std::chrono::seconds{1000}};
+  for (int band = 0; band < 3; ++band) builder.band(4);
+  builder.workload("small");
+  for (std::uint32_t band = 0; band < 3; ++band) builder.running(1, band, band == 2 ? 3 : 1);
+  builder.workload("gang").waits_since = Instant{std::chrono::seconds{900}};
+  builder.waiting(8);
+  builder.workload("younger");
+  builder.waiting(1, 8);
+  const Plan plan = PolicyEngine{{with_turns()}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U) << "the two bands with most room are kept";
+  EXPECT_EQ(plan.starts[0].places, (std::vector<Place>{{2, 1}}));
+}
+
+TEST(StartByPriority, WithPreemptionTheLessImportantLeaveForATurnAtOnce) {
+  PolicyBuilder builder = passed_gang();
+  builder.snapshot.workloads[0].priority = -50;
+  Parts parts = with_turns();
+  parts.preemption = true;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_EQ(plan.preemptions.size(), 7U);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_TRUE(plan.starts.empty()) << "the eighth slot is the gang's";
+}
+
 }  // namespace
 }  // namespace penstock::policy
