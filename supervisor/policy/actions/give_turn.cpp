@@ -4,69 +4,29 @@
 #include <numeric>
 #include <utility>
 
+#include "supervisor/policy/actions/victim_search.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/sharing/owned_slots.hpp"
 
 namespace penstock::policy {
 namespace {
 
-/// A member that may leave, and its contender.
-struct Victim {
-  std::size_t contender = 0;
-  std::uint32_t member = kNone;
-};
-using Victims = std::vector<Victim>;
-
 /// The members that may leave for the turn, in the order in which they are tried.
-Victims candidates(const SlotPass& pass, const std::vector<Contender>& present, std::size_t turn,
-                   const std::vector<std::int64_t>& targets) {
+std::vector<std::uint32_t> candidates(const SlotPass& pass, const std::vector<Contender>& present, std::size_t turn,
+                                      const std::vector<std::int64_t>& targets) {
   const Snapshot& snapshot = pass.snapshot();
   std::vector<std::size_t> order(present.size());
   std::iota(order.rbegin(), order.rend(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return present[a].held - targets[a] > present[b].held - targets[b];
   });
-  Victims all;
+  std::vector<std::uint32_t> all;
   for (const std::size_t i : order) {
     if (i == turn || is_protected(snapshot, present[i].workload)) continue;
     for (auto member = present[i].running.rbegin(); member != present[i].running.rend(); ++member)
-      if (may_preempt(snapshot, *member)) all.push_back({i, *member});
+      if (may_preempt(snapshot, *member)) all.push_back(*member);
   }
   return all;
-}
-
-/// The victims that make the member fit, with their places given back on trial; none if no victims do.
-Victims search(SlotPass& pass, const Member& subject, const Victims& all) {
-  const Snapshot& snapshot = pass.snapshot();
-  SlotTrial& trial = pass.trial();
-  const std::size_t mark = trial.mark();
-  for (const Victim& each : all) trial.give_back(snapshot.members[each.member].places);
-  const bool possible = !trial.find(subject).empty();
-  trial.undo_to(mark);
-  if (!possible) return {};
-  Victims victims;
-  for (const Victim& each : all) {
-    const std::vector<Place>& places = snapshot.members[each.member].places;
-    const bool helps = std::any_of(places.begin(), places.end(),
-                                   [&](const Place& place) { return trial.allowed(subject, place.band); });
-    if (!helps) continue;
-    trial.give_back(places);
-    victims.push_back(each);
-    // Only a band that has changed can make the difference.
-    const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
-      return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
-    });
-    if (changed && !trial.find(subject).empty()) break;
-  }
-  for (std::size_t i = victims.size(); i-- > 0;) {
-    const std::size_t before = trial.mark();
-    trial.take(snapshot.members[victims[i].member].places);
-    if (trial.find(subject).empty())
-      trial.undo_to(before);
-    else
-      victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return victims;
 }
 
 }  // namespace
@@ -116,20 +76,24 @@ TurnOutcome give_turn(SlotPass& pass, std::vector<Contender>& present, std::size
     pass.start(member, std::move(places), false);
   } else {
     const std::size_t mark = trial.mark();
-    const Victims victims = search(pass, wanted, candidates(pass, present, turn, targets));
+    const std::vector<std::uint32_t> victims =
+        find_victims(pass.snapshot(), trial, wanted, candidates(pass, present, turn, targets));
     if (victims.empty()) return TurnOutcome::NotYet;
     places = trial.find(wanted);
     trial.undo_to(mark);
     for (const Place& place : places)
       if (const std::int64_t slots = std::min(place.slots, trial.room(place.band).free()); slots > 0)
         trial.take({{place.band, slots}});
-    for (const Victim& each : victims) {
-      pass.preempt(each.member, PreemptionReason::Turn, subject.workload);
-      std::erase(present[each.contender].running, each.member);
-      present[each.contender].held -= pass.snapshot().members[each.member].slots;
-      present[each.contender].leaving += pass.snapshot().members[each.member].slots;
+    for (const std::uint32_t victim : victims) {
+      pass.preempt(victim, PreemptionReason::Turn, subject.workload);
+      Contender& owner = *std::find_if(present.begin(), present.end(), [&](const Contender& each) {
+        return each.workload == pass.snapshot().members[victim].workload;
+      });
+      std::erase(owner.running, victim);
+      owner.held -= pass.snapshot().members[victim].slots;
+      owner.leaving += pass.snapshot().members[victim].slots;
     }
-    pass.reserve(member, std::move(places), present[victims.front().contender].workload);
+    pass.reserve(member, std::move(places), pass.snapshot().members[victims.front()].workload);
   }
   subject.pending.erase(subject.pending.begin());
   subject.promised.push_back(member);

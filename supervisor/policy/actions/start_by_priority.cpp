@@ -6,6 +6,7 @@
 
 #include "supervisor/policy/actions/band_profiles.hpp"
 #include "supervisor/policy/actions/give_turn.hpp"
+#include "supervisor/policy/actions/victim_search.hpp"
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/slot_pass.hpp"
@@ -194,7 +195,7 @@ class PriorityPass {
   bool finds_victims(std::uint32_t member) {
     const Member& subject = snapshot_.members[member];
     if (hopeless_.contains(subject) || pass_.keeps_place(member)) return false;
-    const Members victims = search(member);
+    const Members victims = find_victims(snapshot_, pass_.trial(), subject, candidates(member));
     if (!victims.empty()) {
       settle(member, victims);
       return true;
@@ -214,45 +215,6 @@ class PriorityPass {
         all.push_back(*each);
     }
     return all;
-  }
-
-  /// The victims that make `member` fit, with their places given back; none, and nothing changed, if no victims do.
-  Members search(std::uint32_t member) {
-    const Member& subject = snapshot_.members[member];
-    SlotTrial& trial = pass_.trial();
-    const std::size_t mark = trial.mark();
-    const Members all = candidates(member);
-    for (const std::uint32_t victim : all) trial.give_back(snapshot_.members[victim].places);
-    const bool possible = !trial.find(subject).empty();
-    trial.undo_to(mark);
-    if (!possible) return {};
-    Members victims;
-    for (const std::uint32_t victim : all) {
-      const std::vector<Place>& places = snapshot_.members[victim].places;
-      trial.give_back(places);
-      victims.push_back(victim);
-      // Only a band that has changed can make the difference.
-      const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
-        return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
-      });
-      if (changed && !trial.find(subject).empty()) return spare_needless(member, std::move(victims));
-    }
-    trial.undo_to(mark);
-    return {};
-  }
-
-  /// A member that was passed on the way and does not help stays.
-  Members spare_needless(std::uint32_t member, Members victims) {
-    SlotTrial& trial = pass_.trial();
-    for (std::size_t i = victims.size(); i-- > 0;) {
-      const std::size_t mark = trial.mark();
-      trial.take(snapshot_.members[victims[i]].places);
-      if (trial.find(snapshot_.members[member]).empty())
-        trial.undo_to(mark);
-      else
-        victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    return victims;
   }
 
   void settle(std::uint32_t member, const Members& victims) {

@@ -19,7 +19,7 @@ class StarvedJobs {
  public:
   explicit StarvedJobs(SlotPass& pass) : pass_(pass) {}
 
-  /// A member that would fit if only those left that may be preempted, or will be once their turn is over.
+  /// Notes the member if it would fit once all left that may be preempted now, or when their turns are over.
   void note_blocked(std::uint32_t member) {
     const std::uint32_t workload = pass_.snapshot().members[member].workload;
     if (!has_starved(pass_, workload) || pass_.keeps_place(member)) return;
@@ -27,7 +27,7 @@ class StarvedJobs {
     if (in_time_->admits(member))
       blocked_since_ = std::min(blocked_since_, *pass_.snapshot().workloads[workload].waits_since);
   }
-  /// Since when the one has waited that waits longest for a turn of others to be over.
+  /// The longest wait for a turn of others to be over: its beginning.
   Instant blocked_since() const { return blocked_since_; }
 
  private:
