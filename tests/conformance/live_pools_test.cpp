@@ -40,6 +40,27 @@ TEST(LivePools, AVictimThatSucceedsWithinItsGraceHasSucceeded) {
   EXPECT_EQ(cluster.core().find_job(victim)->status.state, JobState::Succeeded);
 }
 
+// Nothing is asked back for a worker that takes nothing new: it would come and go with every pass.
+TEST(LivePools, WorkStaysWhereItIsWhileAnotherWorkerDrains) {
+  LiveCluster cluster{config_of("priority")};
+  for (const char* name : {"w1", "w2"}) cluster.join(cpu_worker(name, 2));
+  submit(cluster, {.name = "a", .subtasks = 12, .priority = 5});
+  submit(cluster, {.name = "b"});
+  cluster.advance(1s);
+  ASSERT_EQ(cluster.runs().size(), 4U);
+  ASSERT_TRUE(cluster.ask("drain", {"w2"}).has_value());
+  cluster.advance(1s);
+  for (auto run = cluster.runs().begin(); run != cluster.runs().end(); ++run)
+    if (cluster.name_of(run->second.worker) == "w2") {
+      cluster.end(run->first);
+      break;
+    }
+  cluster.advance(1s);
+  const std::uint64_t before = cluster.core().counters().returned;
+  cluster.advance(10s);
+  EXPECT_EQ(cluster.core().counters().returned, before);
+}
+
 // A job of parts that waited on a full device, while the plan had another one for it, kept passes coming without end.
 TEST(LivePools, PartsOfDevicesRunWhereThePlanHasThem) {
   for (const std::string preset : {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"}) {

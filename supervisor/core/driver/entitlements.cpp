@@ -117,22 +117,27 @@ void Entitlements::recall(Job& job, BandSlot slot) {
 }
 
 void Entitlements::recall_excess(Job& job, BandKind kind) {
-  const IndexSet& short_bands = job.shares->short_bands[static_cast<std::size_t>(kind)];
-  if (short_bands.empty() || job.spec.policy.gang > 0) return;
+  const auto of_kind = static_cast<std::size_t>(kind);
+  // Work of a bound job would come back to the same band.
+  if (job.shares->short_bands[of_kind].empty() || job.spec.policy.gang > 0 || job.shares->kinds[of_kind].bound) return;
+  std::vector<BandSlot> short_bands;
   std::uint64_t missing = 0;
-  for (std::uint32_t at = short_bands.next(0); at != IndexSet::kNone; at = short_bands.next(at + 1))
-    if (workers_[BandSlot{at}].alive) missing += job.shares->bands[at].runs - job.shares->bands[at].runnable;
+  for (std::uint32_t at = job.shares->short_bands[of_kind].next(0); at != IndexSet::kNone;
+       at = job.shares->short_bands[of_kind].next(at + 1)) {
+    const BandEntry& band = workers_[BandSlot{at}];
+    if (!band.alive || band.draining || !view_.may_use(job, BandSlot{at})) continue;
+    short_bands.emplace_back(at);
+    missing += job.shares->bands[at].runs - job.shares->bands[at].runnable;
+  }
   // Subtasks that are kept here are pulled without this.
   for (std::uint32_t at = job.place.locals.first(); at < job.place.locals.end(); ++at)
     if (const LocalSet* local = job.place.locals.find(BandSlot{at});
         local != nullptr && workers_[BandSlot{at}].kind == kind)
       missing -= std::min<std::uint64_t>(missing, local->ready_count());
   const auto is_wanted = [&](std::uint32_t subtask) {
-    for (std::uint32_t at = short_bands.next(0); at != IndexSet::kNone; at = short_bands.next(at + 1))
-      if (workers_[BandSlot{at}].alive && view_.may_use(job, BandSlot{at}) &&
-          eligibility_.may_run_on(job, job.graph.shape->template_index(subtask), BandSlot{at}))
-        return true;
-    return false;
+    return std::any_of(short_bands.begin(), short_bands.end(), [&](BandSlot band) {
+      return eligibility_.may_run_on(job, job.graph.shape->template_index(subtask), band);
+    });
   };
   for (std::uint32_t i = 0; i < job.shares->bands.size() && missing > 0; ++i) {
     const BandSlot slot{i};
