@@ -61,7 +61,7 @@ class Runner:
         self.run = _abi.Run()
         self.inputs = Inputs(self.library, self.handle, self.run)
         self.programs, self.generation = {}, 0
-        self.in_user_code, self.thread = False, get_ident()
+        self.in_user_code, self.interrupted, self.thread = False, False, get_ident()
         _wire.set_inputs(self.inputs)
         self.handler = self.interrupt  # One object, to be known again.
         signal.signal(signal.SIGINT, self.handler)
@@ -69,7 +69,7 @@ class Runner:
     # A signal that was meant for a run that has just ended must not hit the next one.
     def interrupt(self, _signal, _frame):
         if self.in_user_code:
-            self.in_user_code = False
+            self.in_user_code, self.interrupted = False, True
             raise KeyboardInterrupt("the subtask was cancelled")
 
     def serve(self):
@@ -93,7 +93,7 @@ class Runner:
                 if function is None:
                     function = self.load(run)
                 size = run.payload.size
-                self.in_user_code = True
+                self.in_user_code, self.interrupted = True, False
                 if size:
                     arguments, keywords = pickle.loads(string_at(run.payload.data, size))
                     result = function(*arguments, **keywords)
@@ -103,6 +103,8 @@ class Runner:
                     import asyncio
                     result = asyncio.run(result)
                 self.in_user_code = False
+                if self.interrupted:  # The function has caught it: its result may be a part.
+                    raise KeyboardInterrupt("the subtask was cancelled")
                 data, buffers = _wire.pickle_with_buffers(result, function, RETURN)
                 if not buffers and len(data) < 60000:
                     succeed_with(handle, head.pack(_wire.MAGIC, 0, len(data)) + data, head.size + len(data))
@@ -129,7 +131,7 @@ class Runner:
             raise error
         # As `interrupt`, which may come later, or has come and is on its way out of the block.
         if self.in_user_code:
-            self.in_user_code = False
+            self.in_user_code, self.interrupted = False, True
             raise KeyboardInterrupt("the subtask was cancelled")
 
     def load(self, run):

@@ -128,6 +128,21 @@ def test_calls_run_on_workers_of_their_own(cluster):
             client.submit(functions.fail, "over the network").result(30)
 
 
+# A preempted call that succeeds is done; one that was told to leave may return anything.
+def test_a_call_that_catches_its_interrupt_runs_again_elsewhere(tmp_path):
+    cluster = Cluster(tmp_path, workers=("w1",))
+    try:
+        with Client(cluster.address) as client:
+            future = client.submit(functions.part_when_interrupted, str(tmp_path / "began"), retries=2)
+            until((tmp_path / "began").exists)
+            cluster.worker("w2")
+            await_workers(client, "w2")
+            subprocess.run([str(BINARY), "drain", "--supervisor", cluster.address, "w1", "--now"], check=True)
+            assert future.result(60) == "whole"
+    finally:
+        cluster.end()
+
+
 def test_a_job_is_attached_to_from_elsewhere(cluster):
     with Client(cluster.address) as first:
         graph = first.graph()

@@ -55,8 +55,9 @@ struct penstock_call {
   /* Memory for output number `index`, to be filled before returning; NULL if there is none or `index` is too large.
    * Asking again for the same output gives new memory. An output that is never asked for is empty. */
   void* (*output)(penstock_call* call, uint32_t index, uint64_t bytes);
-  /* Not 0 once the subtask is cancelled or out of time: return soon, with any result. An operator that is out of
-   * time and does not return is ended with the worker's process, which starts again and repeats its other runs. */
+  /* Not 0 once the subtask is cancelled, preempted or out of time: return soon, with any result. Once it has been not
+   * 0, the result does not count: a preempted subtask runs again. An operator that is out of time and does not return
+   * is ended with the worker's process, which starts again and repeats its other runs. */
   int (*cancelled)(penstock_call* call);
   /* Records the reason of a failure of the subtask; returns 1, to be returned. */
   int (*fail)(penstock_call* call, const char* message);

@@ -224,7 +224,7 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   const auto low = session->submit(
       of_project("low", ""),
       commands(2, "if [ -e $PENSTOCK_CHECKPOINT_DIR/saved ]; then touch " + scratch.at("resumed-") +
-                      "${PENSTOCK_SUBTASK##*:}; exit 0; fi; trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 75' TERM; "
+                      "${PENSTOCK_SUBTASK##*:}; exit 0; fi; trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; "
                       "touch " +
                       scratch.at("began-") + "${PENSTOCK_SUBTASK##*:}; while :; do sleep 0.02; done"));
   ASSERT_TRUE(low.has_value()) << to_string(low.error());
@@ -245,6 +245,29 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   EXPECT_TRUE(std::filesystem::is_empty(shared + "/attempts")) << "what was saved goes with success";
 }
 
+// Such a program ran again from the start.
+TEST(PolicyLive, AProgramThatIgnoresTheRequestToLeaveAndSucceedsIsDone) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
+  cluster.start_worker("w1", {"--slots", "1", "--checkpoints", scratch.at("shared")});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const auto low = session->submit(of_project("low", ""),
+                                   commands(1, "trap '' TERM; echo run >> " + scratch.at("runs") + "; while [ ! -e " +
+                                                   scratch.at("asked") + " ]; do sleep 0.02; done"));
+  ASSERT_TRUE(low.has_value()) << to_string(low.error());
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(scratch.at("runs")); })) << cluster.log_of("supervisor");
+  JobSpec high = of_project("high", "");
+  high.priority = 10;
+  const auto important = session->submit(high, commands(1, "true"));
+  ASSERT_TRUE(important.has_value()) << to_string(important.error());
+  ASSERT_TRUE(wait_until([&] { return rows(*session, "audit", "order").contains("preempt 1:0"); }));
+  scratch.write("asked", "");
+  EXPECT_EQ(wait_for_end(*session, important->job), JobState::Succeeded);
+  EXPECT_EQ(wait_for_end(*session, low->job), JobState::Succeeded);
+  EXPECT_EQ(scratch.read("runs"), "run\n");
+}
+
 // Found by an acceptance test: the saved progress of jobs that never ran again stayed on shared storage for ever.
 TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   const ScratchDirectory scratch;
@@ -255,7 +278,7 @@ TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   const auto session = cluster.connect();
   const auto saved = [&] { return count_files_below(attempts); };
   const auto low = session->submit(of_project("low", ""),
-                                   commands(1, "trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 75' TERM; touch " +
+                                   commands(1, "trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; touch " +
                                                    scratch.at("began") + "; while :; do sleep 0.02; done"));
   ASSERT_TRUE(low.has_value()) << to_string(low.error());
   ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(scratch.at("began")); })) << cluster.log_of("supervisor");

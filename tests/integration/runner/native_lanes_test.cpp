@@ -405,6 +405,24 @@ TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
   for (const NativeEnd& end : ends) EXPECT_EQ(end.ticket, 1U);
 }
 
+// An operator that knows of the stop may return anything: what it has made so far is no output.
+TEST_F(NativeLanesTest, AnOperatorThatWasToldToStopHasNotSucceeded) {
+  lanes.start(SlotIndex{0}, run_of(1, wait_to_be_cancelled), {});
+  lanes.cancel(SlotIndex{0}, 1, false);
+  lanes.open_offers();
+  wait_for_idle();
+  std::vector<NativeEnd> ends;
+  lanes.withdraw(ends);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_FALSE(ends[0].succeeded);
+  lanes.start(SlotIndex{0}, run_of(2), {});
+  lanes.open_offers();
+  wait_for_idle();
+  lanes.withdraw(ends);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_TRUE(ends[1].succeeded) << "the next run knows nothing of it";
+}
+
 // Tickets are used again: those of records that are used again.
 TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket) {
   for (int round = 0; round < 2; ++round) {
@@ -505,7 +523,8 @@ TEST_F(LentSlots, WhatRunsMeanwhileRunsOnAnotherLane) {
 int lend_and_wait_for_the_slot(penstock_call* call) {
   const int datum = penstock_yield_slot(call);
   const int taken = penstock_take_slot_back(call);
-  return write_output(call, std::to_string(datum) + " " + std::to_string(taken));
+  const std::string answers = std::to_string(datum) + " " + std::to_string(taken);
+  return taken == 0 ? write_output(call, answers) : call->fail(call, answers.c_str());
 }
 
 TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {
@@ -514,7 +533,7 @@ TEST_F(LentSlots, WhoWaitsForHisSlotHearsOfACancel) {
   await_wishes(2);
   other->resume(SlotIndex{0}, 7);  // Of another run.
   other->cancel(SlotIndex{0}, 1, false);
-  EXPECT_EQ(text_of(end(), 1), "0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
+  EXPECT_EQ(text_of(end(), 1), "failed: 0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
   // The next run of the lane finds nothing of it.
   other->resume(SlotIndex{0}, 1);
   other->start(SlotIndex{0}, run_of(2, lend_and_wait_for_the_slot), {});
@@ -529,7 +548,7 @@ TEST_F(LentSlots, TheEndOfTheLanesDoesNotWaitForASlot) {
   other->open_offers();
   await_wishes(2);
   other->end();
-  EXPECT_EQ(text_of(end(), 1), "0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
+  EXPECT_EQ(text_of(end(), 1), "failed: 0 " + std::to_string(PENSTOCK_SLOT_CANCELLED));
 }
 
 TEST_F(LentSlots, LanesWithoutACoreLendNothing) {

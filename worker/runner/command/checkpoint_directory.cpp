@@ -17,6 +17,11 @@ std::string open_checkpoint_directory(const std::string& shared, const Template&
   return failure ? std::string{} : directory;
 }
 
+bool has_saved_state(const std::string& directory) {
+  std::error_code failure;
+  return !directory.empty() && !std::filesystem::is_empty(directory, failure) && !failure;
+}
+
 void remove_checkpoint_directory(const std::string& directory) {
   if (directory.empty()) return;
   std::error_code ignored;

@@ -11,6 +11,8 @@ namespace penstock::worker {
 /// Makes the directory of a subtask below the shared one if necessary. Empty if there is no shared directory, the
 /// template has no key, or it cannot be made: then the program starts from the beginning.
 std::string open_checkpoint_directory(const std::string& shared, const Template& program, SubtaskId id);
+/// Whether an attempt has saved anything there.
+bool has_saved_state(const std::string& directory);
 /// Called when the subtask has succeeded.
 void remove_checkpoint_directory(const std::string& directory);
 

@@ -532,8 +532,10 @@ void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_
   if (failure == nullptr) failure = judge_output(running, config.output_bytes_max);
   running.peak_bytes = peak_of(running, process_end);
   release(running);
-  // A run that was asked to stop may have saved its state; a successful exit then says so, and the state is kept.
-  if (failure == nullptr && !running.asked_to_stop) remove_checkpoint_directory(running.checkpoint);
+  // A program that was asked to stop and has saved its state leaves with status 0 as well: the next attempt goes on.
+  if (failure == nullptr && running.asked_to_stop && has_saved_state(running.checkpoint))
+    failure = failure_of(FailureClass::UserError, "has saved its state and left, as it was asked to stop");
+  if (failure == nullptr) remove_checkpoint_directory(running.checkpoint);
   if (running.told) return;
   if (failure != nullptr) {
     const std::string& output = running.head.kept();

@@ -38,7 +38,8 @@ struct Call : penstock_call {
   std::mutex naming;         ///< Guards the next: threads of an operator may ask for it at once.
   std::string attempt_text;  ///< Empty until asked for.
   std::string failure;
-  bool exhausted = false;  ///< The last request for memory found no room on the device, for now.
+  bool exhausted = false;                   ///< The last request for memory found no room on the device, for now.
+  std::atomic<bool> knows_of_stop = false;  ///< The operator was told that it is to stop: its result may be any.
   // Of the lane, and last: short runs do not touch it.
   SlotLoan* loan = nullptr;
   std::thread::id thread;  ///< On which operators are called.
@@ -100,10 +101,12 @@ void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes)
 }
 
 int is_cancelled(penstock_call* call) {
-  const auto* self = static_cast<const Call*>(call);
-  const bool cancelled = self->cancelled_ticket->load(std::memory_order_relaxed) == self->run->ticket ||
-                         self->ending->load(std::memory_order_relaxed);
-  return cancelled ? 1 : 0;
+  auto* self = static_cast<Call*>(call);
+  if (self->cancelled_ticket->load(std::memory_order_relaxed) != self->run->ticket &&
+      !self->ending->load(std::memory_order_relaxed))
+    return 0;
+  self->knows_of_stop = true;
+  return 1;
 }
 
 int record_failure(penstock_call* call, const char* message) {
@@ -122,9 +125,9 @@ const char* name_attempt(penstock_call* call) {
   return self->attempt_text.c_str();
 }
 
-/// 0, or an error's number with its text recorded.
 int told(Call& call, const Result<void>& done) {
   if (done) return 0;
+  if (done.error().code == ErrorCode::Cancelled) call.knows_of_stop = true;
   call.failure = to_string(done.error());
   call.exhausted = false;
   return static_cast<int>(done.error().code);
@@ -574,6 +577,7 @@ void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
   call.attempt_text.clear();
   call.failure.clear();
   call.exhausted = false;
+  call.knows_of_stop.store(false, std::memory_order_relaxed);
 }
 
 void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
@@ -685,12 +689,12 @@ void NativeLanes::State::call_operator(Lane& lane, NativeEnd& end) const {
     guarded();
   }
   set_running_operator(nullptr);
-  if (result == 0) return;
+  if (result == 0 && !call.knows_of_stop) return;
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();
   end.failure->failure = call.exhausted ? FailureClass::Exhausted : FailureClass::UserError;
   end.failure->exit_code = result;
-  end.failure->message = std::move(failure);
+  end.failure->message = result == 0 ? std::string{"returned early, as it was told to stop"} : std::move(failure);
 }
 
 }  // namespace penstock::worker
