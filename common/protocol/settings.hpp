@@ -140,7 +140,7 @@ void visit_settings(PolicyConfig& c, Visit&& visit) {
   visit({"pass_max", "duration", "a decision that takes longer is abandoned; the last one stays in force"}, c.pass_max, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"grace", "duration", "a preempted subtask has this long to save its state, then it is ended"}, c.grace, Duration{0}, Duration{hours{24}});
   visit({"gang_wait", "duration", "a gang that has lost some of its slots, or was promised slots that are not freed, gives all of them back after this and waits again"}, c.gang_wait, Duration{0}, Duration{hours{24}});
-  visit({"starvation_after", "duration", "a job that has wanted slots for so long and had none gets its turn where slots are counted: others leave for it, or no equal one passes it; 0: never"}, c.starvation_after, Duration{0}, Duration{hours{24}});
+  visit({"starvation_after", "duration", "a job that has waited so long without a slot gets a turn in pools that count slots: with fair shares others leave for it, by priority no equal job passes it; 0: never"}, c.starvation_after, Duration{0}, Duration{hours{24}});
   visit({"gang_barrier", "duration", "workers reserve the slots of a gang for at most so long until all are reserved; then all are given back, and the gang waits again"}, c.gang_barrier, Duration{milliseconds{1}}, Duration{hours{24}});
   visit({"grace_max", "duration",
          "the longest `grace` that a job may ask for itself; a job that asks for more is refused"},

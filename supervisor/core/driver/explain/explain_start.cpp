@@ -137,10 +137,10 @@ Value::Record PolicyAnswers::Explainer::start_after_ends() {
     ends.erase(ends.begin());
   }
   const bool by_share = share_.why.waits.has_value() && share_.why.waits->hold == policy::Hold::AtFairShare;
-  // The last pass did not find it: this one is no promise.
+  // The last pass has not found that room, so the pass on trial is no promise.
   if (ended.empty())
     return unknown(by_share ? "its share has grown, and the next pass says whether there is room"
-                            : "others have left room since the last pass, and the next one says whether it has that");
+                            : "slots have become free since the last pass, and the next pass decides about them");
   // The last end may be enough without the others.
   if (ended.size() > 1 && started == 0 && what_if_->helps(without({ended.back().workload})))
     ended.erase(ended.begin(), ended.end() - 1);

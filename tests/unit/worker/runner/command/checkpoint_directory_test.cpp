@@ -17,10 +17,13 @@ TEST(CheckpointDirectory, IsTheSameForEveryAttemptAndGoesWithSuccess) {
   EXPECT_EQ(open_checkpoint_directory("", program, id), "") << "nothing is shared";
   const std::string directory = open_checkpoint_directory(shared.path(), program, id);
   EXPECT_EQ(directory, shared.at("attempts/job-3.17/7"));
+  EXPECT_FALSE(has_saved_state(directory));
   std::ofstream{directory + "/state"} << "half";
+  EXPECT_TRUE(has_saved_state(directory));
   EXPECT_EQ(open_checkpoint_directory(shared.path(), program, id), directory);
   EXPECT_EQ(shared.read("attempts/job-3.17/7/state"), "half");
   remove_checkpoint_directory(directory);
+  EXPECT_FALSE(has_saved_state(directory)) << "it is gone";
   EXPECT_FALSE(std::filesystem::exists(shared.at("attempts/job-3.17")));
 }
 
