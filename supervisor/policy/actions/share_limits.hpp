@@ -17,7 +17,7 @@ struct Contender {
   std::vector<std::uint32_t> pending;  ///< Members that could be placed if all preemptible ones were gone.
   std::vector<std::uint32_t> running;
   std::int64_t blocked = 0;             ///< Slots of members that wait for slots which may not be preempted.
-  std::int64_t leaving = 0;             ///< Slots of members on their way out: they will wait again.
+  std::int64_t leaving = 0;             ///< Slots of members on their way out, which are among those that wait.
   std::vector<std::uint32_t> promised;  ///< Members with a place that others are leaving, or that is kept since then.
   std::int64_t held = 0;                ///< With promised slots.
 };

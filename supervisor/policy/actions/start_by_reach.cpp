@@ -40,7 +40,7 @@ class PassByReach {
       excess_.push_back(present[i].held - std::max(shares.targets[i], shares.at_most[i]));
       // Unlike the demand this does not depend on places that were promised meanwhile.
       const std::int64_t cap = snapshot_.workloads[present[i].workload].slots_max;
-      std::int64_t wanted = present[i].held + present[i].leaving + present[i].blocked;
+      std::int64_t wanted = present[i].held + present[i].blocked;
       wanted += snapshot_.workloads[present[i].workload].beyond;
       for (const std::uint32_t member : present[i].pending) wanted += snapshot_.members[member].slots;
       all_wanted.push_back(std::max<std::int64_t>(1, cap == kUnlimited ? wanted : std::min(cap, wanted)));
