@@ -69,9 +69,19 @@ struct BandDescription {
   capacity @2 :Graph.ResourceVector;
   memoryHardLimitBytes @3 :Int64;
   numaNode @4 :UInt32;
-  deviceUuid @5 :Text;
+  deviceUuid @5 :Text;                # of the first device, for supervisors from before 1.6
   deviceName @6 :Text;
   pciAddress @7 :Text;
+  devices @8 :List(DeviceDescription);
+}
+
+struct DeviceDescription {
+  uuid @0 :Text;
+  name @1 :Text;
+  pciAddress @2 :Text;
+  memoryBytes @3 :Int64;
+  numaNode @4 :UInt32;
+  linked @5 :UInt32;                  # those with the same number by NVLink; 0: by none
 }
 
 struct OperatorCrash {

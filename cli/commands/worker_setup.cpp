@@ -20,6 +20,8 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
   command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)")
       ->type_name("BYTES");
   command.add_flag("--no-gpus", flags.no_gpus, "Do not offer the GPUs of this host");
+  command.add_flag("--gpus-together", flags.gpus_together,
+                   "Offer all GPUs of this host as one band, so that a subtask may have several");
   command.add_option("--operators", flags.operators, "Shared library of native operators; may be repeated")
       ->type_name("FILE");
   command.add_option("--spool", flags.spool, "Directory for the working directories of commands")
@@ -90,6 +92,7 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
     topology.memory = *memory;
   }
   if (flags.no_gpus) topology.gpus = false;
+  if (flags.gpus_together) topology.gpus_together = true;
   Result<std::vector<FoundBand>> found = find_bands(topology);
   if (!found) return std::move(found).error();
   for (FoundBand& band : *found) {

@@ -20,8 +20,9 @@ namespace penstock::cli {
 struct WorkerFlags {
   std::optional<std::string> name;  ///< None: the host's.
   std::optional<double> slots;      ///< Of the one CPU band; none: as found.
-  std::string memory;  ///< `8GiB`; empty: as found.
+  std::string memory;               ///< `8GiB`; empty: as found.
   bool no_gpus = false;
+  bool gpus_together = false;
   std::vector<std::string> operators;  ///< Shared libraries.
   std::string spool;
   std::string spill;

@@ -45,10 +45,11 @@ void read_request(FieldReader& reader, ProgramText& text) {
   // GPU.
   if (!had_gpu && reader.value("gpu") != nullptr && content.request.gpu == MilliGpu{0})
     reader.complain(reader.value("gpu"), "gpu must be 0.001 at least; leave it out for none");
-  // A request for a part of a device leaves the rest of its slot to others, unless it also gives `slots`.
+  // A band of GPUs has a slot for each: a part of one leaves the rest of its slot to others, and several take as many,
+  // unless the request also gives `slots`.
   const std::int64_t gpu = content.request.gpu.value();
-  const bool is_part = reader.value("gpu") != nullptr && gpu > 0 && gpu < 1000;
-  if (is_part && reader.value("slots") == nullptr && content.request.slots == kOneSlot)
+  const bool says_gpu = reader.value("gpu") != nullptr && gpu > 0;
+  if (says_gpu && reader.value("slots") == nullptr && content.request.slots == kOneSlot)
     content.request.slots = MilliSlots{gpu};
   read_amount(reader, "memory", content.request.memory);
   read_amount(reader, "memory_max", content.memory_max);

@@ -50,6 +50,7 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
   if (options.memory_bytes < 0) return Error{ErrorCode::InvalidArgument, "memory_bytes", "is negative", {}};
   topology.slots = options.slots;
   topology.memory = Bytes{options.memory_bytes};
+  topology.gpus_together = true;
   Result<std::vector<FoundBand>> bands = find_bands(topology);
   if (!bands) return std::move(bands).error();
   embedded.worker.name = options.name == nullptr ? host_name() : options.name;
@@ -145,13 +146,16 @@ void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
   waiting.push_back(std::move(on_blob));
   if (waiting.size() > 1) return;
   // Answered after the data client has released the datum: a sole holder may write in place (`penstock_data_write`).
-  client_->fetch(*address, wanted.key, 0, [this, key = wanted.key](const worker::BlobPtr& had, const Error& why) {
-    loop_.post([this, key, blob = had, error = why]() mutable {
-      const auto found = waiting_.extract(key);
-      for (std::size_t left = found.mapped().size(); const OnBlob& tell : found.mapped())
-        tell(--left == 0 ? std::move(blob) : blob, error);
-    });
-  }, wanted.identity);
+  client_->fetch(
+      *address, wanted.key, 0,
+      [this, key = wanted.key](const worker::BlobPtr& had, const Error& why) {
+        loop_.post([this, key, blob = had, error = why]() mutable {
+          const auto found = waiting_.extract(key);
+          for (std::size_t left = found.mapped().size(); const OnBlob& tell : found.mapped())
+            tell(--left == 0 ? std::move(blob) : blob, error);
+        });
+      },
+      wanted.identity);
 }
 
 }  // namespace penstock::abi

@@ -149,7 +149,7 @@ Result<Template> read_template(const penstock_template& given) {
   if (in.resource_count > 0 && in.resources == nullptr) return is_null("resources");
   if (in.payload.size > 0) out.payload.assign(static_cast<const char*>(in.payload.data), in.payload.size);
   out.runner = static_cast<RunnerKind>(in.runner);
-  if (in.milli_gpu > 0) out.request.slots = MilliSlots{std::min(in.milli_gpu, 1000U)};
+  if (in.milli_gpu > 0) out.request.slots = MilliSlots{in.milli_gpu};
   if (in.milli_slots > 0) out.request.slots = MilliSlots{in.milli_slots};
   out.request.gpu = MilliGpu{in.milli_gpu};
   out.request.device_memory = Bytes{in.gpu_memory_bytes};

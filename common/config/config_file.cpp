@@ -267,6 +267,7 @@ class Reader {
       want(wanted, "memory", "bytes", host.memory);
       want(wanted, "cpu_bands", "bands", host.cpu_bands);
       want(wanted, "gpus", "", host.gpus);
+      want(wanted, "gpus_together", "", host.gpus_together);
       want(wanted, "nvml_library", "", host.nvml_library);
       wanted.nearest.offer("labels");
       if (key.str() == "labels") {

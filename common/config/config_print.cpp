@@ -46,8 +46,10 @@ std::string print_host(const TopologyOptions& host, const std::vector<std::strin
   text += "memory = " + quote_toml(to_text(host.memory)) + "\n";
   text += "# CPU bands of equal shares of the processors. 0: one for each NUMA node.\n";
   text += "cpu_bands = " + std::to_string(host.cpu_bands) + "\n";
-  text += "# Whether each GPU is a band.\n";
+  text += "# Whether GPUs are offered: each as a band.\n";
   text += std::string{"gpus = "} + (host.gpus ? "true" : "false") + "\n";
+  text += "# Whether all GPUs are one band, `gpus`, so that a subtask may have several.\n";
+  text += std::string{"gpus_together = "} + (host.gpus_together ? "true" : "false") + "\n";
   text += "# NVIDIA's management library. Empty: PENSTOCK_NVML_LIBRARY, else the host's.\n";
   text += "nvml_library = " + quote_toml(host.nvml_library) + "\n";
   text += "# Labels of the worker, to which jobs and projects may limit themselves; at most " +

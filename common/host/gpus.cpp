@@ -29,6 +29,7 @@ struct NvmlPci {
   char bus_id[32];
 };
 constexpr int kSuccess = 0;
+constexpr int kByNvlink = 2;  // Of nvmlGpuP2PCapsIndex_t.
 constexpr unsigned kDevicesMax = 1024;
 
 /// The library, loaded and started.
@@ -56,6 +57,7 @@ class Nvml {
                        find("nvmlDeviceGetCount_v2", count_) && find("nvmlDeviceGetHandleByIndex_v2", by_index_) &&
                        find("nvmlDeviceGetUUID", uuid_) && find("nvmlDeviceGetName", name_) &&
                        find("nvmlDeviceGetMemoryInfo", memory_) && find("nvmlDeviceGetPciInfo_v3", pci_);
+    find("nvmlDeviceGetP2PStatus", p2p_);  // Drivers before 2017 lack it.
     if (!whole)
       return Error{ErrorCode::Unsupported, path, "lacks functions of the NVIDIA management library",
                    "is the driver older than 2018?"};
@@ -79,10 +81,33 @@ class Nvml {
         log_line(LogLevel::Warn, "gpu left out",
                  "index=" + std::to_string(i) + " reason=\"it does not say what it is\"");
     }
+    find_links(gpus);
     return gpus;
   }
 
  private:
+  /// Numbers the sets of GPUs that reach each other by NVLink, directly or by a switch.
+  void find_links(std::vector<FoundGpu>& gpus) const {
+    std::uint32_t sets = 0;
+    for (std::size_t i = 0; p2p_ != nullptr && i < gpus.size(); ++i)
+      for (std::size_t other = 0; other < i; ++other) {
+        if (!are_linked(gpus[i].index, gpus[other].index)) continue;
+        if (gpus[other].linked == 0) gpus[other].linked = ++sets;
+        const std::uint32_t before = gpus[i].linked;
+        gpus[i].linked = gpus[other].linked;
+        for (FoundGpu& each : gpus)
+          if (before != 0 && each.linked == before) each.linked = gpus[other].linked;
+      }
+  }
+
+  bool are_linked(unsigned one, unsigned other) const {
+    Device first = nullptr;
+    Device second = nullptr;
+    int status = -1;
+    return by_index_(one, &first) == kSuccess && by_index_(other, &second) == kSuccess &&
+           p2p_(first, second, kByNvlink, &status) == kSuccess && status == 0;
+  }
+
   bool describe(unsigned index, FoundGpu& gpu) const {
     Device device = nullptr;
     std::array<char, 96> uuid{};
@@ -116,6 +141,7 @@ class Nvml {
   int (*name_)(Device, char*, unsigned) = nullptr;
   int (*memory_)(Device, NvmlMemory*) = nullptr;
   int (*pci_)(Device, NvmlPci*) = nullptr;
+  int (*p2p_)(Device, Device, int, int*) = nullptr;
 };
 
 std::int32_t numa_node_of(const std::string& pci_address, const std::string& root) {

@@ -19,6 +19,7 @@ struct FoundGpu {
   std::string pci_address;  ///< `0000:65:00.0`
   Bytes memory;
   std::int32_t numa_node = -1;  ///< The nearest, as the kernel counts them; -1: unknown.
+  std::uint32_t linked = 0;     ///< GPUs with the same number reach each other by NVLink; 0: none is known to.
   friend bool operator==(const FoundGpu&, const FoundGpu&) = default;
 };
 

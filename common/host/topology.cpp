@@ -117,19 +117,26 @@ FoundBand cpu_band(const FoundNode& node, std::int64_t slots, std::int64_t milli
   return found;
 }
 
-FoundBand gpu_band(const FoundGpu& gpu, const FoundNode& node, std::int64_t milli_cpu) {
+/// The GPU is one more of the band; `milli_cpu` are the processors of its node.
+void add_gpu(const FoundGpu& gpu, const FoundNode& node, std::int64_t milli_cpu, FoundBand& found) {
+  BandDescription& band = found.band;
+  const bool knows_node = std::any_of(band.devices.begin(), band.devices.end(),
+                                      [&](const DeviceDescription& device) { return device.numa_node == node.number; });
+  if (!knows_node) {
+    band.capacity.cpu += MilliCpu{milli_cpu};
+    found.processors.insert(found.processors.end(), node.processors.begin(), node.processors.end());
+  }
+  if (band.devices.empty()) band.numa_node = node.number;
+  band.capacity.slots += kOneSlot;
+  band.capacity.gpu += MilliGpu{1000};
+  band.capacity.device_memory += gpu.memory;
+  band.devices.push_back({gpu.uuid, gpu.name, gpu.pci_address, gpu.memory, node.number, gpu.linked});
+}
+
+FoundBand gpu_band(std::string name) {
   FoundBand found;
-  found.band.name = "gpu-" + std::to_string(gpu.index);
+  found.band.name = std::move(name);
   found.band.kind = BandKind::Gpu;
-  found.band.numa_node = node.number;
-  found.band.capacity.slots = kOneSlot;
-  found.band.capacity.cpu = MilliCpu{milli_cpu};
-  found.band.capacity.gpu = MilliGpu{1000};
-  found.band.capacity.device_memory = gpu.memory;
-  found.band.device_uuid = gpu.uuid;
-  found.band.device_name = gpu.name;
-  found.band.pci_address = gpu.pci_address;
-  found.processors = node.processors;
   return found;
 }
 
@@ -227,12 +234,22 @@ Result<std::vector<FoundBand>> make_bands(const FoundHost& host, const TopologyO
     bands.push_back(cpu_band(nodes[i], slot_parts[i], cpu_parts[i]));
     weights.push_back(near(i) > 0 ? weight_of(i) / 2 : weight_of(i));
   }
+  bool is_first = true;
   for (const FoundGpu& gpu : host.gpus) {
     if (!options.gpus) break;
     const std::size_t node = node_of(gpu, nodes);
-    bands.push_back(gpu_band(gpu, nodes[node], cpu_parts[node]));
-    weights.push_back(weight_of(node) / 2 / near(node));
+    if (std::exchange(is_first, false) || !options.gpus_together) {
+      bands.push_back(gpu_band(options.gpus_together ? "gpus" : "gpu-" + std::to_string(gpu.index)));
+      weights.push_back(0);
+    }
+    add_gpu(gpu, nodes[node], cpu_parts[node], bands.back());
+    weights.back() += weight_of(node) / 2 / near(node);
   }
+  if (options.gpus && host.gpus.size() > kBandDevicesMax && options.gpus_together)
+    return Error{ErrorCode::InvalidArgument, "gpus_together",
+                 "is for hosts of at most " + std::to_string(kBandDevicesMax) + " GPUs, and this one has " +
+                     std::to_string(host.gpus.size()),
+                 "say gpus_together = false"};
   const std::vector<std::int64_t> shares = divide(memory.value(), weights);
   for (std::size_t i = 0; i < bands.size(); ++i) set_memory(bands[i].band, Bytes{shares[i]}, !options.memory.is_zero());
   for (const BandOverride& change : options.bands) PENSTOCK_TRY(apply(change, bands));

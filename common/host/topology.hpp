@@ -40,7 +40,8 @@ struct TopologyOptions {
   Bytes memory;                 ///< Of all bands together, as soft and as hard limit.
   std::uint32_t cpu_bands = 0;  ///< Number of bands with equal shares of the processors, whatever the NUMA nodes.
   bool gpus = true;
-  std::string nvml_library;  ///< Empty: PENSTOCK_NVML_LIBRARY, else the host's.
+  bool gpus_together = false;  ///< All GPUs are one band: a subtask may have several.
+  std::string nvml_library;    ///< Empty: PENSTOCK_NVML_LIBRARY, else the host's.
   std::vector<BandOverride> bands;
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
@@ -71,7 +72,8 @@ Result<std::vector<FoundNode>> find_nodes(const std::string& imagined = {});
 ///
 /// - One band `numa-N` for each node with processors, one slot for each processor, but no more than the CPU quota
 ///   rounded up.
-/// - One band `gpu-N` for each GPU: one slot, on the processors of the nearest node.
+/// - One band `gpu-N` for each GPU: one slot, on the processors of the nearest node. Or one band `gpus` for all: a slot
+///   for each, on the processors of their nodes.
 /// - A node's memory (its share of the tightest limit) belongs to its CPU band; GPUs near the node get half of it among
 ///   them. Nine tenths are the capacity; a request that runs alone may have all of it.
 Result<std::vector<FoundBand>> make_bands(const FoundHost& host, const TopologyOptions& options);

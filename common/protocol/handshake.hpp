@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 5;
+inline constexpr std::uint16_t kProtocolMinor = 6;
 inline constexpr std::string_view kSoftwareVersion = "0.2.0";
 
 enum class PeerRole : std::uint8_t {
@@ -31,11 +31,11 @@ struct Hello {
   std::uint16_t minor = kProtocolMinor;
   std::string software_version{kSoftwareVersion};
   PeerRole role = PeerRole::Client;
-  std::string name;                   ///< Of the worker or client, for people.
+  std::string name;  ///< Of the worker or client, for people.
   std::string host;
   std::uint64_t process_id = 0;
-  Incarnation incarnation;            ///< Of the sender.
-  Incarnation peer;                   ///< The supervisor's incarnation of the previous link; none at first.
+  Incarnation incarnation;             ///< Of the sender.
+  Incarnation peer;                    ///< The supervisor's incarnation of the previous link; none at first.
   std::uint64_t received_through = 0;  ///< Last link sequence number received from that incarnation.
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -64,18 +64,34 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
+/// One GPU of a band.
+struct DeviceDescription {
+  std::string uuid;
+  std::string name;
+  std::string pci_address;
+  Bytes memory;
+  std::uint32_t numa_node = 0;  ///< The nearest one.
+  std::uint32_t linked = 0;     ///< Devices of the band with the same number reach each other by NVLink; 0: by none.
+  friend bool operator==(const DeviceDescription&, const DeviceDescription&) = default;
+};
+
+/// Devices of one band: a `DeviceSet` has a bit for each.
+inline constexpr std::size_t kBandDevicesMax = 16;
+
 /// One band as its worker found or configured it.
 struct BandDescription {
-  std::string name;                ///< `numa-0`, `gpu-0`
+  std::string name;  ///< `numa-0`, `gpu-0`, `gpus`
   BandKind kind = BandKind::Cpu;
-  ResourceVector capacity;         ///< `slots` is 1000 for each slot.
-  Bytes memory_hard_limit;         ///< A request above it is refused; between capacity and this it runs alone.
-  std::uint32_t numa_node = 0;     ///< The nearest one.
-  std::string device_uuid;         ///< Of a GPU.
-  std::string device_name;
-  std::string pci_address;
+  ResourceVector capacity;                 ///< `slots` is 1000 for each slot.
+  Bytes memory_hard_limit;                 ///< A request above it is refused; between capacity and this it runs alone.
+  std::uint32_t numa_node = 0;             ///< The nearest one.
+  std::vector<DeviceDescription> devices;  ///< GPUs; `capacity` has the sums of them.
   friend bool operator==(const BandDescription&, const BandDescription&) = default;
 };
+
+/// Whether the devices of a band, all of them free, could hold the request: a part of one, or some whole ones. Without
+/// descriptions of devices nothing is known against it.
+bool devices_could_hold(const ResourceVector& request, const std::vector<DeviceDescription>& devices);
 
 /// A native operator has ended its whole worker: reported by the next incarnation of that process.
 struct OperatorCrash {
@@ -91,7 +107,7 @@ struct OperatorCrash {
 struct Register {
   std::string name;
   std::string host;
-  std::string data_address;        ///< `host:port` where others fetch data; empty when embedded.
+  std::string data_address;  ///< `host:port` where others fetch data; empty when embedded.
   std::vector<BandDescription> bands;
   std::vector<std::string> operators;  ///< Native operators of this worker.
   /// Continues from an earlier term of the supervisor: the reports that this term may not have and `WorkerClaim`s

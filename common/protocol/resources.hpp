@@ -21,9 +21,9 @@ struct NamedAmount {
 struct ResourceVector {
   MilliSlots slots;
   MilliCpu cpu;
-  MilliGpu gpu;
+  MilliGpu gpu;  ///< Of a request: a part of one device, or some whole ones.
   Bytes memory;
-  Bytes device_memory;
+  Bytes device_memory;             ///< Of a band: of all its devices. Of a request: of each of its devices.
   std::vector<NamedAmount> named;  ///< Sorted by name, each name once.
   friend bool operator==(const ResourceVector&, const ResourceVector&) = default;
 };
@@ -31,8 +31,16 @@ struct ResourceVector {
 /// The hardware of a band.
 enum class BandKind : std::uint8_t {
   Cpu = 0,  ///< The cores of one NUMA node.
-  Gpu = 1,  ///< One GPU with the host's memory beside it.
+  Gpu = 1,  ///< GPUs of one host with memory of the host beside them.
 };
+
+/// Devices of one band: bit `i` for the one at position `i`.
+using DeviceSet = std::uint16_t;
+
+/// How many whole devices are requested; 0: a part of one, or none.
+inline std::int64_t whole_devices(const ResourceVector& request) {
+  return request.gpu < MilliGpu{1000} ? 0 : request.gpu.value() / 1000;
+}
 
 /// The bands that a subtask requires or prefers; an empty field allows any.
 struct BandSelector {

@@ -58,6 +58,22 @@ AttemptTrace read_trace(schema::AttemptTrace::Reader in) {
 
 namespace {
 
+void write_devices(const std::vector<DeviceDescription>& devices, schema::BandDescription::Builder band) {
+  if (devices.empty()) return;
+  band.setDeviceUuid(text(devices.front().uuid));
+  band.setDeviceName(text(devices.front().name));
+  band.setPciAddress(text(devices.front().pci_address));
+  auto out = band.initDevices(static_cast<unsigned>(devices.size()));
+  for (unsigned i = 0; i < out.size(); ++i) {
+    out[i].setUuid(text(devices[i].uuid));
+    out[i].setName(text(devices[i].name));
+    out[i].setPciAddress(text(devices[i].pci_address));
+    out[i].setMemoryBytes(devices[i].memory.value());
+    out[i].setNumaNode(devices[i].numa_node);
+    out[i].setLinked(devices[i].linked);
+  }
+}
+
 void write(const Register& message, schema::FromWorker::Builder root) {
   auto out = root.initRegister();
   out.setName(text(message.name));
@@ -72,9 +88,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
     write_resources(from.capacity, to.initCapacity());
     to.setMemoryHardLimitBytes(from.memory_hard_limit.value());
     to.setNumaNode(from.numa_node);
-    to.setDeviceUuid(text(from.device_uuid));
-    to.setDeviceName(text(from.device_name));
-    to.setPciAddress(text(from.pci_address));
+    write_devices(from.devices, to);
   }
   write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
   out.setReclaims(message.reclaims);
@@ -271,6 +285,19 @@ WorkerClaim read_claim(schema::FromWorker::Claim::Reader in) {
   return claim;
 }
 
+/// A worker from before protocol 1.6 describes its only device by other fields.
+std::vector<DeviceDescription> read_devices(schema::BandDescription::Reader in, const BandDescription& band) {
+  std::vector<DeviceDescription> devices;
+  if (in.getDevices().size() > kBandDevicesMax) refuse("number of devices of a band");
+  for (const auto from : in.getDevices())
+    devices.push_back({text(from.getUuid()), text(from.getName()), text(from.getPciAddress()),
+                       Bytes{from.getMemoryBytes()}, from.getNumaNode(), from.getLinked()});
+  if (devices.empty() && in.getDeviceUuid().size() > 0)
+    devices.push_back({text(in.getDeviceUuid()), text(in.getDeviceName()), text(in.getPciAddress()),
+                       band.capacity.device_memory, band.numa_node, 0});
+  return devices;
+}
+
 Register read_register(schema::Register::Reader in) {
   Register message;
   message.name = text(in.getName());
@@ -284,9 +311,7 @@ Register read_register(schema::Register::Reader in) {
     if (band.capacity.slots < MilliSlots{1}) refuse("slots of a band");
     band.memory_hard_limit = Bytes{from.getMemoryHardLimitBytes()};
     band.numa_node = from.getNumaNode();
-    band.device_uuid = text(from.getDeviceUuid());
-    band.device_name = text(from.getDeviceName());
-    band.pci_address = text(from.getPciAddress());
+    band.devices = read_devices(from, band);
     message.bands.push_back(std::move(band));
   }
   if (message.bands.empty() || message.bands.size() > 4096) refuse("number of bands");

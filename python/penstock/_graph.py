@@ -19,6 +19,7 @@ ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
 OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so that equal ones are checked once.
 LARGE_BYTES = _wire.LARGE_BYTES
+DEVICES_MAX = 16  # Of one band.
 GPU, GPU_MEMORY = "GPU", "GPU_MEMORY"  # Resources that every worker with a device has.
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
@@ -112,8 +113,10 @@ def amounts_of(resources):
         what = f"resources[{name!r}]"
         if name == GPU:
             devices = round(number(what, amount, 0.001) * 1000) if amount else 0
-            if devices > 1000:
-                raise ValueError(f"{what} is {amount!r}, and a call runs on one GPU at most: submit a call for each")
+            if devices > 1000 and devices % 1000:
+                raise ValueError(f"{what} is {amount!r}: a call has a part of one GPU, or a whole number of them")
+            if devices > DEVICES_MAX * 1000:
+                raise ValueError(f"{what} is {amount!r}, and a host gives a call at most {DEVICES_MAX}: submit a call for each host")
         elif name == GPU_MEMORY:
             device_memory = bytes_of(what, amount)
         else:
@@ -169,8 +172,8 @@ class Options:
         self.overlap = overlap
         self.resources, self.milli_gpu, self.gpu_memory = amounts_of(resources)
         self.slots, self.time_limit = number("slots", slots, 0.001, 1e6), number("time_limit", time_limit, 0.0)
-        if self.slots == 1.0 and 0 < self.milli_gpu < 1000:
-            self.slots = self.milli_gpu / 1000  # The slots of a GPU's band are parts of it.
+        if self.slots == 1.0 and self.milli_gpu > 0:
+            self.slots = self.milli_gpu / 1000  # A band of GPUs has a slot for each.
         self.keep_going, self.runner = keep_going, runner  # None: that of the client or of the graph.
         self.key = (self.retries, self.priority, self.resources, self.milli_gpu, self.gpu_memory, self.worker, self.memory,
                     self.memory_max, self.slots, self.time_limit, self.overlap, self.keep_going, runner)

@@ -88,7 +88,8 @@ def test_a_larger_priority_comes_first(cluster, tmp_path):  # noqa: F811
     ({"resources": {"license": 0.5}}, TypeError, r"resources\['license'\] must be a whole number, not 0.5"),
     ({"resources": {"license": -1}}, ValueError, r"resources\['license'\] must be from 0"),
     ({"resources": {"GPU": -1}}, ValueError, r"resources\['GPU'\] must be at least 0.001"),
-    ({"resources": {"GPU": 2000}}, ValueError, "a call runs on one GPU at most"),
+    ({"resources": {"GPU": 2000}}, ValueError, "a host gives a call at most 16"),
+    ({"resources": {"GPU": 1.5}}, ValueError, "a part of one GPU, or a whole number of them"),
     ({"priority": "high"}, TypeError, "annotation of 'a': priority must be a whole number"),
     ({"retries": -1}, ValueError, "retries must be from 0")])
 def test_what_cannot_be_is_refused_by_name(client, annotations, kind, said):

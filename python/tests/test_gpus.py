@@ -34,6 +34,15 @@ def test_parts_of_a_device_run_beside_each_other(host_with_gpus, tmp_path):
     assert [future.result() for future in futures] == [4] * 4
 
 
+def test_a_call_may_have_several_devices(host_with_gpus):
+    seen = host_with_gpus.submit(functions.variable, "CUDA_VISIBLE_DEVICES", resources={"GPU": 2}).result()
+    assert [each[:12] for each in seen.split(",")] == ["GPU-11111111", "GPU-22222222"]
+    alone = host_with_gpus.submit(functions.variable, "CUDA_VISIBLE_DEVICES", resources={"GPU": 1}).result()
+    assert "," not in alone
+    with pytest.raises(penstock.PenstockError, match="gpu 3000 > 2000"):
+        host_with_gpus.submit(functions.variable, "CUDA_VISIBLE_DEVICES", resources={"GPU": 3}).result()
+
+
 def test_its_memory_is_asked_for_by_name(host_with_gpus):
     with pytest.raises(penstock.PenstockError, match="device memory"):
         host_with_gpus.submit(functions.increment, 1, resources={"GPU": 1, "GPU_MEMORY": 200 << 30}).result()

@@ -116,6 +116,28 @@ bool WorkerTable::selects(const BandSelector& selector, const BandEntry& band) c
   return selector.worker == to_string(band.id.worker) && find(selector.worker) == band.worker;
 }
 
+namespace {
+
+/// The amounts of a band are the sums of its devices: plans and runs count on both.
+Result<void> check_devices(const std::string& worker, const BandDescription& band) {
+  if (band.devices.empty()) return {};
+  Bytes memory;
+  for (const DeviceDescription& device : band.devices) memory += device.memory;
+  const auto count = static_cast<std::int64_t>(band.devices.size());
+  const bool lacks = std::any_of(band.devices.begin(), band.devices.end(),
+                                 [](const DeviceDescription& device) { return device.memory < Bytes{0}; });
+  if (band.devices.size() <= kBandDevicesMax && !lacks && band.capacity.gpu == MilliGpu{1000} * count &&
+      band.capacity.device_memory == memory)
+    return {};
+  return Error{ErrorCode::InvalidArgument, "worker '" + worker + "'",
+               "says of its band '" + band.name + "' that it has " + std::to_string(count) + " devices and " +
+                   std::to_string(band.capacity.gpu.value()) + " thousandths of devices with " +
+                   std::to_string(band.capacity.device_memory.value()) + " bytes of their memory",
+               "a band has at most " + std::to_string(kBandDevicesMax) + " devices, and their sums"};
+}
+
+}  // namespace
+
 Result<void> check_registration(const Register& description, std::uint32_t name_bytes_max) {
   PENSTOCK_TRY(check_name(description.name, "worker name", name_bytes_max));
   PENSTOCK_TRY(check_name(description.host, "host name", name_bytes_max));
@@ -141,6 +163,7 @@ Result<void> check_registration(const Register& description, std::uint32_t name_
       PENSTOCK_TRY(check_name(named.name, "resource name", name_bytes_max));
       if (named.amount < 0) return refuse("has less than nothing of '" + named.name + "'");
     }
+    PENSTOCK_TRY(check_devices(description.name, band));
   }
   return {};
 }
@@ -155,7 +178,8 @@ Result<void> check_unchanged(const Register& known, const Register& reported, co
   const auto devices = [](const Register& of) {
     std::vector<std::string> all;
     for (const BandDescription& band : of.bands)
-      if (band.kind == BandKind::Gpu) all.push_back(band.device_uuid + " " + band.device_name + " " + band.pci_address);
+      for (const DeviceDescription& device : band.devices)
+        all.push_back(device.uuid + " " + device.name + " " + device.pci_address);
     std::sort(all.begin(), all.end());
     return all;
   };

@@ -47,6 +47,17 @@ inline Register gpu_worker(const std::string& name, std::size_t count) {
   return description;
 }
 
+/// All GPUs are one band.
+inline Register gpu_host(const std::string& name, std::int64_t count) {
+  Register description = gpu_worker(name, 1);
+  BandDescription& band = description.bands.front();
+  band.name = "gpus";
+  band.capacity.slots = kOneSlot * count;
+  band.capacity.gpu = MilliGpu{1000} * count;
+  for (std::int64_t i = 0; i < count; ++i) band.devices.push_back({"GPU-" + std::to_string(i), "", "", Bytes{}, 0, 0});
+  return description;
+}
+
 struct Wish {
   std::string name;
   std::uint32_t subtasks = 1;

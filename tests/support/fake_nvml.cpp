@@ -52,6 +52,11 @@ int nvmlDeviceGetMemoryInfo(const FakeDevice* device, FakeMemory* memory) {
   *memory = {device->memory, device->memory, 0};
   return 0;
 }
+// The two are linked by NVLink (2), and by nothing else.
+int nvmlDeviceGetP2PStatus(const FakeDevice*, const FakeDevice*, int by, int* status) {
+  *status = by == 2 ? 0 : 1;
+  return 0;
+}
 int nvmlDeviceGetPciInfo_v3(const FakeDevice* device, FakePci* pci) {
   std::snprintf(pci->bus_id, sizeof pci->bus_id, "%s", device->bus_id);
   return 0;

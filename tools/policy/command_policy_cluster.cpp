@@ -104,9 +104,8 @@ Result<void> reconnect(const cli::DocumentValue& file) {
       band.kind = BandKind::Gpu;
       band.capacity.slots = kOneSlot;
       band.capacity.gpu = MilliGpu{1000};
-      band.device_uuid = text_of(device, "uuid");
-      band.device_name = text_of(device, "brand") + " " + text_of(device, "type");
-      band.pci_address = std::to_string(integer_of(device, "id"));
+      band.devices = {{text_of(device, "uuid"), text_of(device, "brand") + " " + text_of(device, "type"),
+                       std::to_string(integer_of(device, "id")), Bytes{}, 0, 0}};
     }
     return worker;
   };
@@ -198,8 +197,7 @@ void check_anchor(LiveCluster& cluster, const cli::DocumentValue& step, CaseChec
   if (ahead && at != order.begin()) beyond = *(at - 1);
   if (!ahead && at + 1 != order.end()) beyond = *(at + 1);
   const bool beside = ahead ? at + 1 != order.end() && *(at + 1) == anchor : at != order.begin() && *(at - 1) == anchor;
-  if (!beside && moved != anchor)
-    checker.fail(moved + " is not beside " + anchor + ": " + list_text(order));
+  if (!beside && moved != anchor) checker.fail(moved + " is not beside " + anchor + ": " + list_text(order));
   const std::string expected = text_of(expect, "second_anchor");
   const bool is_job = std::count(order.begin(), order.end(), expected) > 0;
   checker.equal("second anchor", is_job ? expected : end_of_queue(expected), beyond);

@@ -57,10 +57,9 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   const BandIndex index{static_cast<std::uint16_t>(bands_.size())};
   NativeLanesConfig lanes;
   lanes.life = ports_.life;
-  lanes.device = description.device_uuid;
-  if (index.value() < ports_.devices.size()) lanes.tier = ports_.devices[index.value()];
+  if (index.value() < ports_.devices.size()) lanes.devices = ports_.devices[index.value()];
   lanes.processors = std::move(processors);
-  ProcessRunnersConfig processes{config, description.name, lanes.device, lanes.processors};
+  ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), lanes.processors};
   processes.logs = &logs_;
   if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];
   if (ports_.runner_gone)
@@ -123,7 +122,7 @@ void ProcessWorld::carry_out(const worker_action::StartSubtask& action) {
     case RunnerKind::Command:
       ports_.start_command({action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt,
                                                     action.lane, *action.program, std::string{action.payload},
-                                                    all_inputs_of(action), action.identity}});
+                                                    all_inputs_of(action), action.identity, action.devices}});
       return;
   }
 }
@@ -148,6 +147,7 @@ void ProcessWorld::start_on_lane(const worker_action::StartSubtask& action) {
   run.payload = action.payload;
   run.empty_inputs = action.omitted_inputs;
   run.on_devices = known.on_devices;
+  run.devices = action.devices;
   if (!action.offered) lanes.start(action.lane, started, inputs_of(action));
 }
 

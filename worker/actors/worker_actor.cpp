@@ -80,8 +80,7 @@ class WorkerActor {
   BandHandle spawn_band(std::size_t index) {
     CommandRunnerConfig config;
     config.band = options_.bands[index].name;
-    config.device = options_.bands[index].device_uuid;
-    config.tier = devices_[index];
+    config.devices = devices_[index];
     if (index < options_.processors.size()) config.processors = options_.processors[index];
     config.device_moves = own_thread("device of " + config.band);
     config.spool = options_.spool;
@@ -112,14 +111,15 @@ class WorkerActor {
   void add_devices() {
     const std::string library = environment_value("PENSTOCK_CUDA_LIBRARY");
     for (const BandDescription& band : options_.bands) {
-      devices_.push_back(nullptr);
-      if (band.device_uuid.empty()) continue;
-      const std::int64_t hundredth = band.capacity.device_memory.value() / 100;
-      auto tier = std::make_shared<DeviceTier>(surroundings_->store, band.device_uuid,
-                                               Bytes{hundredth * options_.core.device_store_percent},
-                                               band.capacity.device_memory, library.empty() ? "libcuda.so.1" : library);
-      devices_.back() = tier.get();
-      surroundings_->store.add_tier(std::move(tier));
+      std::vector<BandDevice> devices;
+      for (const DeviceDescription& device : band.devices) {
+        const Bytes most{device.memory.value() / 100 * options_.core.device_store_percent};
+        auto tier = std::make_shared<DeviceTier>(surroundings_->store, device.uuid, most, device.memory,
+                                                 library.empty() ? "libcuda.so.1" : library);
+        devices.push_back({device.uuid, tier.get()});
+        surroundings_->store.add_tier(std::move(tier));
+      }
+      devices_.emplace_back(std::move(devices));
     }
   }
 
@@ -359,7 +359,7 @@ class WorkerActor {
   WorkerSelf handle_;
   std::vector<BandHandle> bands_;
   const std::shared_ptr<CommandRunners> commands_ = std::make_shared<CommandRunners>();
-  std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
+  std::vector<BandDevices> devices_;  // Of each band.
   Timers timers_;
   DataPort data_;
   Incarnation life_;

@@ -32,12 +32,12 @@ struct WorkerPorts {
   std::function<void(BandIndex, const std::string& mark)> runner_gone;  ///< See `ProcessRunnersConfig::on_gone`.
   std::function<void(const worker_action::FetchInput&)> fetch;
   std::function<void(const DataKey&)> cancel_fetch;
-  std::function<void(Instant)> arm;                  ///< Calls `tick` at that time at the latest.
-  std::function<void(std::function<void()>)> post;   ///< Runs it on the loop's thread.
-  std::function<void(const Error&)> complain;        ///< The supervisor has broken the protocol.
-  std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, has failed.
+  std::function<void(Instant)> arm;                    ///< Calls `tick` at that time at the latest.
+  std::function<void(std::function<void()>)> post;     ///< Runs it on the loop's thread.
+  std::function<void(const Error&)> complain;          ///< The supervisor has broken the protocol.
+  std::function<void(const Error&)> storage_failed;    ///< The disk, or shared storage, has failed.
   std::vector<std::shared_ptr<BlockingWork>> reapers;  ///< One for each band, or none; see `ProcessRunnersConfig`.
-  std::vector<DeviceTier*> devices;  ///<                 ///< One for each band; null: no device. The store owns them.
+  std::vector<BandDevices> devices;                    ///< Of each band. The store owns their memory.
 };
 
 /// One incarnation of a worker's core with its native lanes and data.

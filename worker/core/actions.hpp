@@ -39,6 +39,7 @@ struct StartSubtask {
   std::span<const RunInput> inputs;
   JobIdentity identity{};            ///< Of its job; none: unknown.
   std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
+  DeviceSet devices = 0;             ///< Of a band with several, those that it may use; 0: all. Offered: the lane's.
   /// Offered: a lane of the band that ends a run may take this run over, in the order of these actions. No lane is set
   /// then.
   bool offered = false;

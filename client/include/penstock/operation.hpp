@@ -45,11 +45,11 @@ Handle<Order> after(Handle<T> handle) {
 struct OperationOptions {
   std::string name;               ///< For people; empty: the program.
   std::string payload;            ///< The same for all subtasks.
-  std::uint32_t milli_slots = 0;  ///< 0: 1000, or `milli_gpu` where that is a part of one.
+  std::uint32_t milli_slots = 0;  ///< 0: 1000, or `milli_gpu` where there is any.
   std::int64_t memory_bytes = 0;
   /// An attempt that used more is repeated with twice as much, up to this; 0: with the same.
   std::int64_t memory_bytes_max = 0;
-  std::uint32_t milli_gpu = 0;  ///< 1000 is a whole GPU.
+  std::uint32_t milli_gpu = 0;  ///< 1000 is a whole GPU; more only in whole ones.
   std::int64_t gpu_memory_bytes = 0;
   std::int32_t priority = 0;
   std::uint32_t attempts_max = 0;  ///< 0: as the supervisor is configured.

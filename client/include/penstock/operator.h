@@ -46,7 +46,7 @@ struct penstock_call {
   uint32_t milli_slots;           /* The slots of the subtask; 1000 is one slot. */
   uint32_t attempt;               /* The low 32 bits of attempt_number: from 1 in each incarnation of the supervisor,
                                      and so used again after a restart. Fence by attempt_number. */
-  const char* device;             /* UUID of the GPU of the band, or "". */
+  const char* device;             /* UUIDs of the GPUs of the run, with commas, or "". */
   uint64_t memory_bytes;          /* Memory that the subtask may use; 0: not limited. */
   penstock_view template_payload; /* The same for all subtasks of a template. */
   penstock_view payload;          /* The subtask's own. */
@@ -62,7 +62,7 @@ struct penstock_call {
   /* Records the reason of a failure of the subtask; returns 1, to be returned. */
   int (*fail)(penstock_call* call, const char* message);
 
-  /* Since ABI 2: data in the memory of the band's GPU (`device`). Each of these returns 0 or NULL and records the
+  /* Since ABI 2: data in the memory of the run's first GPU. Each of these returns 0 or NULL and records the
    * reason if the band has no GPU, its driver does not answer, or there is no room. Addresses belong to the device's
    * primary context, which the operator makes current. */
 

@@ -91,7 +91,7 @@ typedef struct penstock_template {
   const char* working_directory;
   penstock_bytes payload; /* Given to an operator or runner with each subtask; sent to a runner once. */
   uint32_t runner;
-  uint32_t milli_slots; /* 1000, or milli_gpu where that is a part of one. */
+  uint32_t milli_slots; /* 1000, or milli_gpu where there is any. */
   int64_t memory_bytes;
   const penstock_amount* resources;
   uint32_t resource_count;
@@ -104,7 +104,7 @@ typedef struct penstock_template {
   const char* required_worker; /* Only there. */
   const char* preferred_worker;
   int64_t expected_ns;
-  uint32_t milli_gpu; /* 1000 is a whole GPU; more than 0: it runs on a GPU band, with CUDA_VISIBLE_DEVICES set. */
+  uint32_t milli_gpu; /* 1000 is a GPU, several are whole; it finds its GPUs in CUDA_VISIBLE_DEVICES. */
   uint32_t never_overlaps; /* 1: a worker that is cut off from the supervisor kills its run before another one can
                               begin elsewhere; not of native operators. */
   int64_t gpu_memory_bytes;

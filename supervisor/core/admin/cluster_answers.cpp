@@ -26,6 +26,16 @@
 namespace penstock::supervisor {
 namespace {
 
+/// A word of each device, as `a,b`; said once if it is the same of all.
+std::string words_of(const std::vector<DeviceDescription>& devices, std::string DeviceDescription::*word) {
+  const bool same = std::all_of(devices.begin(), devices.end(),
+                                [&](const DeviceDescription& each) { return each.*word == devices.front().*word; });
+  std::string text;
+  for (const DeviceDescription& each : devices)
+    if (text.empty() || !same) text += (text.empty() ? "" : ",") + each.*word;
+  return text;
+}
+
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 const char* state_of(const WorkerEntry& worker) {
@@ -197,8 +207,8 @@ Value ClusterAnswers::describe_bands() const {
                                  {"milli_gpu", found.capacity.gpu.value()},
                                  {"memory_bytes", found.capacity.memory.value()},
                                  {"device_memory_bytes", found.capacity.device_memory.value()},
-                                 {"device", found.device_name},
-                                 {"device_uuid", found.device_uuid},
+                                 {"device", words_of(found.devices, &DeviceDescription::name)},
+                                 {"device_uuid", words_of(found.devices, &DeviceDescription::uuid)},
                                  {"running", band.load.running},
                                  {"quota_used_bytes", band.load.quota_used.value()},
                                  {"store_used_bytes", band.load.store_used.value()}});

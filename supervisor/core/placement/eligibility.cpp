@@ -16,12 +16,22 @@ Bytes Eligibility::memory_limit_of(const BandEntry& band) {
 }
 
 bool Eligibility::is_eligible(const Template& wanted, const BandEntry& band) const {
+  return has_what(wanted, band) && !(policed_ && refuses_part(wanted, band));
+}
+
+bool Eligibility::refuses_part(const Template& wanted, const BandEntry& band) const {
+  return wants_gpu(wanted) && whole_devices(wanted.request) == 0 && band.description.devices.size() > 1 &&
+         has_what(wanted, band);
+}
+
+bool Eligibility::has_what(const Template& wanted, const BandEntry& band) const {
   if (!wanted.required.empty()) {
     if (!workers_.selects(wanted.required, band)) return false;
   } else if ((band.description.kind == BandKind::Gpu) != wants_gpu(wanted)) {
     return false;
   }
   if (!fits_execution(wanted.request, band.description.capacity)) return false;
+  if (!devices_could_hold(wanted.request, band.description.devices)) return false;
   if (wanted.request.memory > memory_limit_of(band)) return false;
   const Register& worker = workers_[band.worker].description;
   if (wanted.runner != RunnerKind::Native || worker.operators.empty()) return true;

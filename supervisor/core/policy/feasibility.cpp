@@ -49,15 +49,25 @@ std::uint32_t next_smaller_gang(const BandSizes& sizes, std::uint32_t gang) {
   return static_cast<std::uint32_t>(best);
 }
 
-/// A band has one device: a request for more would wait for ever.
+/// Several devices are given whole.
 Result<void> check_devices(const GraphShape& shape) {
-  for (const Template& each : shape.graph().templates)
-    if (each.request.gpu > MilliGpu{1000})
-      return Error{ErrorCode::RequestTooLarge, "template '" + (each.name.empty() ? each.program : each.name) + "'",
-                   "requests " + std::to_string(each.request.gpu.value()) +
-                       " thousandths of a GPU, and a subtask runs on one GPU at most",
-                   "make it one subtask for each GPU; the `gang` of a job starts them together"};
+  for (const Template& each : shape.graph().templates) {
+    const std::int64_t gpu = each.request.gpu.value();
+    if (gpu <= 1000 || (gpu % 1000 == 0 && gpu / 1000 <= static_cast<std::int64_t>(kBandDevicesMax))) continue;
+    return Error{ErrorCode::RequestTooLarge, "template '" + (each.name.empty() ? each.program : each.name) + "'",
+                 "requests " + std::to_string(gpu) +
+                     " thousandths of a GPU: a subtask has a part of one GPU, or 1 to " +
+                     std::to_string(kBandDevicesMax) + " whole ones",
+                 "request a whole number of GPUs; the `gang` of a job starts subtasks of several hosts together"};
+  }
   return {};
+}
+
+/// How a host with several GPUs could have the subtask.
+std::string device_remedy(const Template& wanted, const std::string& other) {
+  if (whole_devices(wanted.request) < 2) return other;
+  return "start workers with --gpus-together (worker.gpus_together), which offer all GPUs of a host as one band, or " +
+         other;
 }
 
 /// Where quotas count, a job that never leaves starts only within the guarantee of its project: without a project it
@@ -231,6 +241,7 @@ struct Feasibility::Offer {
   std::string elsewhere;  ///< A band of another pool that could have it,
   std::string other_pool;
   std::string barred;  ///< A band of the pool that could have it, if its labels were others.
+  std::string whole;   ///< A band of several devices, which gives only whole ones.
 };
 
 Feasibility::Offer Feasibility::look_for(const Template& wanted, const Reach& reach) const {
@@ -253,6 +264,7 @@ Feasibility::Offer Feasibility::look_for(const Template& wanted, const Reach& re
       offer.other_pool = policy_.config.pools[policy_.pool_of_band[i]].name;
       continue;
     }
+    if (offer.whole.empty() && eligibility_.policed() && eligibility_.refuses_part(wanted, band)) offer.whole = name;
     const auto& names = worker.operators;
     offer.offered |= names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
     for (const std::string& each : names)
@@ -320,12 +332,18 @@ Error Feasibility::explain_infeasible(const Template& wanted, const Reach& reach
   if (!required.empty())
     return {ErrorCode::NoAvailableBand, subject,
             "requires band '" + band + "', which is not there or too small; the nearest is " + offer.nearest, wait};
+  if (!offer.whole.empty())
+    return {ErrorCode::NoAvailableBand, subject,
+            "requests a part of a GPU, and " + offer.whole +
+                " has several: under a policy such a band gives whole ones only" + there,
+            "request whole GPUs, or start a worker without --gpus-together (worker.gpus_together)"};
   if (wants_gpu(wanted) && !offer.kind_exists)
     return {ErrorCode::MissingDevice, subject,
             "requests a GPU, and no worker" + of_pool + " has one; the nearest band is " + offer.nearest + there,
             remedy};
   return {ErrorCode::RequestTooLarge, subject,
-          "requests more than any band" + of_pool + " has; the nearest is " + offer.nearest + there, remedy};
+          "requests more than any band" + of_pool + " has; the nearest is " + offer.nearest + there,
+          device_remedy(wanted, remedy)};
 }
 
 std::string Feasibility::explain_unschedulable(const Job& job, std::uint32_t subtask) const {

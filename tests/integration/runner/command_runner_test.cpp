@@ -228,7 +228,7 @@ TEST_F(CommandRunnerTest, PayloadAddsArguments) {
 }
 
 TEST_F(CommandRunnerTest, EnvironmentTellsWhoAndWhere) {
-  config.device = "GPU-1234";
+  config.devices = BandDevices{{{"GPU-1234", nullptr}}};
   CommandRun run = shell(
       "echo $PENSTOCK_JOB $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $PENSTOCK_SLOT $PENSTOCK_BAND $CUDA_VISIBLE_DEVICES "
       "$MINE; "
@@ -412,6 +412,14 @@ TEST_F(CommandRunnerTest, ManyRunInTurn) {
 }
 
 /// With a GPU of the tests' own, on which data lie; what is read from it is read when the test lets it.
+TEST_F(CommandRunnerTest, AProgramSeesTheDevicesOfItsRunAlone) {
+  config.devices = BandDevices{{{"GPU-1", nullptr}, {"GPU-2", nullptr}, {"GPU-3", nullptr}}};
+  CommandRun run = shell("echo $CUDA_VISIBLE_DEVICES");
+  run.devices = 0b101;
+  EXPECT_TRUE(end_of(std::move(run)).succeeded);
+  EXPECT_EQ(output_of(1), "GPU-1,GPU-3\n");
+}
+
 void open_device_moves(caf::event_based_actor* self, std::shared_ptr<BlockingWork>* moves) {
   *moves = std::make_shared<ActorWork>(*self, "device");
 }
@@ -421,7 +429,8 @@ class CommandsOnADevice : public CommandRunnerTest {
   CommandsOnADevice() {
     auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", Bytes{1000},
                                              Bytes{1000}, PENSTOCK_FAKE_CUDA);
-    config.tier = made.get();
+    tier = made.get();
+    config.devices = BandDevices{{{"GPU-1", tier}}};
     store.add_tier(made);
     DeviceStore* const device = made->open().value();
     for (std::uint16_t output = 0; output < 2; ++output)
@@ -463,6 +472,7 @@ class CommandsOnADevice : public CommandRunnerTest {
   inline static std::shared_future<void> gate;
   inline static std::thread::id loop_thread;
   inline static int read_on_loop = 0;
+  DeviceTier* tier = nullptr;
 };
 
 // Found by a review: a device full of data left it on the loop's thread, for longer than a worker may be silent.
@@ -477,7 +487,7 @@ TEST_F(CommandsOnADevice, TheLoopGoesOnWhileDataLeaveForAProgram) {
   run_until([&] { return ends.contains(1); });
   EXPECT_TRUE(ends[1].succeeded);
   EXPECT_EQ(output_of(1), "trained\n");
-  EXPECT_EQ(config.tier->used(), Bytes{0});
+  EXPECT_EQ(tier->used(), Bytes{0});
   EXPECT_EQ(read_on_loop, 0);
 }
 
@@ -508,7 +518,7 @@ TEST_F(CommandsOnADevice, WhoWaitsForTheDeviceCanBeStopped) {
   open_gate();
   run_until([&] { return ends.contains(1); });
   EXPECT_EQ(output_of(1), "another\n");
-  EXPECT_GE(config.tier->used(), Bytes{400}) << "nobody leaves for who has ended";
+  EXPECT_GE(tier->used(), Bytes{400}) << "nobody leaves for who has ended";
 }
 
 TEST_F(CommandsOnADevice, WhoWaitsForTheDeviceEndsWithItsLife) {

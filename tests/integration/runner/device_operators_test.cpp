@@ -30,7 +30,7 @@ class DeviceOperators : public ::testing::Test {
 
   static NativeLanesConfig config_of(DeviceTier* tier) {
     NativeLanesConfig config;
-    config.tier = tier;
+    config.devices = BandDevices{{{"GPU-1", tier}}};
     return config;
   }
   void tell() {

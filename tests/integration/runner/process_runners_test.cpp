@@ -49,13 +49,20 @@ class ProcessRunnersTest : public ::testing::Test {
     config.reaper = nullptr;  // The host of actors waits for its end.
   }
 
+  static std::string variable_of(int process, const std::string& name) {
+    const std::string all = read_small_file("/proc/" + std::to_string(process) + "/environ");
+    const std::size_t at = ('\0' + all).find('\0' + name + "=");
+    return at == std::string::npos ? std::string{} : std::string{all.c_str() + at + name.size() + 1};
+  }
+
   JobLogs logs{{1 << 20, 4}};
   ProcessRunners& open() {
     if (runners == nullptr) runners = std::make_unique<ProcessRunners>(config);
     return *runners;
   }
 
-  ProcessResult run(const std::string& payload, std::vector<BlobPtr> inputs = {}, std::uint16_t lane = 0) {
+  ProcessResult run(const std::string& payload, std::vector<BlobPtr> inputs = {}, std::uint16_t lane = 0,
+                    std::string_view devices = {}) {
     ProcessRun wanted;
     wanted.lane = SlotIndex{lane};
     wanted.ticket = ++ticket;
@@ -67,6 +74,7 @@ class ProcessRunnersTest : public ::testing::Test {
     wanted.inputs = inputs;
     wanted.cancelled_ticket = &cancelled;
     wanted.loan = may_yield ? &loan : nullptr;
+    wanted.devices = devices;
     return open().run(wanted);
   }
   std::string text(const ProcessResult& result) {
@@ -76,8 +84,8 @@ class ProcessRunnersTest : public ::testing::Test {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
   /// The number of the process that serves a lane.
-  int pid_of(std::uint16_t lane = 0) {
-    const std::string said = text(run("say", {}, lane));
+  int pid_of(std::uint16_t lane = 0, std::string_view devices = {}) {
+    const std::string said = text(run("say", {}, lane, devices));
     int pid = 0;
     if (said.size() > 7) std::from_chars(said.data() + 7, said.data() + said.size(), pid);
     return pid;
@@ -153,6 +161,19 @@ TEST_F(ProcessRunnersTest, AnotherEnvironmentIsAnotherChild) {
   EXPECT_NE(second, first);
   program.environment.clear();
   EXPECT_EQ(pid_of(), first);
+}
+
+// The former child would keep memory of a GPU that is another run's by now.
+TEST_F(ProcessRunnersTest, OtherDevicesAreAnotherChildAndTheFormerOneEnds) {
+  config.devices = "GPU-1,GPU-2,GPU-3";
+  const int first = pid_of(0, "GPU-1,GPU-2");
+  EXPECT_EQ(variable_of(first, "CUDA_VISIBLE_DEVICES"), "GPU-1,GPU-2");
+  EXPECT_EQ(pid_of(0, "GPU-1,GPU-2"), first);
+  const int second = pid_of(0, "GPU-3");
+  EXPECT_NE(second, first);
+  EXPECT_FALSE(lives(first));
+  EXPECT_EQ(variable_of(second, "CUDA_VISIBLE_DEVICES"), "GPU-3");
+  EXPECT_EQ(open().children(), 1U);
 }
 
 TEST_F(ProcessRunnersTest, TheKindUnusedForLongestGoesAtTheLimit) {

@@ -77,7 +77,7 @@ void ClientHost::die(Duration away, bool farewell) {
   endpoint_.reset();
   if (farewell)
     world_.timeline().after(world_.latency(),
-                         [this, self = incarnation()] { world_.supervisor().links().drop_client(self); });
+                            [this, self = incarnation()] { world_.supervisor().links().drop_client(self); });
   world_.timeline().after(away, [this] { connect_again(); });
 }
 
@@ -147,7 +147,12 @@ void ClientHost::draw_graph(std::uint32_t number) {
       Graph graph = random_graph(world_.rng(), std::min(graph_max_, options.subtasks_max), options.faults.failures);
       // A gang would have to fit one device.
       Rng parts{mix_bits(options.seed) ^ mix_bits(number + 0x9a47)};
-      if (world_.config().has_devices && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);
+      if (world_.config().devices > 0 && spec.policy.gang == 0 && parts.chance(1, 2)) {
+        request_devices(parts, graph);
+        Rng sets{mix_bits(options.seed) ^ mix_bits(number + 0xdec5)};
+        request_several(sets, world_.config().devices, graph);
+        if (options.policy && world_.config().devices > 1) request_whole(graph);
+      }
       Rng amounts{mix_bits(options.seed) ^ mix_bits(number + 0xa3077)};
       if (amounts.chance(1, 4)) request_amounts(amounts, graph, spec.policy.gang > 0);
       Rng overlaps{mix_bits(options.seed) ^ mix_bits(number + 0x0fe4)};
@@ -233,10 +238,10 @@ void ClientHost::reference(std::uint32_t number) {
   const Graph graph =
       referencing_graph(rng, book_.accepted[number], book_.identities[number], *book_.submitted[number]);
   world_.timeline().after(milliseconds{rng.between(0, 400)},
-                       [this, referencing, graph = std::make_shared<const Graph>(graph)] {
-                         book_.submitted[referencing] = graph;
-                         submit(referencing);
-                       });
+                          [this, referencing, graph = std::make_shared<const Graph>(graph)] {
+                            book_.submitted[referencing] = graph;
+                            submit(referencing);
+                          });
 }
 
 /// Now and then it leaves a job for a while, and is told everything when it is back.

@@ -170,6 +170,20 @@ void request_devices(Rng& rng, Graph& graph) {
   }
 }
 
+void request_several(Rng& rng, std::uint32_t most, Graph& graph) {
+  for (Template& entry : graph.templates) {
+    if (most < 2 || entry.request.gpu == MilliGpu{0} || rng.chance(2, 3)) continue;
+    const std::int64_t count = rng.between(2, most);
+    entry.request.gpu = MilliGpu{1000} * count;
+    entry.request.slots = kOneSlot * (rng.chance(1, 4) ? 1 : count);
+  }
+}
+
+void request_whole(Graph& graph) {
+  for (Template& entry : graph.templates)
+    if (entry.request.gpu > MilliGpu{0}) entry.request.gpu = std::max(entry.request.gpu, MilliGpu{1000});
+}
+
 void forbid_overlap(Rng& rng, Graph& graph) {
   for (Template& entry : graph.templates)
     if (entry.runner != RunnerKind::Native && rng.chance(3, 4)) entry.overlap = Overlap::Never;

@@ -15,6 +15,10 @@ Graph referencing_graph(Rng& rng, JobId producer_job, const JobIdentity& identit
 
 /// A part of its templates takes a part of a device, or all of one.
 void request_devices(Rng& rng, Graph& graph);
+/// Templates that request a part of a device request a whole one: under a policy, bands of several give no parts.
+void request_whole(Graph& graph);
+/// A part of the templates that request a device request 2 to `most` whole ones.
+void request_several(Rng& rng, std::uint32_t most, Graph& graph);
 
 /// The resources that every simulated band has at least, beside slots and memory.
 inline constexpr MilliCpu kLeastCpu{2000};

@@ -35,8 +35,8 @@ void Programs::start_now(const StartSubtask& action) {
                                   world_.supervisor().witness().orders().wanted_again(action.id, action.attempt));
   world_.note("life % runs %:%#% on band %",
               {life, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
-  const ProgramRun run{action.id,   action.attempt, action.band,        action.program,
-                       next_run_++, world_.now(),   read_inputs(action)};
+  const ProgramRun run{action.id,   action.attempt, action.band,         action.program,
+                       next_run_++, world_.now(),   read_inputs(action), action.devices};
   runs_[action.record] = run;
   if (world_.options().defect == Defect::RunsTwice && world_.rng().chance(1, 100)) {
     world_.note("DEFECT: it is started twice");
@@ -106,7 +106,8 @@ void Programs::end(RecordIndex record, std::uint64_t number, bool killed) {
     return o.band == run.band && (!o.within_job || o.id.job == run.id.job);
   });
   if (offer == offers_.end() || !world_.rng().chance(3, 4)) return host_.tell_ends();
-  const StartSubtask next = *offer;
+  StartSubtask next = *offer;
+  next.devices = run.devices;
   offers_.erase(offer);
   world_.note("life % takes over an offer", {host_.life()});
   untold_.back().next_ticket = ticket_of(next.record, next.attempt);

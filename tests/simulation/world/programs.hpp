@@ -34,6 +34,7 @@ struct ProgramRun {
   std::uint64_t number = 0;
   Instant started{};
   std::uint64_t read = 0;  ///< Stands for all that it has read.
+  DeviceSet devices = 0;   ///< As `StartSubtask::devices`; of a run that was on offer those of the run before it.
   Yields yields = Yields::Nothing;
   bool holds_slots() const { return yields == Yields::Nothing; }
 };

@@ -25,13 +25,15 @@ WorkerHost::WorkerHost(World& world, std::string name)
     band.memory_hard_limit = band.capacity.memory * 2;
     bands_.push_back(band);
   }
-  if (world_.config().has_devices) {
+  if (const std::uint32_t devices = world_.config().devices; devices > 0) {
     BandDescription& band = bands_.emplace_back();
-    band.name = "gpu-0";
+    band.name = "gpus";
     band.kind = BandKind::Gpu;
-    band.capacity.slots = kOneSlot;
-    band.capacity.gpu = MilliGpu{1000};
-    band.capacity.device_memory = kGiB * 8;
+    band.capacity.slots = kOneSlot * devices;
+    band.capacity.gpu = MilliGpu{1000} * devices;
+    band.capacity.device_memory = kDeviceMemory * devices;
+    for (std::uint32_t i = 0; i < devices; ++i)
+      band.devices.push_back({"GPU-" + std::to_string(i), "", "", kDeviceMemory, i / 2, 0});
     band.capacity.memory = kMiB * 400;
     band.memory_hard_limit = band.capacity.memory * 2;
   }

@@ -1,6 +1,7 @@
 #include "tests/simulation/world/worker_witness.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "tests/simulation/world/graphs.hpp"
 #include "tests/simulation/world/worker_host.hpp"
@@ -194,6 +195,30 @@ MilliSlots WorkerWitness::free_on(BandIndex band) const {
   return slots;
 }
 
+// Whole devices are one run's, with their memory; of others runs have parts.
+void WorkerWitness::check_devices(BandIndex index) const {
+  const BandDescription& band = host_.bands()[index.value()];
+  std::vector<std::int64_t> milli(band.devices.size(), 0);
+  std::vector<Bytes> memory(band.devices.size());
+  if (band.devices.size() < 2) return;
+  for (const auto& [record, run] : host_.programs().runs()) {
+    const ResourceVector& request = run.program->request;
+    const bool wants = request.gpu > MilliGpu{0} || request.device_memory > Bytes{0};
+    if (run.band != index || !wants || !run.holds_slots()) continue;
+    const std::int64_t whole = whole_devices(request);
+    if (std::popcount(run.devices) != std::max<std::int64_t>(1, whole))
+      world_.oracle().breach(host_.name() + "/" + band.name + " gives a run another number of devices");
+    for (std::size_t device = 0; device < band.devices.size(); ++device) {
+      if (((run.devices >> device) & 1U) == 0) continue;
+      milli[device] += whole > 0 ? 1000 : request.gpu.value();
+      memory[device] += whole > 0 ? band.devices[device].memory : request.device_memory;
+    }
+  }
+  for (std::size_t device = 0; device < band.devices.size(); ++device)
+    if (milli[device] > 1000 || memory[device] > band.devices[device].memory)
+      world_.oracle().breach(host_.name() + "/" + band.name + " gives a device away twice");
+}
+
 void WorkerWitness::check_capacity() const {
   for (std::uint16_t i = 0; i < host_.bands().size(); ++i) {
     MilliSlots slots;
@@ -212,6 +237,7 @@ void WorkerWitness::check_capacity() const {
     }
     if (slots > host_.bands()[i].capacity.slots)
       world_.oracle().breach(host_.name() + "/" + host_.bands()[i].name + " runs more than it has slots");
+    check_devices(BandIndex{i});
     if (gpu > host_.bands()[i].capacity.gpu || device_memory > host_.bands()[i].capacity.device_memory)
       world_.oracle().breach(host_.name() + "/" + host_.bands()[i].name + " runs more than its device holds");
     const ResourceVector undivided = undivided_on(BandIndex{i});

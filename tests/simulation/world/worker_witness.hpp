@@ -43,6 +43,7 @@ class WorkerWitness {
 
   /// After each event of the core, when its orders are carried out.
   void look();
+  void check_devices(BandIndex index) const;
   void check_capacity() const;
 
   const ReservationWitness& reservations() const { return reservations_; }

@@ -68,7 +68,11 @@ WorldConfig::WorldConfig(const WorldOptions& options, Rng& r) {
 // Each from a stream of its own: seeds that once found something go on finding it.
 void WorldConfig::draw_policy_parts(const WorldOptions& options) {
   Rng parts{mix_bits(options.seed) ^ 0x9a47};
-  has_devices = options.policy && options.workflow == nullptr && parts.chance(1, 3);
+  const bool has_devices = parts.chance(1, 3) && options.workflow == nullptr;
+  Rng sets{mix_bits(options.seed) ^ 0xdec5};
+  const bool several = sets.chance(1, 2);
+  if (has_devices && (options.policy || several))
+    devices = several ? static_cast<std::uint32_t>(sets.between(2, 4)) : 1;
   if (options.policy && parts.chance(1, 3)) guarantee_memory(parts, supervisor.policy);
   Rng gangs{mix_bits(options.seed) ^ 0x6a46};
   if (options.policy && gangs.chance(1, 2))

@@ -7,6 +7,9 @@
 
 namespace penstock::simulation {
 
+/// Of one device.
+inline constexpr Bytes kDeviceMemory = kGiB * 8;
+
 /// The settings of all parts of one world, drawn from its seed.
 struct WorldConfig {
   WorldConfig(const WorldOptions& options, Rng& r);
@@ -14,8 +17,8 @@ struct WorldConfig {
   LinkConfig link;
   WorkerConfig worker;
   SupervisorConfig supervisor;
-  bool has_devices = false;  ///< Each worker has one, of which jobs take parts.
-  bool has_rules = false;    ///< The policy has levels of service, queues and limits, and operators hold jobs.
+  std::uint32_t devices = 0;  ///< Of each worker, in one band; jobs take parts of them, or several.
+  bool has_rules = false;     ///< The policy has levels of service, queues and limits, and operators hold jobs.
 
  private:
   void draw_policy_parts(const WorldOptions& options);

@@ -7,13 +7,14 @@
 
 namespace penstock::worker {
 
-LatchedQueue::LatchedQueue(ResourceVector capacity, const Limits& limits)
+LatchedQueue::LatchedQueue(ResourceVector capacity, const Limits& limits, const std::vector<DeviceDescription>& devices)
     : limits_(limits),
       capacity_(capacity),
       available_(std::move(capacity)),
       parked_(items_, available_, limits.bypass_max),
       reservations_(items_, available_, parked_),
-      offers_(items_) {}
+      offers_(items_),
+      lanes_(devices) {}
 
 void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
   PENSTOCK_CHECK(offers_.left() == 0);  // Runs on offer come before all waiting items.
@@ -73,7 +74,9 @@ RecordIndex LatchedQueue::choose(JobSlot only) {
 bool LatchedQueue::fits(const QueueItem& item) const {
   if (items_.exceeds_entitlement(item)) return false;
   if (!fits_execution(*item.request, available_)) return false;
-  if (!items_[item.record].resumed && !has_lane()) return false;
+  const QueueNode& node = items_[item.record];
+  if (!node.resumed && !has_lane()) return false;
+  if (!lanes_.devices.fit(*item.request, node.resumed ? node.lane : SlotIndex::none())) return false;
   return item.bytes <= available_.memory || holding_ == 0 || item.bytes.is_zero();
 }
 
@@ -95,12 +98,14 @@ void LatchedQueue::grant(QueueNode& node, std::vector<Taken>& taken) {
     --yielded_;
   else
     node.lane = lanes_.take(node.item.record);
+  lanes_.devices.take(node.lane, *node.item.request, node.resumed);
   taken.push_back(Taken{node.item.record, node.lane, std::exchange(node.resumed, false)});
 }
 
 void LatchedQueue::take_back(QueueNode& node) {
   give_back(*node.item.request, available_);
   available_.memory += node.item.bytes;
+  lanes_.devices.give_back(node.lane, *node.item.request);
   QueueJob& job = items_.job_of(node);
   job.held -= node.item.request->slots;
   --holding_;
@@ -247,6 +252,7 @@ void LatchedQueue::validate() const {
   std::size_t offered = 0;
   std::size_t holding = 0;
   std::size_t yielded = 0;
+  std::vector<std::pair<SlotIndex, const ResourceVector*>> holders;
   ResourceVector available = capacity_;
   for (const QueueNode& node : items_.nodes()) {
     const bool off_slot = worker::has_yielded(node);
@@ -255,6 +261,7 @@ void LatchedQueue::validate() const {
     PENSTOCK_CHECK(!off_slot || lanes_.holder(node.lane) == node.item.record);
     if (node.state != QueueState::Holding) continue;
     ++holding;
+    holders.emplace_back(node.lane, node.item.request);
     take_away(*node.item.request, available);
     available.memory -= node.item.bytes;
     PENSTOCK_CHECK(lanes_.holder(node.lane) == node.item.record);
@@ -263,6 +270,7 @@ void LatchedQueue::validate() const {
   PENSTOCK_CHECK(offered == offers_.left() && holding == holding_);
   PENSTOCK_CHECK(yielded == yielded_ && lanes_.size() <= limits_.lanes_max + limits_.yields_max);
   PENSTOCK_CHECK(available == available_);
+  PENSTOCK_CHECK(lanes_.devices.agree(holders));
 }
 
 }  // namespace penstock::worker

@@ -39,7 +39,7 @@ class LatchedQueue {
     std::uint32_t yields_max = 128;  ///< Records that may have yielded at once.
   };
 
-  LatchedQueue(ResourceVector capacity, const Limits& limits);
+  LatchedQueue(ResourceVector capacity, const Limits& limits, const std::vector<DeviceDescription>& devices = {});
   LatchedQueue(const LatchedQueue&) = delete;
   LatchedQueue& operator=(const LatchedQueue&) = delete;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/id_vector.hpp"
+#include "worker/core/band/device_rooms.hpp"
 #include "worker/core/record_index.hpp"
 
 namespace penstock::worker {
@@ -15,6 +16,8 @@ namespace penstock::worker {
 /// because its caches are warm. Cost: constant.
 class SlotLanes {
  public:
+  explicit SlotLanes(const std::vector<DeviceDescription>& of_band = {}) : devices(of_band) {}
+
   SlotIndex take(RecordIndex record) {
     SlotIndex lane;
     if (!free_.empty()) {
@@ -35,6 +38,8 @@ class SlotLanes {
   RecordIndex holder(SlotIndex lane) const { return holders_[lane]; }
   /// While runners restart, an attempt waits for one of them instead of getting a lane beyond those of the slots.
   bool any_for_new() const { return !free_.empty() || restarting_.empty(); }
+  DeviceRooms devices;  ///< As lanes hold them.
+
   /// Lanes that were ever used.
   std::size_t size() const { return holders_.size(); }
 

@@ -48,6 +48,7 @@ worker_action::StartSubtask& RunStarts::order(RecordIndex index, const SubtaskRe
   action.inputs = record.inputs;
   action.omitted_inputs = record.omitted_inputs;
   action.identity = tables_.jobs[record.job].identity;
+  action.devices = bands_[record.band].execute.lanes().devices.of(record.lane, action.program->request);
   return action;
 }
 

@@ -66,7 +66,7 @@ struct Running {
   std::string checkpoint;  ///< Saved state for a later attempt to continue from; empty: none.
   bool asked_to_stop = false;
   std::optional<MemoryGroup> memory;
-  std::optional<DeviceClaim> device;  ///< Held from just before the start until the end.
+  std::vector<DeviceClaim> claims;  ///< Of memory of its devices, from just before the start until the end.
   OutputHead head;
   OutputTail tail;
   std::optional<Process> process;
@@ -152,7 +152,7 @@ struct CommandRunner::State {
         measurement{LoopTimer{event_loop}} {
     if (config.ends_daemons) left_behind.daemons.emplace();
     std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, kMark + left_behind.guard.token()};
-    if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
+    if (!config.devices.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.devices.visible());
     set_variables(base_environment, additions);
   }
 
@@ -255,9 +255,11 @@ void CommandRunner::start(CommandRun run) {
   auto owned = std::make_unique<Running>(std::move(run), state_->config);
   Running& running = *owned;
   running.started = monotonic_now();
-  running.device.emplace(state_->config.tier, running.run.program.request.device_memory);
+  const BandDevices& devices = state_->config.devices;
+  const Bytes bytes = running.run.program.request.device_memory;
+  running.claims = devices.claim(running.run.devices, bytes);
   std::vector<DataKey> elsewhere = state_->inputs_elsewhere(running.run);
-  if (!elsewhere.empty() || (running.device->bytes() > Bytes{0} && state_->config.tier->is_open()))
+  if (!elsewhere.empty() || (bytes > Bytes{0} && devices.any_open(running.run.devices)))
     state_->wait_for_device(std::move(owned), std::move(elsewhere));
   else
     state_->begin(std::move(owned));
@@ -276,10 +278,11 @@ std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& ru
 void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs) {
   const std::uint64_t turn = waiting.turns++;
   waiting.runs[turn] = std::move(owned);
-  DeviceTier* const tier = waiting.runs[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
-  const auto free_device = [this, tier, turn, inputs = std::move(inputs)] {
+  const CommandRun& run = waiting.runs[turn]->run;
+  const bool claims = run.program.request.device_memory > Bytes{0};
+  const auto free_device = [this, claims, devices = run.devices, turn, inputs = std::move(inputs)] {
     for (const DataKey& key : inputs) store.find(key);  // Copies the datum to the host.
-    if (tier != nullptr) tier->make_free();
+    if (claims) config.devices.make_free(devices);
     loop.post([turn, weak = std::weak_ptr<State*>{self}] {
       const std::shared_ptr<State*> state = weak.lock();
       if (state == nullptr) return;
@@ -435,6 +438,7 @@ std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& 
                               kAttempt + std::to_string(run.attempt.value()),
                               "PENSTOCK_ATTEMPT_ID=" + attempt_id_of(run.identity, run.id.index, run.attempt),
                               "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
+  if (run.devices != 0) set_variables(environment, {"CUDA_VISIBLE_DEVICES=" + config.devices.visible(run.devices)});
   return environment;
 }
 
@@ -576,7 +580,7 @@ void CommandRunner::State::release(Running& running) {
     end_daemons({kMark + left_behind.guard.token(), kSubtask + to_string(running.run.id),
                  kAttempt + std::to_string(running.run.attempt.value())});
   running.memory.reset();
-  running.device.reset();
+  running.claims.clear();
   if (!running.directory.empty()) spool.give_back(std::exchange(running.directory, {}));
 }
 

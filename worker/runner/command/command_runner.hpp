@@ -12,7 +12,7 @@
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
-#include "worker/store/device_tier.hpp"
+#include "worker/runner/command/band_devices.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -27,6 +27,7 @@ struct CommandRun {
   std::string payload;          ///< Further arguments; see `split_arguments`.
   std::vector<DataKey> inputs;  ///< Data inputs in their order in the graph; a key without a job is an empty one.
   JobIdentity identity{};
+  DeviceSet devices = 0;  ///< Of a band with several; 0: all.
 };
 
 /// The end of a run. Output 0 is its standard output, in the store already unless it is in `unstored`; the others are
@@ -43,10 +44,9 @@ struct CommandEnd {
 };
 
 struct CommandRunnerConfig {
-  std::string band;             ///< Name of the band, told to programs as PENSTOCK_BAND.
-  std::string device;           ///< UUID of the band's GPU: the only one that programs see. Or empty.
-  DeviceTier* tier = nullptr;   ///< The memory of that GPU; null: none. Outlives the runner.
-  /// For `tier`'s data, which leave it for seconds; of this runner only. Null: runs wait on the loop's thread.
+  std::string band;     ///< Name of the band, told to programs as PENSTOCK_BAND.
+  BandDevices devices;  ///< The band's GPUs: a program sees those of its run only.
+  /// For data on these GPUs, which leave them for seconds; of this runner only. Null: runs wait on the loop's thread.
   std::shared_ptr<BlockingWork> device_moves;
   std::vector<int> processors;  ///< To which programs are bound; empty: all.
   std::string spool;            ///< Working directories are below it; empty: the directory for temporary files.
@@ -67,13 +67,13 @@ struct CommandRunnerConfig {
 /// Starts a program for each run, on the loop's thread, and reports its end.
 ///
 /// - Arguments: the template's, then the subtask's payload. Environment: the worker's, the template's, and
-///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; for a GPU's band CUDA_VISIBLE_DEVICES; while a policy is in force
+///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; on bands of GPUs CUDA_VISIBLE_DEVICES; while a policy is in force
 ///   PENSTOCK_CHECKPOINT_DIR, the same for all attempts of a subtask.
 /// - Standard input: the template's; if that is empty, all data inputs one after the other.
 /// - The attempt ends when the program itself has ended: the rest of its process group is killed, so that nothing uses
 ///   a slot that is given to another run. Output written until then is kept. Daemons that have left the group are ended
 ///   as well if the process is the runner's own (`ends_daemons`).
-/// - A run that requests memory of the band's GPU begins when data have left the GPU to make room, and a run with
+/// - A run that requests memory of its GPUs begins when data have left these to make room, and a run with
 ///   inputs on a device begins when they are on the host; `device_moves` does both. Meanwhile the run can be
 ///   stopped.
 /// - The core decides on time limits and on the grace between asking and killing, and calls `stop`. A request for

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <thread>
 
-#include "common/base/attempt_id.hpp"
 #include "common/base/cpu_relax.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
@@ -17,136 +16,13 @@
 #include "worker/runner/native/bound_arena.hpp"
 #include "worker/runner/native/crash_note.hpp"
 #include "worker/runner/native/device_run.hpp"
+#include "worker/runner/native/operator_call.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/runner/native/pace.hpp"
 #include "worker/runner/process/process_runners.hpp"
 
 namespace penstock::worker {
 namespace {
-
-/// The call that an operator sees, and behind it what only the lane uses. A lane has one call for all its runs, because
-/// making one takes as long as the shortest runs.
-struct Call : penstock_call {
-  // Of the lane.
-  const ObjectStore* store = nullptr;
-  const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
-  const std::atomic<bool>* ending = nullptr;
-  const NativeRun* run = nullptr;  ///< Each of the lane's runs is copied here in turn.
-  // Of one run.
-  DeviceRun* on_device = nullptr;
-  std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
-  std::mutex naming;         ///< Guards the next: threads of an operator may ask for it at once.
-  std::string attempt_text;  ///< Empty until asked for.
-  std::string failure;
-  bool exhausted = false;                   ///< The last request for memory found no room on the device, for now.
-  std::atomic<bool> knows_of_stop = false;  ///< The operator was told that it is to stop: its result may be any.
-  // Of the lane, and last: short runs do not touch it.
-  SlotLoan* loan = nullptr;
-  std::thread::id thread;  ///< On which operators are called.
-
-  std::uint16_t output_count() const { return run->program->output_count; }
-
-  /// 0, with the reason.
-  std::uint64_t refuse(const Error& error) {
-    failure = to_string(error);
-    exhausted = error.code == ErrorCode::ResourceExhausted;
-    return 0;
-  }
-};
-
-std::uint64_t find_input_on_device(penstock_call* call, std::uint64_t index) {
-  auto* self = static_cast<Call*>(call);
-  const Result<std::uint64_t> address = self->on_device->input(index);
-  return address ? *address : self->refuse(address.error());
-}
-
-const void* find_input_on_host(penstock_call* call, std::uint64_t index) {
-  auto* self = static_cast<Call*>(call);
-  if (index >= call->input_count) {
-    self->failure = "there is no input number " + std::to_string(index);
-    return nullptr;
-  }
-  if (call->inputs[index].data != nullptr || call->inputs[index].bytes == 0) return call->inputs[index].data;
-  const Result<BlobPtr> blob = self->on_device->input_on_host(index);
-  if (blob) return (*blob)->bytes().data();
-  self->refuse(blob.error());
-  return nullptr;
-}
-
-std::uint64_t make_output_on_device(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
-  auto* self = static_cast<Call*>(call);
-  const bool sound = index < self->output_count() && bytes > 0 && bytes <= (std::uint64_t{1} << 46U);
-  const Result<std::uint64_t> address =
-      sound ? self->on_device->output(index, Bytes{static_cast<std::int64_t>(bytes)})
-            : Error{ErrorCode::InvalidArgument, "output " + std::to_string(index), "is none, or has no size", {}};
-  if (!address) return self->refuse(address.error());
-  std::erase_if(self->made, [&](const auto& known) { return known.first == index; });
-  return *address;
-}
-
-void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
-  auto* self = static_cast<Call*>(call);
-  if (index >= self->output_count() || bytes > (std::uint64_t{1} << 46U)) return nullptr;
-  self->on_device->take_back(index);
-  std::shared_ptr<Blob> blob = self->store->allocate(bytes);
-  if (blob == nullptr) return nullptr;
-  void* data = blob->data();
-  for (auto& [number, known] : self->made)
-    if (number == index) {
-      known = std::move(blob);
-      return data;
-    }
-  self->made.emplace_back(static_cast<std::uint16_t>(index), std::move(blob));
-  return data;
-}
-
-int is_cancelled(penstock_call* call) {
-  auto* self = static_cast<Call*>(call);
-  if (self->cancelled_ticket->load(std::memory_order_relaxed) != self->run->ticket &&
-      !self->ending->load(std::memory_order_relaxed))
-    return 0;
-  self->knows_of_stop = true;
-  return 1;
-}
-
-int record_failure(penstock_call* call, const char* message) {
-  auto* self = static_cast<Call*>(call);
-  self->failure = message == nullptr ? "failed without a message" : message;
-  self->exhausted = false;
-  return 1;
-}
-
-// Made when it is asked for: a run may be shorter than that takes.
-const char* name_attempt(penstock_call* call) {
-  auto* self = static_cast<Call*>(call);
-  const std::lock_guard lock{self->naming};
-  if (self->attempt_text.empty())
-    self->attempt_text = attempt_id_of(self->run->identity, self->run->id.index, self->run->attempt);
-  return self->attempt_text.c_str();
-}
-
-int told(Call& call, const Result<void>& done) {
-  if (done) return 0;
-  if (done.error().code == ErrorCode::Cancelled) call.knows_of_stop = true;
-  call.failure = to_string(done.error());
-  call.exhausted = false;
-  return static_cast<int>(done.error().code);
-}
-
-/// A thread that an operator has started may ask when the lane has another run, and must not move that run's slot.
-bool is_of_its_thread(const Call& call) { return call.thread == std::this_thread::get_id(); }
-
-int yield_slot(penstock_call* call) {
-  auto* self = static_cast<Call*>(call);
-  if (!is_of_its_thread(*self)) return PENSTOCK_SLOT_WRONG_STATE;
-  return told(*self, self->loan->lend(self->run->ticket, self->run->attempt));
-}
-
-int take_slot_back(penstock_call* call) {
-  auto* self = static_cast<Call*>(call);
-  if (!is_of_its_thread(*self)) return PENSTOCK_SLOT_WRONG_STATE;
-  return told(*self, self->loan->take_back());
-}
 
 penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr : bytes.data(), bytes.size()}; }
 
@@ -176,8 +52,13 @@ struct Lane {
   std::vector<NativeEnd> ends;
   std::thread thread;
 
+  // Of the starter, while there is no run.
+  DeviceSet devices = 0;
+  std::string visible;         ///< UUIDs of these devices.
+  DeviceTier* tier = nullptr;  ///< The memory of the first of them.
+
   // Of the thread.
-  Call call{};
+  OperatorCall call{};
   bool on_short_runs = false;  ///< Counted in `State::on_short_runs`.
   Pace pace;
   Preemptions preemptions;
@@ -234,8 +115,9 @@ struct NativeLanes::State {
   bool gather_inputs(Lane& lane, NativeEnd& end) const;
   void prepare_call(Lane& lane, std::uint32_t number) const;
   static void fill_call(Lane& lane, DeviceRun& on_device);
+  void use_devices(Lane& lane, DeviceSet devices) const;
   void call_operator(Lane& lane, NativeEnd& end) const;
-  void make_alias(Call& call, NativeEnd& end) const;
+  void make_alias(OperatorCall& call, NativeEnd& end) const;
   void run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end);
   void keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob, NativeEnd& end);
 
@@ -285,6 +167,7 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   lane.busy = true;
   if (!lane.thread.joinable()) return state_->refuse(lane, run);
   State::forget_stops(lane, run.ticket);
+  if (lane.devices != run.devices || lane.tier == nullptr) state_->use_devices(lane, run.devices);
   lane.work.run = run;
   lane.work.inputs = std::move(inputs);
   // A lane that ended its run before the next ones are on offer would be idle again at once.
@@ -292,6 +175,13 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
     state_->starting.push_back(place);
   else
     State::put_mail(lane);
+}
+
+void NativeLanes::State::use_devices(Lane& lane, DeviceSet devices) const {
+  if (config.devices.empty()) return;
+  lane.devices = devices;
+  lane.visible = config.devices.visible(devices);
+  lane.tier = config.devices.tier(devices);
 }
 
 NativeRun& NativeLanes::add_offer(JobId after, std::vector<DataKey> inputs) {
@@ -512,7 +402,8 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   lane.views.clear();
   if (!lane.work.inputs.empty() && !gather_inputs(lane, end)) return end;
-  DeviceRun on_device{config.tier, lane.work.inputs, run.program->request.device_memory};
+  const std::vector<DeviceClaim> others = config.devices.claim_others(lane.devices, run.program->request.device_memory);
+  DeviceRun on_device{lane.tier, lane.work.inputs, run.program->request.device_memory};
   on_device.make_free(run.on_devices);
   if (run.function == nullptr) {
     run_in_child(lane, number, end);
@@ -534,19 +425,10 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
 
 // Sets the members that are the same for all runs of the lane; `fill_call` sets the others.
 void NativeLanes::State::prepare_call(Lane& lane, std::uint32_t number) const {
-  Call& call = lane.call;
+  OperatorCall& call = lane.call;
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
-  call.device = config.device.c_str();
-  call.output = make_output;
-  call.cancelled = is_cancelled;
-  call.fail = record_failure;
-  call.device_input = find_input_on_device;
-  call.host_input = find_input_on_host;
-  call.device_output = make_output_on_device;
-  call.attempt_id = name_attempt;
-  call.yield_slot = yield_slot;
-  call.take_slot_back = take_slot_back;
+  set_functions(call);
   call.store = &store;
   call.cancelled_ticket = &lane.cancelled_ticket;
   call.ending = &ending;
@@ -564,7 +446,7 @@ void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
   std::vector<penstock_view>& views = lane.views.empty() ? lane.empty_views : lane.views;
   const std::size_t input_count = lane.views.size() + run.empty_inputs;
   if (views.size() < input_count) views.resize(input_count, penstock_view{nullptr, 0});
-  Call& call = lane.call;
+  OperatorCall& call = lane.call;
   call.milli_slots = static_cast<std::uint32_t>(run.program->request.slots.value());
   call.attempt = static_cast<std::uint32_t>(run.attempt.value());
   call.attempt_number = run.attempt.value();
@@ -573,6 +455,7 @@ void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
   call.payload = view_of(run.payload);
   call.inputs = views.data();
   call.input_count = input_count;
+  call.device = lane.visible.c_str();
   call.on_device = &on_device;
   call.attempt_text.clear();
   call.failure.clear();
@@ -580,7 +463,7 @@ void NativeLanes::State::fill_call(Lane& lane, DeviceRun& on_device) {
   call.knows_of_stop.store(false, std::memory_order_relaxed);
 }
 
-void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
+void NativeLanes::State::make_alias(OperatorCall& call, NativeEnd& end) const {
   BlobPtr blob;
   const std::optional<ExternalDatum> datum =
       read_external_datum({static_cast<const char*>(call.payload.data), static_cast<std::size_t>(call.payload.bytes)});
@@ -615,7 +498,8 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
                     {},
                     &lane.cancelled_ticket,
                     run.identity,
-                    config.tell_slot_wish ? &lane.loan : nullptr};
+                    config.tell_slot_wish ? &lane.loan : nullptr,
+                    lane.devices == 0 ? std::string_view{} : lane.visible};
   // An empty input has no blob, wherever it stands.
   std::vector<BlobPtr> inputs;
   inputs.reserve(lane.views.size() + run.empty_inputs);
@@ -637,10 +521,10 @@ bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {
       lane.views.push_back({nullptr, 0});  // An empty output.
       continue;
     }
-    const bool may_stay = lane.work.run.on_devices && config.tier != nullptr;
+    const bool may_stay = lane.work.run.on_devices && lane.tier != nullptr;
     BlobPtr blob = may_stay ? store.find_here(key) : store.find(key);
     if (blob == nullptr && may_stay) {
-      if (const Bytes bytes = config.tier->bytes_of(key); bytes > Bytes{0}) {
+      if (const Bytes bytes = lane.tier->bytes_of(key); bytes > Bytes{0}) {
         lane.views.push_back({nullptr, static_cast<std::uint64_t>(bytes.value())});
         continue;
       }
@@ -662,7 +546,7 @@ bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {
 
 void NativeLanes::State::call_operator(Lane& lane, NativeEnd& end) const {
   const NativeRun& run = lane.work.run;
-  Call& call = lane.call;
+  OperatorCall& call = lane.call;
   int result = 1;
   std::string failure;
   lane.running.id = run.id;

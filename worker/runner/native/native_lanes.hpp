@@ -12,8 +12,8 @@
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
+#include "worker/runner/command/band_devices.hpp"
 #include "worker/runner/process/slot_loan.hpp"
-#include "worker/store/device_tier.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -33,6 +33,7 @@ struct NativeRun {
   std::string_view payload;
   std::uint16_t empty_inputs = 0;  ///< After the others.
   bool on_devices = false;         ///< Inputs need not be on the host.
+  DeviceSet devices = 0;           ///< Of a band with several; 0: all. A run on offer has those of its lane.
 };
 
 /// The end of a run. Outputs are in the store already.
@@ -51,8 +52,7 @@ struct NativeEnd {
 
 struct NativeLanesConfig {
   Incarnation life;                               ///< Of the worker.
-  std::string device;                             ///< UUID of the band's GPU, or empty.
-  DeviceTier* tier = nullptr;                     ///< Its memory; null: none. Outlives the lanes.
+  BandDevices devices;                            ///< The band's GPUs.
   std::vector<int> processors;                    ///< Its threads are bound to these; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane spins for its next run before it sleeps.

@@ -54,11 +54,14 @@ std::int64_t told_peak(const RunnerEnd& end) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(end.peak_bytes, INT64_MAX));
 }
 
+std::string visible(std::string_view devices) { return "CUDA_VISIBLE_DEVICES=" + std::string{devices}; }
+
 /// A child that a lane keeps between runs.
 struct Kept {
   Template kind;  ///< Only the members that `same_kind` compares.
   std::unique_ptr<Child> child;
   std::size_t guard_line = 0;
+  std::string devices;     ///< As in `ProcessRun`.
   std::string mark;        ///< In its environment only, and unique.
   std::uint64_t used = 0;  ///< Number of the lane's last run that used it.
 };
@@ -93,7 +96,7 @@ struct ProcessRunners::State {
   explicit State(ProcessRunnersConfig runners_config) : config(std::move(runners_config)) {
     child_options.environment = own_environment();
     std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, "PENSTOCK_RUNNER=" + guard.token()};
-    if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
+    if (!config.devices.empty()) additions.push_back(visible(config.devices));
     set_variables(child_options.environment, additions);
     child_options.processors = config.processors;
     child_options.message_bytes_max = config.limits.runner_message_bytes_max;
@@ -102,15 +105,15 @@ struct ProcessRunners::State {
   }
 
   Lane& lane_at(SlotIndex index);
-  Result<Child*> child_for(Lane& lane, const Template& program);
-  Result<Child*> quiet_child_for(Lane& lane, const Template& program);
-  Result<Child*> start_in(Lane& lane, const Template& program);
+  Result<Child*> child_for(Lane& lane, const Template& program, std::string_view devices);
+  Result<Child*> quiet_child_for(Lane& lane, const Template& program, std::string_view devices);
+  Result<Child*> start_in(Lane& lane, const Template& program, std::string_view devices);
   void reap_next();
   void warm_next();
   void warm(Lane& lane, const Template& program);
   void forget_warming();
   static std::vector<Kept> take_idle(Lane& lane);
-  Result<Kept> start(const Template& program);
+  Result<Kept> start(const Template& program, std::string_view devices);
   void part_with(Lane& lane, const Child* child);
   void end_all(std::vector<Kept> gone);
   void end_child(const Lane& lane, Child& child) const;
@@ -232,7 +235,8 @@ void ProcessRunners::end_idle(std::function<void()> gone) {
 
 void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& program) {
   BlockingWork* const reaper = state_->config.reaper.get();
-  if (reaper == nullptr || !reaper->has_thread()) return;  // Runs start what they need.
+  if (reaper == nullptr || !reaper->has_thread()) return;             // Runs start what they need.
+  if (state_->config.devices.find(',') != std::string::npos) return;  // The run's devices are not known yet.
   const auto kind = std::make_shared<const Template>(kind_of(program));
   for (const SlotIndex index : lanes) state_->lane_at(index);
   const std::lock_guard lock{state_->mutex};
@@ -305,7 +309,7 @@ void ProcessRunners::State::warm(Lane& lane, const Template& program) {
     if (known || lane.starting || lane.ticket != kNobody || lane.kept.size() >= config.limits.runner_kinds_max) return;
     lane.starting = true;
   }
-  const Result<Child*> started = start_in(lane, program);
+  const Result<Child*> started = start_in(lane, program, {});
   if (!started) return;
   std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and has no run.
   {
@@ -322,7 +326,7 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
     result.failure = failure_of(FailureClass::Refused, "the worker is ending");
     return result;
   }
-  const Result<Child*> child = state_->quiet_child_for(lane, *run.program);
+  const Result<Child*> child = state_->quiet_child_for(lane, *run.program, run.devices);
   if (!child) {
     result.failure = refusal(child.error());
     const std::lock_guard lock{lane.mutex};
@@ -362,15 +366,26 @@ bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
   return true;
 }
 
-Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program) {
+// Children on other GPUs are ended: these may be other runs' by now.
+Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program, std::string_view devices) {
   std::vector<Kept> unneeded;
   {
     std::unique_lock lock{lane.mutex};
     lane.started.wait(lock, [&lane] { return !lane.starting; });
+    const auto elsewhere = std::stable_partition(lane.kept.begin(), lane.kept.end(),
+                                                 [&](const Kept& kept) { return kept.devices == devices; });
+    if (!devices.empty()) {
+      unneeded.assign(std::make_move_iterator(elsewhere), std::make_move_iterator(lane.kept.end()));
+      lane.kept.erase(elsewhere, lane.kept.end());
+    }
     for (Kept& kept : lane.kept) {
-      if (!same_kind(kept.kind, program)) continue;
+      if (kept.devices != devices || !same_kind(kept.kind, program)) continue;
       kept.used = lane.runs;
-      return kept.child.get();
+      if (unneeded.empty()) return kept.child.get();
+      Child* const found = kept.child.get();
+      lock.unlock();
+      end_all(std::move(unneeded));
+      return found;
     }
     if (lane.kept.size() >= config.limits.runner_kinds_max) {
       const auto oldest = std::min_element(lane.kept.begin(), lane.kept.end(),
@@ -381,12 +396,12 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
     lane.starting = true;
   }
   end_all(std::move(unneeded));
-  return start_in(lane, program);
+  return start_in(lane, program, devices);
 }
 
 // A child with an unexpected message since its last run gets no further run: the next run must not suffer from it.
-Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template& program) {
-  Result<Child*> child = child_for(lane, program);
+Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template& program, std::string_view devices) {
+  Result<Child*> child = child_for(lane, program, devices);
   if (!child || (*child)->runs == 0) return child;
   const bool speaks = (*child)->can_be_heard();
   const Result<std::optional<FromRunner>> said = (*child)->receive();
@@ -395,12 +410,12 @@ Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template
   const std::string what = said && said->has_value() ? "told an end twice" : "sent a malformed message";
   log_line(LogLevel::Warn, "runner", "program=" + program.program + " text=\"" + what + "; it was ended\"");
   part_with(lane, *child);
-  return child_for(lane, program);
+  return child_for(lane, program, devices);
 }
 
 // REQUIRES: the caller has set `starting`.
-Result<Child*> ProcessRunners::State::start_in(Lane& lane, const Template& program) {
-  Result<Kept> started = start(program);
+Result<Child*> ProcessRunners::State::start_in(Lane& lane, const Template& program, std::string_view devices) {
+  Result<Kept> started = start(program, devices);
   const std::lock_guard lock{lane.mutex};
   lane.starting = false;
   lane.started.notify_all();
@@ -411,14 +426,16 @@ Result<Child*> ProcessRunners::State::start_in(Lane& lane, const Template& progr
   return lane.kept.back().child.get();
 }
 
-Result<Kept> ProcessRunners::State::start(const Template& program) {
+Result<Kept> ProcessRunners::State::start(const Template& program, std::string_view devices) {
   Kept kept;
+  kept.devices = devices;
   ChildOptions options = child_options;
   {
     const std::lock_guard lock{mutex};
     kept.mark = "PENSTOCK_CHILD=" + guard.token() + "-" + std::to_string(++children_started);
   }
   set_variables(options.environment, {kept.mark});
+  if (!devices.empty()) set_variables(options.environment, {visible(devices)});
   Result<std::unique_ptr<Child>> child = Child::start(program, options);
   if (!child) return std::move(child).error();
   kept.kind = kind_of(program);

@@ -33,8 +33,9 @@ struct ProcessRun {
   std::span<const BlobPtr> inputs;  ///< In their order in the graph; null: an empty one.
   /// Holds this run's ticket once it is cancelled: set before `stop` is called, which may come too early to be heard.
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
-  JobIdentity identity{};  ///< Of its job; none: not known.
-  SlotLoan* loan = nullptr;  ///< Of its lane; null: the run may not lend its slot.
+  JobIdentity identity{};         ///< Of its job; none: not known.
+  SlotLoan* loan = nullptr;       ///< Of its lane; null: the run may not lend its slot.
+  std::string_view devices = {};  ///< UUIDs of its GPUs, where those of the band are divided among runs.
 };
 
 /// The end of a run.
@@ -62,9 +63,9 @@ struct RunnersMemory {
 
 struct ProcessRunnersConfig {
   WorkerConfig limits;
-  std::string band;                         ///< Set for children as PENSTOCK_BAND.
-  std::string device;                       ///< UUID of the band's GPU: the only one that children see. Or empty.
-  std::vector<int> processors;              ///< Children are bound to these; empty: all.
+  std::string band;             ///< Set for children as PENSTOCK_BAND.
+  std::string devices;          ///< UUIDs of the band's GPUs: children see no others. Or empty.
+  std::vector<int> processors;  ///< Children are bound to these; empty: all.
   /// Waits for children that end, and starts others in advance; of these runners only. Null: `end_idle` waits, and no
   /// child is started in advance.
   std::shared_ptr<BlockingWork> reaper{};
@@ -79,7 +80,7 @@ struct ProcessRunnersConfig {
 
 /// The runners of one band. The lanes' own threads run subtasks in them: a lane sends its run and sleeps until the end
 /// arrives. A child serves one lane, one run after the other, for as long as it lives, and keeps the programs that it
-/// was sent; another program, other arguments, environment or directory need another child.
+/// was sent; another program, other arguments, environment, directory or GPUs need another child.
 ///
 /// - The fault of a child affects its own subtask only: a child that dies, sends a malformed message, or uses more
 ///   memory than its subtask has requested is ended with its whole process group; the subtask fails with exit code,

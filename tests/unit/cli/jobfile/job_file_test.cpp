@@ -73,7 +73,7 @@ TEST(JobFile, APartOfADeviceLeavesTheRestOfItsSlotToOthers) {
   EXPECT_EQ(slots("gpu = 0.5\n"), 500);
   EXPECT_EQ(slots("gpu = 0.5\nslots = 1\n"), 1000);
   EXPECT_EQ(slots("gpu = 1\n"), 1000);
-  EXPECT_EQ(slots("gpu = 2\n"), 1000);
+  EXPECT_EQ(slots("gpu = 2\n"), 2000) << "a band has a slot for each";
 }
 
 TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {

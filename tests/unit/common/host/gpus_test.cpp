@@ -42,8 +42,9 @@ TEST_F(Gpus, AreFoundWithAllThatABandNeeds) {
   ASSERT_TRUE(gpus.has_value()) << to_string(gpus.error());
   ASSERT_EQ(gpus->size(), 2U) << "the third does not answer";
   EXPECT_EQ((*gpus)[0],
-            (FoundGpu{0, "GPU-11111111-aaaa-bbbb-cccc-000000000001", "Fake H200", "0000:1b:00.0", kGiB * 150, 0}));
+            (FoundGpu{0, "GPU-11111111-aaaa-bbbb-cccc-000000000001", "Fake H200", "0000:1b:00.0", kGiB * 150, 0, 1}));
   EXPECT_EQ((*gpus)[1].numa_node, 1);
+  EXPECT_EQ((*gpus)[1].linked, 1U) << "both are in one set";
 }
 
 TEST_F(Gpus, NodeIsUnknownWhereTheKernelDoesNotSay) {

@@ -55,6 +55,31 @@ TEST(Topology, SmallQuotaLeavesOneSlotOnOneBand) {
   EXPECT_EQ(bands[0].band.capacity.slots, kOneSlot);
 }
 
+TEST(Topology, AllGpusAreOneBandIfTheyAreOfferedTogether) {
+  FoundHost host = two_nodes();
+  host.gpus = {gpu(0, 1), gpu(1, 1), gpu(2, -1)};
+  host.gpus[1].linked = 1;
+  TopologyOptions options;
+  options.gpus_together = true;
+  const std::vector<FoundBand> bands = bands_of(host, options);
+  ASSERT_EQ(bands.size(), 3U);
+  const FoundBand& found = bands[2];
+  EXPECT_EQ(found.band.name, "gpus");
+  EXPECT_EQ(found.band.capacity.slots, kOneSlot * 3);
+  EXPECT_EQ(found.band.capacity.gpu, MilliGpu{3000});
+  EXPECT_EQ(found.band.capacity.device_memory, kGiB * 141 * 3);
+  ASSERT_EQ(found.band.devices.size(), 3U);
+  EXPECT_EQ(found.band.devices[1].uuid, "GPU-1");
+  EXPECT_EQ(found.band.devices[1].linked, 1U);
+  EXPECT_EQ(found.band.devices[2].numa_node, 0U);
+  EXPECT_EQ(found.processors.size(), host.nodes[0].processors.size() + host.nodes[1].processors.size());
+  Bytes memory;
+  for (const FoundBand& band : bands) memory += band.band.memory_hard_limit;
+  EXPECT_NEAR(static_cast<double>(memory.value()), 200.0 * (1 << 30), 1 << 20) << "nothing is given twice or lost";
+  host.gpus.resize(kBandDevicesMax + 1, gpu(3, 0));
+  EXPECT_FALSE(make_bands(host, options).has_value());
+}
+
 TEST(Topology, EachGpuIsABandBesideItsNode) {
   FoundHost host = two_nodes();
   host.gpus = {gpu(0, 1), gpu(1, 1), gpu(2, -1)};
@@ -67,7 +92,7 @@ TEST(Topology, EachGpuIsABandBesideItsNode) {
   EXPECT_EQ(second.band.capacity.slots, kOneSlot);
   EXPECT_EQ(second.band.capacity.gpu, MilliGpu{1000});
   EXPECT_EQ(second.band.capacity.device_memory, kGiB * 141);
-  EXPECT_EQ(second.band.device_uuid, "GPU-1");
+  EXPECT_EQ(second.band.devices.front().uuid, "GPU-1");
   EXPECT_EQ(second.processors, host.nodes[1].processors);
   EXPECT_EQ(bands[4].band.numa_node, 0U) << "unknown: the first";
   Bytes memory;

@@ -121,9 +121,7 @@ inline std::vector<FromWorker> all_from_worker() {
   band.capacity.slots = kOneSlot;
   band.memory_hard_limit = kGiB;
   band.numa_node = 1;
-  band.device_uuid = "GPU-1";
-  band.device_name = "H";
-  band.pci_address = "0000:01:00.0";
+  band.devices = {{"GPU-1", "H", "0000:01:00.0", kGiB, 1, 2}, {"GPU-2", "H", "0000:02:00.0", kGiB, 0, 2}};
   description.bands = {band};
   description.operators = {"noop", "burn"};
   description.reclaims = true;
@@ -173,14 +171,25 @@ inline std::vector<FromClient> all_from_client() {
                        Keep::Wanted,
                        true,
                        true,
-                       {"p", "a", {"gpu", "rest"}, {"a100"}, 2500, 7, 4, JobKind::Inference, Preemptible::Yes,
-                         "standby", "night", 250},
+                       {"p",
+                        "a",
+                        {"gpu", "rest"},
+                        {"a100"},
+                        2500,
+                        7,
+                        4,
+                        JobKind::Inference,
+                        Preemptible::Yes,
+                        "standby",
+                        "night",
+                        250},
                        77},
                       full_graph(),
                       {7, 8, 9, 10, 11, 12}},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}},
           AttachJob{4, {JobId::none(), "z"}, {6, 7}},
-          ReleaseJob{JobId{5}, {8, 9}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
+          ReleaseJob{JobId{5}, {8, 9}},
+          AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
           UnfollowJob{JobId{9}, JobIdentity{5, 6}}};
 }
 
@@ -198,8 +207,7 @@ inline std::vector<ToClient> all_to_client() {
   Value::Record record{{"null", Value{}}, {"flag", true}, {"n", 5}, {"x", 2.5}, {"list", Value::List{"a", 1}}};
   return {SubmitReply{1, JobId{2}, true, {}, true, {3, 4}},
           SubmitReply{1, JobId::none(), false, {ErrorCode::GraphCycle, "a", "b", "c"}},
-          AttachReply{1, JobId{2}, 3, {}, {5, 6}},
-          progress, AdminAnswer{9, Value{record}, {}}};
+          AttachReply{1, JobId{2}, 3, {}, {5, 6}}, progress, AdminAnswer{9, Value{record}, {}}};
 }
 
 inline std::vector<Introduction> all_introductions() {

@@ -86,7 +86,9 @@ TEST(Registration, WhatCannotBeIsRefused) {
   EXPECT_EQ(refusal([](Register& r) { r.crash = OperatorCrash{.message = "\x1b"}; }), "contains a control character");
   EXPECT_EQ(refusal([](Register& r) { r.bands[0].capacity.memory = Bytes{-1}; }),
             "says of its band 'numa-0' that it has less than nothing");
-  EXPECT_EQ(refusal([](Register& r) { r.bands[0].capacity.named = {{"licences", -1}}; }),
+  EXPECT_EQ(refusal([](Register& r) {
+              r.bands[0].capacity.named = {{"licences", -1}};
+            }),
             "has less than nothing of 'licences'");
   EXPECT_EQ(refusal([](Register& r) { r.bands.resize(kWorkerBandsMax); }), "");
   EXPECT_EQ(refusal([](Register& r) { r.bands.resize(kWorkerBandsMax + 1); }),
@@ -101,7 +103,7 @@ TEST(Registration, AWorkerThatComesAgainIsInItsPoolWithItsDevices) {
   known.name = "g1";
   known.bands.resize(2);
   known.bands[1].kind = BandKind::Gpu;
-  known.bands[1].device_uuid = "u0";
+  known.bands[1].devices = {{"u0", "", "", Bytes{}, 0, 0}};
   EXPECT_TRUE(check_unchanged(known, known, policy));
   const auto refusal = [&](const Register& now) { return to_string(check_unchanged(known, now, policy).error()); };
   Register now = known;
@@ -111,7 +113,7 @@ TEST(Registration, AWorkerThatComesAgainIsInItsPoolWithItsDevices) {
   now.bands.pop_back();
   EXPECT_EQ(refusal(now), "worker 'g1': its device count has changed: it was 1, and is 0 (restart the worker)");
   now = known;
-  now.bands[1].device_uuid = "u1";
+  now.bands[1].devices.front().uuid = "u1";
   EXPECT_EQ(refusal(now), "worker 'g1': its device properties have changed (restart the worker)");
 }
 

@@ -1,0 +1,184 @@
+#include "worker/core/band/device_rooms.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "worker/core/band/latched_queue.hpp"
+#include "worker/core/band/queue_search.hpp"
+
+namespace penstock::worker {
+namespace {
+
+ResourceVector gpus(std::int64_t milli, Bytes memory = {}) {
+  ResourceVector request;
+  request.slots = MilliSlots{milli};
+  request.gpu = MilliGpu{milli};
+  request.device_memory = memory;
+  return request;
+}
+
+DeviceDescription device(std::uint32_t linked = 0, std::uint32_t node = 0, Bytes memory = kGiB * 80) {
+  return {"GPU", "", "", memory, node, linked};
+}
+
+constexpr SlotIndex lane(std::uint16_t number) { return SlotIndex{number}; }
+
+TEST(DeviceRooms, PartsFillTheFullestDeviceThatHasRoom) {
+  DeviceRooms rooms{{device(), device(), device()}};
+  rooms.take(lane(0), gpus(500));
+  rooms.take(lane(1), gpus(700));
+  rooms.take(lane(2), gpus(300));
+  rooms.take(lane(3), gpus(400));
+  EXPECT_EQ(rooms.of(lane(0), gpus(1000)), 0b001U);
+  EXPECT_EQ(rooms.of(lane(1), gpus(1000)), 0b010U);
+  EXPECT_EQ(rooms.of(lane(2), gpus(1000)), 0b010U) << "700 and 300 fill one";
+  EXPECT_EQ(rooms.of(lane(3), gpus(1000)), 0b001U);
+  EXPECT_TRUE(rooms.fit(gpus(1000)));
+  EXPECT_FALSE(rooms.fit(gpus(2000))) << "one is whole, though 1,100 thousandths are free";
+}
+
+TEST(DeviceRooms, APartIsHeldBackByTheMemoryOfItsDeviceAlone) {
+  DeviceRooms rooms{{device(), device()}};
+  rooms.take(lane(0), gpus(100, kGiB * 60));
+  rooms.take(lane(1), gpus(100, kGiB * 30));
+  EXPECT_EQ(rooms.of(lane(1), gpus(1000)), 0b10U);
+  EXPECT_FALSE(rooms.fit(gpus(100, kGiB * 60))) << "70 GiB are free, on two devices";
+  rooms.give_back(lane(0), gpus(100, kGiB * 60));
+  EXPECT_TRUE(rooms.fit(gpus(100, kGiB * 60)));
+}
+
+TEST(DeviceRooms, SeveralComeFromTheSmallestLinkedSetThatSuffices) {
+  PENSTOCK_EXPECT_COVERAGE_MARK("a run has several devices");
+  DeviceRooms rooms{{device(1, 0), device(2, 0), device(2, 1), device(1, 1), device(1, 1)}};
+  rooms.take(lane(0), gpus(2000));
+  EXPECT_EQ(rooms.of(lane(0), gpus(1000)), 0b00110U) << "the pair, so that the three stay together";
+  rooms.take(lane(1), gpus(2000));
+  EXPECT_EQ(rooms.of(lane(1), gpus(1000)), 0b01001U);
+  EXPECT_FALSE(rooms.fit(gpus(2000)));
+  EXPECT_TRUE(rooms.fit(gpus(1000)));
+}
+
+TEST(DeviceRooms, WithoutLinksSeveralComeFromOneNode) {
+  DeviceRooms rooms{{device(0, 0), device(0, 1), device(0, 0), device(0, 1), device(0, 1)}};
+  rooms.take(lane(0), gpus(3000));
+  EXPECT_EQ(rooms.of(lane(0), gpus(1000)), 0b11010U);
+  rooms.take(lane(1), gpus(2000));
+  EXPECT_EQ(rooms.of(lane(1), gpus(1000)), 0b00101U);
+}
+
+TEST(DeviceRooms, ALaneGetsTheDevicesThatItsRunnerKnows) {
+  DeviceRooms rooms{{device(), device(), device()}};
+  rooms.take(lane(0), gpus(1000));
+  rooms.take(lane(1), gpus(1000));
+  rooms.give_back(lane(0), gpus(1000));
+  rooms.give_back(lane(1), gpus(1000));
+  rooms.take(lane(1), gpus(1000));
+  EXPECT_EQ(rooms.of(lane(1), gpus(1000)), 0b010U);
+  EXPECT_TRUE(rooms.fit(gpus(1000), lane(0)));
+  EXPECT_FALSE(rooms.fit(gpus(1000), lane(1)));
+}
+
+TEST(DeviceRooms, DevicesThatAreTooSmallAreLeftOut) {
+  const std::vector<DeviceDescription> devices{device(0, 0, kGiB * 16), device(), device()};
+  DeviceRooms rooms{devices};
+  EXPECT_TRUE(rooms.fit(gpus(2000, kGiB * 40)));
+  rooms.take(lane(0), gpus(1000, kGiB * 40));
+  EXPECT_EQ(rooms.of(lane(0), gpus(1000)), 0b010U);
+  EXPECT_FALSE(rooms.fit(gpus(2000, kGiB * 40)));
+}
+
+class LatchedDevices : public ::testing::Test {
+ protected:
+  static ResourceVector capacity() {
+    ResourceVector all = gpus(4000, kGiB * 320);
+    return all;
+  }
+  void put(std::uint32_t record, const ResourceVector& request) {
+    queue.put(QueueItem{RecordIndex{record}, JobSlot{0}, 0, record, &request, Bytes{0}});
+    queue.validate();
+  }
+  std::vector<std::uint32_t> take() {
+    std::vector<Taken> taken;
+    queue.take(taken);
+    queue.validate();
+    std::vector<std::uint32_t> records;
+    for (const Taken& item : taken) records.push_back(item.record.value());
+    return records;
+  }
+
+  using List = std::vector<std::uint32_t>;
+  const ResourceVector kHalf = gpus(500);
+  const ResourceVector kTwo = gpus(2000);
+  LatchedQueue queue{capacity(), {.bypass_max = 2, .scan_max = 8}, {device(), device(), device(), device()}};
+};
+
+TEST_F(LatchedDevices, AnItemWaitsForDevicesThatAreWhole) {
+  put(0, kHalf);
+  put(1, kTwo);
+  put(2, kHalf);
+  put(3, kHalf);
+  EXPECT_EQ(take(), (List{0, 1, 2, 3})) << "halves share two devices";
+  EXPECT_TRUE(queue.release(RecordIndex{0}));
+  put(4, kTwo);
+  EXPECT_EQ(take(), List{});
+  EXPECT_EQ(obstacle(queue, RecordIndex{4}), "milli-slots 2000 > 1000") << "by the sums";
+  EXPECT_TRUE(queue.release(RecordIndex{1}));
+  put(5, kTwo);
+  EXPECT_EQ(take(), List{4});
+  EXPECT_TRUE(queue.release(RecordIndex{2}));
+  EXPECT_TRUE(queue.release(RecordIndex{3}));
+  EXPECT_EQ(take(), List{5});
+}
+
+TEST_F(LatchedDevices, PartsDoNotPassAnItemThatHasReservedForEver) {
+  for (std::uint32_t i = 0; i < 5; ++i) put(i, kHalf);
+  EXPECT_EQ(take(), (List{0, 1, 2, 3, 4}));
+  EXPECT_TRUE(queue.release(RecordIndex{0}));
+  EXPECT_TRUE(queue.release(RecordIndex{2}));
+  put(10, kTwo);
+  EXPECT_EQ(take(), List{});
+  EXPECT_EQ(obstacle(queue, RecordIndex{10}), "gpu 2 > 1 free devices");
+  put(11, kHalf);
+  EXPECT_EQ(take(), List{11});
+  put(12, kHalf);
+  EXPECT_EQ(take(), List{12});
+  put(13, kHalf);
+  EXPECT_EQ(take(), List{}) << "it was passed twice";
+  EXPECT_TRUE(queue.release(RecordIndex{11}));
+  EXPECT_TRUE(queue.release(RecordIndex{12}));
+  for (const std::uint32_t each : {1U, 3U}) EXPECT_TRUE(queue.release(RecordIndex{each}));
+  EXPECT_EQ(take(), (List{10, 13}));
+}
+
+TEST_F(LatchedDevices, ARunThatFollowsHasTheDevicesOfItsLane) {
+  put(0, kTwo);
+  put(1, kTwo);
+  put(2, kTwo);
+  EXPECT_EQ(take(), (List{0, 1}));
+  const std::vector<RecordIndex> running{RecordIndex{0}, RecordIndex{1}};
+  std::vector<RecordIndex> offered;
+  queue.offer(
+      1, running, [](const QueueItem&) { return true; }, offered);
+  ASSERT_EQ(offered.size(), 1U);
+  const SlotIndex lane = queue.hand_over(RecordIndex{1}, RecordIndex{2});
+  queue.validate();
+  EXPECT_EQ(queue.lanes().devices.of(lane, kTwo), 0b1100U);
+}
+
+TEST_F(LatchedDevices, ARunThatHasLentItsSlotWaitsForItsOwnDevices) {
+  put(0, kTwo);
+  EXPECT_EQ(take(), List{0});
+  EXPECT_TRUE(queue.yield_slot(RecordIndex{0}));
+  queue.validate();
+  put(1, kTwo);
+  put(2, kHalf);
+  EXPECT_EQ(take(), (List{1, 2}));
+  EXPECT_TRUE(queue.resume_slot(RecordIndex{0}, 1));
+  EXPECT_EQ(take(), List{}) << "on one of them runs another";
+  EXPECT_TRUE(queue.release(RecordIndex{2}));
+  EXPECT_TRUE(queue.release(RecordIndex{1}));
+  EXPECT_EQ(take(), List{0});
+}
+
+}  // namespace
+}  // namespace penstock::worker
