@@ -45,7 +45,9 @@ TEST(LiveDevices, JobsOfPairsAndOfSingleDevicesShareFairly) {
 }
 
 TEST(LiveDevices, AMoreImportantRunGetsAllItsDevicesAtOnce) {
-  LiveCluster cluster{config_of("priority")};
+  SupervisorConfig config = config_of("priority");
+  config.policy.pools[0].preemption = true;
+  LiveCluster cluster{config};
   cluster.join(gpu_host("a", 4));
   const JobId low = submit(cluster, {.name = "low", .subtasks = 4, .milli = 1000, .on_gpu = true});
   cluster.settle();

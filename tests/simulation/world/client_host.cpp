@@ -162,8 +162,10 @@ void ClientHost::draw_graph(std::uint32_t number) {
   }
   // The one of an earlier job may ask for devices.
   const auto wants_device = [](const Template& each) { return each.request.gpu > MilliGpu{0}; };
-  if (std::any_of(book_.submitted[number]->templates.begin(), book_.submitted[number]->templates.end(), wants_device))
+  if (std::any_of(book_.submitted[number]->templates.begin(), book_.submitted[number]->templates.end(), wants_device)) {
     spec.policy.gang = 0;
+    if (spec.policy.slots_max > 0) spec.policy.slots_max = std::max(spec.policy.slots_max, world_.config().devices);
+  }
   // A job that must run on the first worker waits for ever in a pool without it, as it should.
   const std::vector<Template>& templates = book_.submitted[number]->templates;
   const bool bound = std::any_of(templates.begin(), templates.end(),

@@ -32,7 +32,7 @@ TEST(ConfigFile, EveryTableIsRead) {
       "[graph]\nsubtasks_max = 1000\nedges_max = 5_000\n"
       "[supervisor]\nattempts_max = 5\nlink_bytes_per_second = \"10GB\"\n"
       "[worker]\nprepare_bytes_max = 1073741824\nkill_grace = \"0s\"\n"
-      "[host]\nslots = 4\nmemory = \"8GiB\"\ncpu_bands = 1\ngpus = false\nnvml_library = \"/opt/nvml.so\"\n"
+      "[host]\nslots = 4\nmemory = \"8GiB\"\ncpu_bands = 1\ngpus = false\ngpus_together = true\nnvml_library = \"/opt/nvml.so\"\n"
       "labels = [\"a100\", \"rack-7\"]\n");
   EXPECT_EQ(config.link.heartbeat, 250ms);
   EXPECT_EQ(config.link.window_frames, 7U);
@@ -43,7 +43,7 @@ TEST(ConfigFile, EveryTableIsRead) {
   EXPECT_EQ(config.supervisor.link_bytes_per_second, 10'000'000'000);
   EXPECT_EQ(config.worker.prepare_bytes_max, kGiB);
   EXPECT_EQ(config.worker.kill_grace, Duration{0});
-  EXPECT_EQ(config.topology, (TopologyOptions{4, kGiB * 8, 1, false, "/opt/nvml.so", {}}));
+  EXPECT_EQ(config.topology, (TopologyOptions{4, kGiB * 8, 1, false, true, "/opt/nvml.so", {}}));
   EXPECT_EQ(config.labels, (std::vector<std::string>{"a100", "rack-7"}));
   EXPECT_EQ(parsed(print_config(config)).labels, config.labels);
 }
@@ -90,7 +90,7 @@ TEST(ConfigFile, WhatIsPrintedReadsBackToTheSame) {
     config.link.heartbeat = 20ms;
     config.link.silence_max = 7s;
     config.wire.frame_bytes_target = 4096;
-    config.topology = {4, kGiB * 8, 1, false, "a\"b\\c\n", {}};
+    config.topology = {4, kGiB * 8, 1, false, true, "a\"b\\c\n", {}};
     BandOverride band{.name = "numa-0"};
     band.slots = 3;
     band.memory = Bytes{1000};

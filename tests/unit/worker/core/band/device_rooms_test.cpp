@@ -48,9 +48,8 @@ TEST(DeviceRooms, APartIsHeldBackByTheMemoryOfItsDeviceAlone) {
 }
 
 TEST(DeviceRooms, SeveralComeFromTheSmallestLinkedSetThatSuffices) {
-  PENSTOCK_EXPECT_COVERAGE_MARK("a run has several devices");
   DeviceRooms rooms{{device(1, 0), device(2, 0), device(2, 1), device(1, 1), device(1, 1)}};
-  rooms.take(lane(0), gpus(2000));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a run has several devices", rooms.take(lane(0), gpus(2000)));
   EXPECT_EQ(rooms.of(lane(0), gpus(1000)), 0b00110U) << "the pair, so that the three stay together";
   rooms.take(lane(1), gpus(2000));
   EXPECT_EQ(rooms.of(lane(1), gpus(1000)), 0b01001U);
