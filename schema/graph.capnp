@@ -96,4 +96,5 @@ struct JobSpec {
   labels @18 :List(Text);           # it runs on workers with one of these; empty: on any
   graceNs @19 :Int64;               # of its preempted subtasks; 0: the policy's
   submitter @20 :UInt64;            # drawn by who submits, for as long as it lives; 0: it does not say
+  timeLimitNs @21 :Int64;           # of the whole job, from when it first runs something; 0: none
 }

@@ -105,6 +105,7 @@ struct JobChangedRecord {
   scale @16 :UInt8;         # as in JobAcceptedRecord
   hasAccount @17 :Bool;     # that below is known
   account @18 :Text;        # charged with its use; empty: its owner's
+  limitSinceMs @19 :Int64;       # since then its time limit counts, Unix time; 0: not yet
 }
 
 struct SubtaskChangedRecord {

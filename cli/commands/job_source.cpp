@@ -9,6 +9,7 @@
 #include "common/host/host.hpp"
 #include "common/host/process.hpp"
 #include "common/protocol/job_kind.hpp"
+#include "common/protocol/time_limit.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -120,6 +121,8 @@ void add_job_source(CLI::App& command, JobSource& source) {
       "Priority of the job; larger runs first (in pools with priorities \"1-99\" smaller)");
   command.add_flag("--wait-for-resources", source.wait_for_resources,
                    "Accept requests that no present band can hold, and wait for one");
+  command.add_option("--time-limit", source.time_limit,
+                     "End the job as failed so long after it first ran something, like 30min; backfill goes by it");
   add_policy_options(command, source);
 }
 
@@ -133,6 +136,12 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
   if (job->spec.owner.empty()) job->spec.owner = user_name();
   if (source.priority_given) job->spec.priority = source.priority;
   job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
+  if (!source.time_limit.empty()) {
+    const Result<Duration> limit = parse_duration(source.time_limit);
+    if (!limit) return limit.error();
+    PENSTOCK_TRY(check_time_limit("--time-limit", *limit));
+    job->spec.time_limit = *limit;
+  }
   PENSTOCK_TRY(apply_policy_options(source, job->spec.policy));
   return job;
 }

@@ -28,6 +28,7 @@ struct JobSource {
   double user_factor = -1;  ///< Negative: not given.
   std::string kind;
   std::string grace;
+  std::string time_limit;
   bool preemptible = false;
   bool not_preemptible = false;
 };

@@ -11,6 +11,7 @@
 #include "cli/jobfile/job_program.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/protocol/job_kind.hpp"
+#include "common/protocol/time_limit.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -155,6 +156,7 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   keep_given_ = root.find("keep") != nullptr;
   reader.boolean("wait_for_resources", spec.wait_for_resources);
   reader.boolean("trace", spec.trace);
+  reader.duration("job_time_limit", spec.time_limit);
   read_job_policy(reader, spec.policy);
   reader.texts("libraries", job_.operator_libraries);
   for (std::string& library : job_.operator_libraries) library = base_.resolve(library);
@@ -164,6 +166,9 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   PENSTOCK_TRY(reader.finish());
   if (const DocumentValue* pools = root.find("pools"); pools != nullptr && root.find("pool") != nullptr)
     return refuse(pools->place, "pool and pools are both there", "say one of them");
+  if (const DocumentValue* limit = root.find("job_time_limit"); limit != nullptr)
+    if (const Result<void> good = check_time_limit("it", spec.time_limit); !good)
+      return located(good.error(), limit->place, "job_time_limit");
   for (const auto& [what, name] : {std::pair{"name", &spec.name}, std::pair{"owner", &spec.owner}}) {
     if (root.find(what) == nullptr) continue;
     if (const Result<void> good = check_name_text(*name); !good)

@@ -10,6 +10,7 @@
 #include "client/abi/last_error.hpp"
 #include "client/abi/results.hpp"
 #include "common/protocol/policy_config.hpp"
+#include "common/protocol/time_limit.hpp"
 
 using penstock::Duration;
 using penstock::Error;
@@ -148,6 +149,10 @@ Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {
   spec.priority = wanted->priority;
   spec.wait_for_resources = wanted->wait_for_resources != 0;
   if (wanted->keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
+  spec.time_limit = Duration{wanted->time_limit_ns};
+  if (spec.time_limit != Duration{0})
+    if (const Result<void> good = penstock::check_time_limit("time_limit_ns", spec.time_limit); !good)
+      return good.error();
   Result<penstock::JobPolicy> policy = read_policy(*wanted);
   if (!policy) return std::move(policy).error();
   spec.policy = std::move(policy).value();

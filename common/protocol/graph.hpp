@@ -149,6 +149,9 @@ struct JobSpec {
   bool trace = false;               ///< Tell the client when and where each attempt ran.
   JobPolicy policy;
   std::uint64_t submitter = 0;  ///< Random number of the submitting process; 0: unknown.
+  /// The job is ended as failed when so long has passed since its first subtask began to run (supervisor/core/runs/
+  /// time_limits.hpp); 0: no such limit. Of what somebody gives: see `check_time_limit`.
+  Duration time_limit{0};
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -31,7 +31,8 @@ struct JobLimits {
   std::int64_t job_slots_min = kUnbounded;
   std::int64_t job_slots_max = kUnbounded;
   std::int64_t job_gpu_slots_max = kUnbounded;
-  Duration time_max{0};  ///< The longest time limit of a subtask, which must have one; 0: any.
+  /// The longest time limit: of the job, or else of each subtask, which must have one; 0: any.
+  Duration time_max{0};
   friend bool operator==(const JobLimits&, const JobLimits&) = default;
 
   bool any() const { return *this != JobLimits{}; }

@@ -212,6 +212,7 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setUserFactor(policy.user_factor);
   out.setGraceNs(policy.grace.count());
   out.setSubmitter(spec.submitter);
+  out.setTimeLimitNs(spec.time_limit.count());
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -238,6 +239,7 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.grace = Duration{in.getGraceNs()};
   if (spec.policy.grace < Duration{0}) refuse("grace");
   spec.submitter = in.getSubmitter();
+  spec.time_limit = Duration{in.getTimeLimitNs()};
   return spec;
 }
 

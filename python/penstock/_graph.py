@@ -139,7 +139,7 @@ def texts(name, values):
 KINDS = {"training": 0, "interactive": 1, "inference": 2}
 
 
-def job_options(priority, weight, slots_max, gang, kind, preemptible, user_factor, grace, **names):
+def job_options(priority, weight, slots_max, gang, kind, preemptible, user_factor, grace, time_limit, **names):
     """Members of `_abi.JobOptions` from what somebody gave for a job."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -150,7 +150,8 @@ def job_options(priority, weight, slots_max, gang, kind, preemptible, user_facto
                 slots_max=whole("slots_max", slots_max, 0, 10**9), gang=whole("gang", gang, 0, 10**9), kind=KINDS[kind],
                 preemptible=0 if preemptible is None else 1 if preemptible else 2,
                 user_factor_lowered_thousandths=1000 - round(number("user_factor", user_factor, 0, 1) * 1000),
-                grace_ms=math.ceil(number("grace", grace, 0) * 1000))
+                grace_ms=math.ceil(number("grace", grace, 0) * 1000),
+                time_limit_ns=0 if time_limit is None else round(number("time_limit", time_limit, 0.001, 3650 * 86400) * 1e9))
 
 
 class Options:

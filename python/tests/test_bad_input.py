@@ -203,7 +203,9 @@ def test_a_subtask_that_is_none_of_the_job(client):
     ({"slots_max": -1}, ValueError, "slots_max must be from 0"), ({"priority": 2**40}, ValueError, "priority must be from"),
     ({"priority": "1"}, TypeError, "priority must be a whole number"), ({"kind": "urgent"}, ValueError, "kind must be one of training"),
     ({"preemptible": "no"}, TypeError, "preemptible must be"), ({"user_factor": 2}, ValueError, "user_factor must be at most 1"),
-    ({"user_factor": float("nan")}, ValueError, "user_factor must be a finite number"), ({"grace": "1"}, TypeError, "grace must be a number")])
+    ({"user_factor": float("nan")}, ValueError, "user_factor must be a finite number"), ({"grace": "1"}, TypeError, "grace must be a number"),
+    ({"time_limit": 0}, ValueError, "time_limit must be at least 0.001, not 0"), ({"time_limit": 1e9}, ValueError, "time_limit must be at most"),
+    ({"time_limit": "1"}, TypeError, "time_limit must be a number")])
 def test_an_option_of_a_job_that_cannot_be(client, option, kind, said):
     graph = client.graph()
     graph.add(functions.increment, 1)
@@ -221,7 +223,7 @@ def test_all_options_of_a_job_reach_the_cluster(client):
     graph = client.graph()
     graph.add(functions.increment, 1)
     assert graph.submit(owner="ada", project="p", account="a", weight=0.001, slots_max=1, kind="interactive",
-                        preemptible=False, grace=0.0001).results() == [2]
+                        preemptible=False, grace=0.0001, time_limit=60).results() == [2]
 
 
 def test_an_object_that_is_larger_than_the_store():

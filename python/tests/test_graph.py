@@ -1,6 +1,7 @@
 """Graphs for engine authors."""
 import gc
 import struct
+import time
 
 import functions
 import pytest
@@ -208,6 +209,15 @@ def test_labels_and_pools_reach_the_supervisor(client):
     graph.add(functions.increment, 1)
     with pytest.raises(TypeError, match="give a list"):
         graph.submit(labels="near")
+
+
+def test_a_job_ends_at_its_time_limit(client):
+    graph = client.graph()
+    graph.add(time.sleep, 60)
+    job = graph.submit(name="too long", time_limit=1)
+    assert job.wait(30) == "failed"
+    with pytest.raises(PenstockError, match="has reached its time_limit of 1s.*raise time_limit"):
+        job.results()
 
 
 def test_a_job_asks_for_grace_within_what_the_site_allows(client):

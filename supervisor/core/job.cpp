@@ -1,5 +1,6 @@
 #include "supervisor/core/job.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace penstock::supervisor {
@@ -47,6 +48,11 @@ Bytes Job::memory_of(std::uint32_t subtask) const {
   const std::vector<Template>& graphs = graph.shape->graph().templates;
   const std::uint32_t index = template_index_of(subtask);
   return index < graphs.size() ? graphs[index].request.memory : (*graph.larger_templates)[index - graphs.size()].memory;
+}
+
+std::optional<Duration> time_left_of(const Job& job, Instant now) {
+  if (job.status.limit_since == kNever || job.status.state != JobState::Running) return std::nullopt;
+  return std::max(later(job.status.limit_since, job.spec.time_limit) - now, Duration{0});
 }
 
 }  // namespace penstock::supervisor

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/protocol/labels.hpp"
@@ -33,6 +34,8 @@ struct JobStatus {
   Seldom<Error> error;            ///< Why it fails or is cancelled.
   Instant submitted{};
   Instant ended = kNever;
+  Instant limit_since = kNever;   ///< Start of its time limit; never: without one, or nothing of it has run.
+  bool run_taken = false;         ///< The last that was heard of its runs: one was taken from it.
   std::uint64_t ended_bytes = 0;  ///< Memory of the job once it has ended.
   /// Recovered: a worker that is not back may run until then what has `overlap = "never"`; else 0.
   Instant overlap_until{};
@@ -116,5 +119,8 @@ struct Job {
   /// The request of the next attempt.
   Bytes memory_of(std::uint32_t subtask) const;
 };
+
+/// The rest of its time limit; none: it has no limit, nothing of it has run yet, or it has ended.
+std::optional<Duration> time_left_of(const Job& job, Instant now);
 
 }  // namespace penstock::supervisor

@@ -14,6 +14,7 @@ struct JobIndices {
   ActiveJobs active;                            ///< Jobs that have not ended.
   Deadlines kept;                               ///< Ended jobs with kept outputs, by `Job::keep_until`.
   Deadlines bands_awaited;                      ///< By `Job::bands_awaited_until`.
+  Deadlines time_limits;                        ///< By the end of their time limits; some may have ended.
   std::set<JobId> with_unschedulable;           ///< Jobs with subtasks that no present band may have.
   LimitedJobs limited;                          ///< Jobs that have `Job::shares`, by their limits.
 };

@@ -123,7 +123,7 @@ std::string likeness_of(const JobSpec& spec, const Graph& graph, bool has_extern
        {std::int64_t{spec.policy.weight}, std::int64_t{spec.policy.slots_max},
         static_cast<std::int64_t>(spec.policy.kind), static_cast<std::int64_t>(spec.policy.preemptible),
         std::int64_t{spec.policy.user_factor}, static_cast<std::int64_t>(spec.policy.grace.count()),
-        static_cast<std::int64_t>(graph.size())})
+        static_cast<std::int64_t>(spec.time_limit.count()), static_cast<std::int64_t>(graph.size())})
     words.add(number);
   words.add(spec.policy.qos);
   words.add(spec.policy.queue);

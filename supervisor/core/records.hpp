@@ -87,6 +87,7 @@ struct JobChanged {
   std::optional<std::uint32_t> user_factor{};  ///< As in `JobPolicy`; none: an older version has not written it.
   std::uint8_t scale = 0;                      ///< Of its priority: a `PriorityScale::code`. The same: 0.
   std::optional<std::string> account{};        ///< As in `JobPolicy`; none: an older version has not written it.
+  std::int64_t limit_since_ms = 0;  ///< Unix time from which its time limit counts; 0: not yet, or without one.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// The changes of a subtask that has not ended; each record replaces the one before.
@@ -221,6 +222,7 @@ struct RecoveredJob {
   std::vector<KeptKey> keys;  ///< As in `JobEnded`.
   std::int64_t submitted_ms = 0;  ///< Unix time; 0: not known.
   std::int64_t ended_ms = 0;
+  std::int64_t limit_since_ms = 0;  ///< As in `JobChanged`.
 };
 
 /// The state with which a supervisor begins.

@@ -81,6 +81,7 @@ Runs::Runs(const SupervisorConfig& config, EventContext& event, Fleet& fleet, Jo
            PolicyBase& policy_base, Placement& placement, PolicyDriver& driver)
     : ends(config, fleet.workers, fleet.mail, placement.machine, outputs.progress, outputs.awaited, outputs.data,
            policy_base.records, placement.external_inputs, driver.barriers, tables.maybe_done),
+      time_limits(event, tables.jobs, tables.indices, policy_base.records, ends),
       priorities(fleet.workers, fleet.mail, fleet.bands, policy_base.state, tables.indices, policy_base.view,
                  policy_base.turns, policy_base.records, placement.queues, placement.placer),
       recomputation(config, tables.jobs, fleet.workers, placement.machine, outputs.data, tables.counters,
@@ -91,8 +92,8 @@ Runs::Runs(const SupervisorConfig& config, EventContext& event, Fleet& fleet, Jo
       attempts(fleet.workers, policy_base.usage),
       adoption(config, event, fleet.workers, fleet.mail, placement.machine, tables.counters, placement.placer,
                attempts),
-      reports(event, fleet, tables, outputs, policy_base, placement, ends, recomputation, retries, attempts, adoption) {
-}
+      reports(event, fleet, tables, outputs, policy_base, placement, ends, time_limits, recomputation, retries,
+              attempts, adoption) {}
 
 Lifecycle::Lifecycle(const SupervisorConfig& config, EventContext& event, Ledger& ledger, Fleet& fleet,
                      JobTables& tables, Outputs& outputs, PolicyBase& policy_base, Placement& placement,

@@ -51,6 +51,7 @@
 #include "supervisor/core/runs/report_reader.hpp"
 #include "supervisor/core/runs/retries.hpp"
 #include "supervisor/core/runs/subtask_ends.hpp"
+#include "supervisor/core/runs/time_limits.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 #include "supervisor/core/work_search.hpp"
 #include "supervisor/core/workers/lost_incarnations.hpp"
@@ -167,6 +168,7 @@ struct Runs {
        PolicyBase& policy_base, Placement& placement, PolicyDriver& driver);
 
   SubtaskEnds ends;
+  TimeLimits time_limits;
   JobPriorities priorities;
   Recomputation recomputation;
   Retries retries;

@@ -75,7 +75,7 @@ std::optional<Instant> SupervisorCore::next_deadline() const {
                            placement_.external_inputs.holders_given_up_at(), tables_.ended.next_due()});
   if (const std::optional<Instant> policy = policy_base_.turns.policy_deadline()) next = std::min(next, *policy);
   next = std::min({next, outputs_.progress.due(), tables_.timers.first(), tables_.indices.bands_awaited.first(),
-                   tables_.indices.kept.first()});
+                   tables_.indices.kept.first(), tables_.indices.time_limits.first()});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -153,6 +153,7 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
 void SupervisorCore::on(supervisor_event::Tick&) {
   if (policy_base_.view.policed() && event_.now >= policy_base_.state.barriers_end)
     driver_.entitlements.give_up_late_barriers();
+  runs_.time_limits.end_overdue();
   runs_.retries.run_timers();
   lifecycle_.waits.give_up_missing_bands();
   lifecycle_.waits.give_up_draining_holders();

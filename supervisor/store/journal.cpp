@@ -512,6 +512,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
     recovered.unneeded = job.changed->unneeded;
+    recovered.limit_since_ms = job.changed->limit_since_ms;
   }
   recovered.graph = recover_graph(id, job);
   recovered.submitted_ms = job.accepted->submitted_ms;

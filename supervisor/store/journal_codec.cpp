@@ -214,6 +214,7 @@ std::string encode(const record::JobChanged& changed) {
                                           out.setScale(changed.scale);
                                           out.setHasAccount(changed.account.has_value());
                                           if (changed.account.has_value()) out.setAccount(wire::text(*changed.account));
+                                          out.setLimitSinceMs(changed.limit_since_ms);
                                         }));
 }
 
@@ -412,7 +413,8 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getPreempted(),
                               in.getHasUserFactor() ? std::optional{in.getUserFactor()} : std::nullopt,
                               in.getScale(),
-                              in.getHasAccount() ? std::optional{wire::text(in.getAccount())} : std::nullopt};
+                              in.getHasAccount() ? std::optional{wire::text(in.getAccount())} : std::nullopt,
+                              in.getLimitSinceMs()};
   });
 }
 

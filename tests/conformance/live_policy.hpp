@@ -72,6 +72,7 @@ struct Wish {
   std::vector<std::string> labels{};
   bool waits_for_resources = false;
   std::string owner{};
+  Duration time_limit{0};
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
@@ -87,6 +88,7 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.pools = wish.pools;
   spec.policy.labels = wish.labels;
   spec.wait_for_resources = wish.waits_for_resources;
+  spec.time_limit = wish.time_limit;
   Graph graph = GraphBuilder{}.sources(wish.subtasks).build();
   graph.templates[0].request.slots = MilliSlots{wish.milli};
   if (wish.on_gpu) graph.templates[0].request.gpu = MilliGpu{wish.milli};

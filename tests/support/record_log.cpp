@@ -120,6 +120,7 @@ RecoveredState RecordLog::state() const {
         job.preempted = entry.changed->preempted;
         if (entry.changed->account) job.spec.policy.account = *entry.changed->account;
         if (entry.changed->user_factor) job.spec.policy.user_factor = *entry.changed->user_factor;
+        job.limit_since_ms = entry.changed->limit_since_ms;
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;
         job.unneeded = entry.changed->unneeded;

@@ -53,6 +53,7 @@ struct JobOptions {
   std::vector<std::string> pools;   ///< By preference: the next one if there is no room in the one before.
   std::vector<std::string> labels;  ///< Runs on workers with one of these.
   std::uint64_t grace_ms = 0;       ///< Time to save state after a preemption; 0: the cluster's.
+  std::chrono::nanoseconds time_limit{0};  ///< From its first run to its end; 0: none.
   JobKind kind = JobKind::Training;
   std::optional<bool> preemptible;  ///< Whether slots may be taken back from it; none: its kind decides.
   std::uint32_t user_factor_lowered_thousandths = 0;  ///< 0 leaves it at 1, 1000 makes it 0.
@@ -103,6 +104,7 @@ class Client {
     wanted.labels = labels.data();
     wanted.label_count = static_cast<std::uint32_t>(labels.size());
     wanted.grace_ms = options.grace_ms;
+    wanted.time_limit_ns = options.time_limit.count();
     wanted.kind = static_cast<std::uint32_t>(options.kind);
     wanted.preemptible = !options.preemptible ? 0 : *options.preemptible ? 1 : 2;
     wanted.user_factor_lowered_thousandths = options.user_factor_lowered_thousandths;

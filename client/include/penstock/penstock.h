@@ -190,6 +190,7 @@ typedef struct penstock_job_options {
   uint64_t grace_ms;         /* Time to save state after a preemption; 0: the cluster's. */
   uint32_t preemptible;      /* 0: as its kind says, 1: slots may be taken back from it, 2: not. */
   uint32_t reserved;
+  int64_t time_limit_ns;     /* From its first run to its end, else the job has failed; 0: no limit. */
 } penstock_job_options;
 
 /* Returns the number of the job. Frees the graph, also on failure. */

@@ -99,6 +99,9 @@ Value ClusterAnswers::describe_job(const Job& job) const {
   fields.emplace_back("forward_misses", job.tally.counts.forward_misses);
   fields.emplace_back("work_s", static_cast<double>(job.tally.counts.run_us) / 1e6);
   fields.emplace_back("elapsed_s", seconds(age));
+  if (job.spec.time_limit > Duration{0}) fields.emplace_back("time_limit_s", seconds(job.spec.time_limit));
+  if (const std::optional<Duration> left = time_left_of(job, event_.now))
+    fields.emplace_back("time_left_s", seconds(*left));
   if (!job.status.error->message.empty()) fields.emplace_back("error", to_string(*job.status.error));
   if (job.graph.shape != nullptr && job.status.state == JobState::Running) {
     std::uint64_t ready = 0;

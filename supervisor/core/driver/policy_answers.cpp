@@ -316,6 +316,10 @@ void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Re
   fields.emplace_back("preset", policy_.config.pools[job.shares->pool.position].preset);
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
   if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);
+  if (job.spec.time_limit > Duration{0})
+    fields.emplace_back("time_limit_s", std::chrono::duration<double>(job.spec.time_limit).count());
+  if (const std::optional<Duration> left = time_left_of(job, event_.now))
+    fields.emplace_back("time_left_s", std::chrono::duration<double>(*left).count());
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
     const KindShare& share = job.shares->kinds[kind];
     if (share.unit_milli == 0) continue;

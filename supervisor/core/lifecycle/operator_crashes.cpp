@@ -116,10 +116,12 @@ void WorkerLosses::lose_attempts(WorkerSlot slot, const std::string& reason, con
       // The attempt has run, whatever became of it.
       if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.tally.counts.attempts;
       runs_.attempts.note_stopped(job, ref.subtask);
+      if (job.status.limit_since != kNever && !blamed) job.status.run_taken = true;
       hold_for_overlap(job, ref.subtask, overlap_over_at(config_, event_.now));
       runs_.retries.fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail,
                                  fleet_.workers[slot].description.name,
                                  crash != nullptr && !blamed ? Blame::Others : Blame::Open);
+      runs_.time_limits.begin_anew_if_idle(job);
       if (crash == nullptr) lost.push_back(ref);
     }
   }

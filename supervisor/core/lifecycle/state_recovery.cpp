@@ -110,6 +110,7 @@ void StateRecovery::recover_job(RecoveredJob& recovered, const GraphsAgain& grap
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   if (job.shares != nullptr) job.shares->preemptions = recovered.preempted;
   job.status.on_hold = recovered.on_hold;
+  if (recovered.limit_since_ms != 0) job.status.limit_since = ledger_.clock.instant_of(recovered.limit_since_ms);
   job.outputs.release_when_unreferenced = recovered.unneeded;
   if (job.shares != nullptr && !recovered.pool.empty()) {
     job.shares->pool.name = job.shares->pool.kept_name.edit() = recovered.pool;
@@ -129,6 +130,7 @@ void StateRecovery::recover_job(RecoveredJob& recovered, const GraphsAgain& grap
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     runs_.ends.cancel_job(job, std::move(recovered.why), kDefaultGrace);
   } else if (!job.status.recovering) {
+    runs_.time_limits.go_on(job, false);
     resume(job);
   }
   if (job.tally.open == 0) tables_.maybe_done.push_back(job.id);

@@ -164,6 +164,7 @@ void WorkerReturns::let_go(Job& job) {
   std::vector<std::string> absent;
   for (const record::WorkerJoined& worker : fleet_.readoption.absent()) absent.push_back(worker.name);
   admin_.questions.workers_are_back(job.id, job.audience.workers, absent);
+  runs_.time_limits.go_on(job, !absent.empty());
   driver_.fallbacks.stay_where_claimed(job);
   if (!job.status.cancelling) lifecycle_.recovery.resume(job);
   if (job.tally.open == 0) tables_.maybe_done.push_back(job.id);

@@ -23,7 +23,8 @@ class JobRecords {
   JobRecords(const JobRecords&) = delete;
   JobRecords& operator=(const JobRecords&) = delete;
 
-  /// The job's priority, holds, policy settings, pool or cancellation have changed.
+  /// The job's priority, holds, policy settings, pool or cancellation have changed, or since when its time limit
+  /// counts.
   void record_change(const Job& job);
   /// The subtask's history, priority or cancellation has changed.
   void record_change(const Job& job, std::uint32_t subtask);

@@ -48,6 +48,17 @@ Result<void> check_least(const std::string& subject, const std::vector<LimitedBy
   return {};
 }
 
+/// Refuses a job with a time limit of its own that is above one of the site.
+Result<void> check_own_time(const std::string& subject, const std::vector<LimitedBy>& limits, Duration own) {
+  for (const LimitedBy& by : limits)
+    if (by.limits.time_max > Duration{0} && own > by.limits.time_max)
+      return Error{
+          ErrorCode::LimitExceeded, subject,
+          "has a time_limit of " + to_text(own) + ", and time_max of " + by.whom + " is " + to_text(by.limits.time_max),
+          "give it a time_limit of at most that"};
+  return {};
+}
+
 /// Refuses a template that may run for longer than a limit allows.
 Result<void> check_time(const std::string& subject, const std::vector<LimitedBy>& limits, const Template& wanted) {
   for (const LimitedBy& by : limits) {
@@ -58,7 +69,7 @@ Result<void> check_time(const std::string& subject, const std::vector<LimitedBy>
         "template '" + wanted.name + "' has " +
             (wanted.time_limit == Duration{0} ? "no time limit" : "a time limit of " + to_text(wanted.time_limit)) +
             ", and time_max of " + by.whom + " is " + to_text(by.limits.time_max),
-        "give it a time_limit of at most that"};
+        "give it a time_limit of at most that, or the job one"};
   }
   return {};
 }
@@ -132,9 +143,11 @@ Result<void> LimitRules::check_limits(const JobSpec& spec, const GraphShape& sha
   const std::vector<LimitedBy> limits = limits_of(policy_.config, spec.owner, spec.policy);
   if (limits.empty()) return {};
   const std::string subject = "job '" + spec.name + "'";
+  const bool ends = spec.time_limit > Duration{0};
+  if (ends) PENSTOCK_TRY(check_own_time(subject, limits, spec.time_limit));
   std::uint64_t largest = 0;
   for (const Template& wanted : shape.graph().templates) {
-    PENSTOCK_TRY(check_time(subject, limits, wanted));
+    if (!ends) PENSTOCK_TRY(check_time(subject, limits, wanted));  // Else no subtask outlives its job.
     const BandKind kind = wants_gpu(wanted) ? BandKind::Gpu : BandKind::Cpu;
     const auto slots = static_cast<std::uint64_t>((wanted.request.slots.value() + 999) / 1000);
     if (slots == 0) continue;

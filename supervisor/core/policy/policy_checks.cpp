@@ -1,5 +1,6 @@
 #include "supervisor/core/policy/policy_checks.hpp"
 #include "common/base/nearest_name.hpp"
+#include "common/protocol/time_limit.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/policy/limit_rules.hpp"
@@ -60,6 +61,8 @@ Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
   PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
   PENSTOCK_TRY(check_grace(spec.policy.grace, policy_.config.grace_max));
+  if (spec.time_limit != Duration{0})
+    PENSTOCK_TRY(check_time_limit("time_limit of job '" + spec.name + "'", spec.time_limit));
   if (!view_.policed()) return {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = spec.policy;

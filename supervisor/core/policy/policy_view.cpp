@@ -92,11 +92,23 @@ std::int64_t PolicyView::own_weight(const Job& job) const {
   return job.spec.policy.weight > 0 ? job.spec.policy.weight : 1000;
 }
 
-Duration PolicyView::time_limit_of(const Job& job) const {
+Duration PolicyView::said_time_limit(const Job& job) const {
+  if (job.spec.time_limit > Duration{0}) return job.spec.time_limit;
   const QueueConfig* queue =
       job.spec.policy.queue.empty() ? nullptr : find_queue(policy_.config, job.spec.policy.queue);
-  if (queue != nullptr && queue->time_limit > Duration{0}) return queue->time_limit;
-  return policy_.config.pools[job.shares->pool.position].time_limit;
+  return queue == nullptr ? Duration{0} : queue->time_limit;
+}
+
+Duration PolicyView::time_limit_of(const Job& job) const {
+  const Duration said = said_time_limit(job);
+  return said > Duration{0} ? said : policy_.config.pools[job.shares->pool.position].time_limit;
+}
+
+bool PolicyView::has_time_limit(const Job& job) const { return said_time_limit(job) > Duration{0}; }
+
+Instant PolicyView::ends_by(const Job& job, Instant holds) const {
+  const bool has_run = job.spec.time_limit > Duration{0} && job.status.limit_since != kNever;
+  return later(has_run ? job.status.limit_since : holds, time_limit_of(job));
 }
 
 Duration PolicyView::min_runtime_of(const Job& job) const {

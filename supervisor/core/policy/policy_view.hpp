@@ -63,8 +63,13 @@ class PolicyView {
   bool goes_before(const Job& left, const Job& right) const;
   /// Whether the job has not begun, and no limit keeps it from beginning.
   static bool is_waiting(const Job& job);
-  /// How long a job is taken to run: as its queue says, else as its pool does. Spec: policy-flux 9.
+  /// How long a job is taken to run: by its own limit, else as its queue says, else as its pool does. The own limit is
+  /// never above `time_max` of its level and others: `LimitRules::check_limits` refuses that. Spec: policy-flux 9.
   Duration time_limit_of(const Job& job) const;
+  /// Whether the job, or its queue, says how long it runs.
+  bool has_time_limit(const Job& job) const;
+  /// Until when the job is taken to run, if it holds slots since `holds`: its own limit counts from its first run.
+  Instant ends_by(const Job& job, Instant holds) const;
   /// How long the job keeps its slots where another one has its turn: as its project says, or else a department above.
   Duration min_runtime_of(const Job& job) const;
   /// Whether the pool is divided by quotas of projects.
@@ -87,6 +92,8 @@ class PolicyView {
 
  private:
   bool labels_allow(const Job& job, BandSlot band) const;
+  /// Of the job or its queue; 0: neither has one.
+  Duration said_time_limit(const Job& job) const;
 
   const JobTable& jobs_;
   const WorkerTable& workers_;

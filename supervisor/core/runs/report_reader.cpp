@@ -17,6 +17,7 @@
 #include "supervisor/core/runs/recomputation.hpp"
 #include "supervisor/core/runs/retries.hpp"
 #include "supervisor/core/runs/subtask_ends.hpp"
+#include "supervisor/core/runs/time_limits.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 #include "supervisor/core/work_search.hpp"
 #include "supervisor/core/worker_table.hpp"
@@ -62,6 +63,8 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
       asked_to_leave = !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
     }
     if (asked_to_leave) policy_base_.turns.policy_changed();
+    if (job.spec.time_limit > Duration{0}) [[unlikely]]
+      time_limits_.note_report(job, report, asked_to_leave);
     tables_.watchdog.note_progress(event_.now);
     switch (report.outcome) {
       case Outcome::Started: attempts_.note_started(job, subtask); break;
@@ -86,6 +89,8 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
         break;
       }
     }
+    if (job.status.run_taken) [[unlikely]]
+      time_limits_.begin_anew_if_idle(job);
   }
 }
 

@@ -22,14 +22,15 @@ struct PolicyBase;
 class Recomputation;
 class Retries;
 class SubtaskEnds;
+class TimeLimits;
 
 /// Applies reports: successes count down successors, ends that are stale are dropped, readers of a finished producer
 /// are told where its output is. Cost: for a report a few touches of its record and edges.
 class ReportReader {
  public:
   ReportReader(EventContext& event, Fleet& fleet, JobTables& tables, Outputs& outputs, PolicyBase& policy_base,
-               Placement& placement, SubtaskEnds& ends, Recomputation& recomputation, Retries& retries,
-               AttemptCounts& attempts, Adoption& adoption)
+               Placement& placement, SubtaskEnds& ends, TimeLimits& time_limits, Recomputation& recomputation,
+               Retries& retries, AttemptCounts& attempts, Adoption& adoption)
       : event_(event),
         fleet_(fleet),
         tables_(tables),
@@ -37,6 +38,7 @@ class ReportReader {
         policy_base_(policy_base),
         placement_(placement),
         ends_(ends),
+        time_limits_(time_limits),
         recomputation_(recomputation),
         retries_(retries),
         attempts_(attempts),
@@ -67,6 +69,7 @@ class ReportReader {
   PolicyBase& policy_base_;
   Placement& placement_;
   SubtaskEnds& ends_;
+  TimeLimits& time_limits_;
   Recomputation& recomputation_;
   Retries& retries_;
   AttemptCounts& attempts_;

@@ -205,6 +205,8 @@ TEST_F(ArgumentsTest, OptionsOfAJobAreChecked) {
   EXPECT_TRUE(refused([](penstock_job_options& o) { o.gang = 1'000'000'001; }));
   EXPECT_TRUE(refused([](penstock_job_options& o) { o.slots_max = 1'000'000'001; }));
   EXPECT_TRUE(refused([](penstock_job_options& o) { o.preemptible = 3; }));
+  EXPECT_TRUE(refused([](penstock_job_options& o) { o.time_limit_ns = -1; }));
+  EXPECT_TRUE(refused([](penstock_job_options& o) { o.time_limit_ns = 999'999; }));
   EXPECT_TRUE(refused([](penstock_job_options& o) { o.pool_count = 1; }));
   EXPECT_TRUE(refused([](penstock_job_options& o) { o.label_count = 1; }));
   options.size = offsetof(penstock_job_options, project);

@@ -50,17 +50,15 @@ std::string seconds_text(std::uint64_t us) { return decimal_text(us / 1000) + " 
 
 }  // namespace
 
-/// The rest of a job's time: by its time limit, where its queue has one or its pool goes by them; else by the ended
-/// part of all its subtasks. `basis`: the basis of the estimate, or why there is none.
+/// The rest of a job's time: by its time limit, where it or its queue has one or its pool goes by them; else by the
+/// ended part of all its subtasks. `basis`: the basis of the estimate, or why there is none.
 std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std::string& basis) const {
   const KindShare& share = other.shares->kinds[static_cast<std::size_t>(kind_)];
   const policy::Parts& parts = core_.view_.parts_in(other.shares->pool.position);
-  const QueueConfig* queue = find_queue(core_.policy_.config, other.spec.policy.queue);
-  const bool has_limit =
-      policy::has_action(parts, policy::Action::Backfill) || (queue != nullptr && queue->time_limit > Duration{0});
+  const bool has_limit = policy::has_action(parts, policy::Action::Backfill) || core_.view_.has_time_limit(other);
   basis = to_string(other.id);
   if (has_limit && share.since.holds != kNever) {
-    const Instant by = later(share.since.holds, core_.view_.time_limit_of(other));
+    const Instant by = core_.view_.ends_by(other, share.since.holds);
     basis += by > core_.event_.now ? " (time limit)" : " (past its time limit)";
     return by > core_.event_.now ? by - core_.event_.now : parts.overrun;
   }
@@ -123,7 +121,7 @@ Value::Record PolicyAnswers::Explainer::start_after_ends() {
       if (changed.workloads[workload].last_start.has_value()) continue;
       changed.workloads[workload].last_start = changed.now;
       ++started;
-      if (const Job& job = job_at(workload); backfill)
+      if (const Job& job = job_at(workload); backfill || job.spec.time_limit > Duration{0})
         ends.push_back({now + core_.view_.time_limit_of(job), workload, to_string(job.id) + " (time limit)"});
     }
     std::stable_sort(ends.begin(), ends.end(), sooner);

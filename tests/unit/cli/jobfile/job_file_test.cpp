@@ -106,6 +106,24 @@ TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
         << wrong;
 }
 
+// At the top, `time_limit` is that of each subtask.
+TEST(JobFile, TheLimitOfTheJobIsNotThatOfItsSubtasks) {
+  const std::string rest = "\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n";
+  const JobFile job = toml("job_time_limit = \"10min\"\ntime_limit = \"30s\"" + rest);
+  EXPECT_EQ(job.spec.time_limit, std::chrono::minutes{10});
+  EXPECT_EQ(template_of(job.graph, 0).time_limit, std::chrono::seconds{30});
+  EXPECT_EQ(toml("time_limit = \"30s\"" + rest).spec.time_limit, Duration{0});
+  const auto refusal = [&](const std::string& value) {
+    const Result<JobFile> read = read_job_text("job_time_limit = " + value + rest, DocumentFormat::Toml, "j");
+    return read ? "accepted" : to_string(read.error());
+  };
+  EXPECT_EQ(refusal("\"0s\""),
+            "j:1:1: job_time_limit: is 0s, and may be from 1ms to 3650d (leave it out for a job without one)");
+  EXPECT_NE(refusal("-1").find("job_time_limit"), std::string::npos);
+  EXPECT_NE(refusal("\"11000d\"").find("is 11000d, and may be from 1ms"), std::string::npos);
+  EXPECT_NE(refusal("\"soon\"").find("job_time_limit"), std::string::npos);
+}
+
 TEST(JobFile, ReadsEveryFieldOfATemplate) {
   const JobFile job = toml(R"(
 time_limit = "1h"

@@ -41,6 +41,18 @@ TEST(JournalCodec, AnAccountThatIsSetComesBackAlsoWhenItIsEmpty) {
     EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .account = account})).value().account, account);
 }
 
+// Of an older version, too: none is known.
+TEST(JournalCodec, SinceWhenATimeLimitCountsComesBack) {
+  EXPECT_EQ(decode_changed(encode(record::JobChanged{JobId{7}})).value().limit_since_ms, 0);
+  EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .limit_since_ms = 1'800'000'000'123}))
+                .value()
+                .limit_since_ms,
+            1'800'000'000'123);
+  JobSpec spec;
+  spec.time_limit = std::chrono::minutes{10};
+  EXPECT_EQ(decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2, 77, JobId{4}})).value().spec, spec);
+}
+
 TEST(JournalCodec, HowAPriorityWasWrittenComesBack) {
   EXPECT_EQ(decode_accepted(encode(Accepted{JobId{7}, {}, 10, 2, 77, JobId{4}, 42})).value().scale, 42);
   EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .scale = 255})).value().scale, 255);

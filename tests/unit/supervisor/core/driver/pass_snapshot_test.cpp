@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "supervisor/policy/snapshot.hpp"
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -334,6 +335,66 @@ TEST(PolicySnapshot, AGangGivesItsPromisedPlacesBackAlsoWhereQuotasCount) {
   EXPECT_EQ(promises_after(std::chrono::milliseconds{999}), 2U);
   EXPECT_EQ(promises_after(std::chrono::seconds{1}), 0U) << "and then none";
   EXPECT_EQ(promises_after(std::chrono::seconds{1}), 2U) << "it is promised places anew";
+  supervisor.ignore();
+}
+
+TEST(PolicySnapshot, AJobIsTakenToEndByItsOwnLimitFromItsFirstRun) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.queues = {{.name = "short", .time_limit = std::chrono::seconds{50}}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 2});
+  JobSpec own;
+  own.policy.queue = "short";
+  own.time_limit = std::chrono::seconds{100};
+  supervisor.submit(GraphBuilder{}.sources(1).build(), own);
+  JobSpec of_queue;
+  of_queue.policy.queue = "short";
+  supervisor.submit(GraphBuilder{}.sources(1).build(), of_queue);
+  supervisor.settle(2);
+  const Instant held = supervisor.now();
+  supervisor.tick_after(std::chrono::seconds{30});
+  supervisor.say(1, 0, Outcome::Started);
+  supervisor.take_passes();
+  supervisor.tick_after(std::chrono::seconds{10});
+  const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  const std::vector<policy::Workload>& seen = passes[0].snapshot.workloads;
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].time_limit, std::chrono::seconds{100});
+  EXPECT_EQ(seen[0].ends_by, supervisor.now() + std::chrono::seconds{90}) << "since it runs";
+  EXPECT_EQ(seen[1].time_limit, std::chrono::seconds{50});
+  EXPECT_LE(seen[1].ends_by, held + std::chrono::seconds{50}) << "since it has slots";
+  supervisor.ignore();
+}
+
+// As a job that was put back into the queue elsewhere.
+TEST(PolicySnapshot, APreemptedJobHasItsWholeLimitAgain) {
+  PolicedSupervisor supervisor{policed("priority")};
+  supervisor.join({.slots = 2});
+  JobSpec low;
+  low.name = "low";
+  low.time_limit = std::chrono::seconds{100};
+  supervisor.submit(GraphBuilder{}.sources(2).build(), low);
+  supervisor.settle(2);
+  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
+  supervisor.tick_after(std::chrono::seconds{60});
+  JobSpec high;
+  high.name = "high";
+  high.priority = 10;
+  supervisor.submit(GraphBuilder{}.sources(1).build(), high);
+  supervisor.settle(2);
+  const auto left = [&] { return (*supervisor.ask("job", {"low"}))["time_left_s"]; };
+  const std::uint32_t victim = supervisor.job(1).shares->preempting->contains(SubtaskIndex{0}) ? 0 : 1;
+  supervisor.say(1, victim, Outcome::Returned);
+  EXPECT_NEAR(*left().number(), 40, 1) << "the other one runs on";
+  JobSpec more = high;
+  more.name = "more";
+  supervisor.submit(GraphBuilder{}.sources(1).build(), more);
+  supervisor.settle(2);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a time limit begins anew", supervisor.say(1, 1 - victim, Outcome::Returned));
+  EXPECT_TRUE(left().is_null());
+  supervisor.tick_after(std::chrono::seconds{60});
+  EXPECT_FALSE(supervisor.job(1).status.cancelling);
   supervisor.ignore();
 }
 

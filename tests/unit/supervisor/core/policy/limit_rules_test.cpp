@@ -262,6 +262,29 @@ TEST_F(PolicyRulesLive, AJobOfTheWrongSizeOrTimeIsRefusedWithTheLimit) {
   EXPECT_EQ(refusal(4, 2h, {.qos = "standby", .queue = "short"}), "accepted");
 }
 
+// No subtask can run for longer than its job, whatever its template says.
+TEST_F(PolicyRulesLive, AJobWithALimitOfItsOwnIsComparedByThat) {
+  SupervisorConfig config = site();
+  config.policy.queues[0].limits = {.time_max = 1h};
+  begin(config, 8);
+  const auto refusal = [&](Duration limit, Duration of_template, JobPolicy wishes = {.queue = "short"}) {
+    GraphBuilder graph;
+    graph.sources(1).template_at(0).time_limit = of_template;
+    static int number = 0;
+    JobSpec spec = of("ann", "timed" + std::to_string(++number), std::move(wishes));
+    spec.time_limit = limit;
+    return supervisor->submit(graph.build(), spec).valid() ? "accepted" : to_string(supervisor->refusal());
+  };
+  EXPECT_EQ(refusal(1h, Duration{0}), "accepted");
+  EXPECT_EQ(refusal(1h, 2h), "accepted");
+  EXPECT_EQ(refusal(2h, 1h),
+            "job 'timed3': has a time_limit of 2h, and time_max of user 'ann' in queue 'short' is 1h (give it a "
+            "time_limit of at most that)");
+  EXPECT_EQ(refusal(2h, Duration{0}, {.qos = "standby", .queue = "short"}), "accepted");
+  EXPECT_EQ(answer("set", {"qos", "timed4", "normal"}).substr(0, 33), "job 'timed4': has a time_limit of")
+      << "as at first";
+}
+
 // Spec: policy-flux 8: moving a pending job to another account re-checks permission, active and running limits.
 TEST_F(PolicyRulesLive, AJobThatWaitsIsChargedToAnotherAccountUnderTheLimitsThere) {
   SupervisorConfig config = site();

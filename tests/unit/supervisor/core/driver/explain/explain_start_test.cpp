@@ -38,6 +38,33 @@ TEST(ExplainStart, TimeLimitsOfWhatRunsAreABasis) {
             Value{"these end: " + to_string(soon) + " (time limit), " + to_string(late) + " (time limit)"});
 }
 
+// The limit counts from the first run, and slots were held before.
+TEST(ExplainStart, AJobsOwnLimitIsABasisAlsoWithoutBackfill) {
+  RemedyHarness it{policed("priority")};
+  it.cluster.join({.slots = 2});
+  JobSpec spec;
+  spec.name = "limited";
+  spec.time_limit = seconds{100};
+  GraphBuilder graph;
+  graph.template_at(0).request.slots = kOneSlot * 2;
+  const JobId runs = it.cluster.submit(graph.sources(1).build(), spec);
+  it.cluster.settle(3);
+  const JobId waits = it.submit({}, 2, 1);
+  EXPECT_NEAR(*it.explain(waits)["start"]["within_s"].number(), 100, 1);
+  it.cluster.tick_after(seconds{30});
+  it.cluster.say(1, 0, Outcome::Started);
+  it.cluster.settle(1);
+  const Value start = it.explain(waits)["start"];
+  EXPECT_EQ(start["kind"], Value{"estimated"});
+  EXPECT_NEAR(*start["within_s"].number(), 100, 1);
+  EXPECT_EQ(start["basis"], Value{"these end: " + to_string(runs) + " (time limit)"});
+  it.cluster.tick_after(seconds{40});
+  it.cluster.settle(1);
+  EXPECT_NEAR(*it.explain(waits)["start"]["within_s"].number(), 60, 1);
+  EXPECT_NEAR(*it.explain(runs)["time_left_s"].number(), 60, 1);
+  EXPECT_EQ(it.explain(runs)["time_limit_s"], Value{100.0});
+}
+
 TEST(ExplainStart, WithoutALimitWhatHasRunOfAJobTells) {
   RemedyHarness it{policed("priority")};
   it.cluster.join({.slots = 2});
