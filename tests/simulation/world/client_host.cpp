@@ -138,6 +138,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
   Rng graces{mix_bits(world_.options().seed) ^ mix_bits(number + 0x96ace)};
   if (world_.options().policy && graces.chance(1, 2)) spec.policy.grace = milliseconds{graces.between(1, 1500)};
   const WorldOptions& options = world_.options();
+  Rng limits{mix_bits(options.seed) ^ mix_bits(number + 0x71e11)};
+  if (options.faults.failures && limits.chance(1, 6)) spec.time_limit = milliseconds{limits.between(5, 2000)};
   if (options.workflow != nullptr) {
     spec.name = options.workflow->name;
     book_.submitted[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
