@@ -157,6 +157,21 @@ TEST(Run, AJobThatFailsTellsItsHistory) {
   EXPECT_NE(end["failures"][0]["output_tail"].get<std::string>().find("I am broken"), std::string::npos);
 }
 
+TEST(Run, AJobPastItsTimeLimitIsStoppedAndSaysSo) {
+  const ScratchDirectory scratch;
+  const std::string rest = "[[subtask]]\nkey = \"sleeps\"\ncommand = [\"sleep\", \"60\"]\n";
+  const std::string job = scratch.write("job.toml", "job_time_limit = \"1h\"\n" + rest);
+  const BinaryRun run = run_binary({"run", job, "--time-limit", "1s", "--json"});
+  EXPECT_EQ(run.exit_code, 1);
+  const Json end = json_of(run);
+  EXPECT_EQ(end["state"], "failed");
+  EXPECT_EQ(end["cancelled"], 1);
+  EXPECT_NE(end["error"].get<std::string>().find("has reached its time_limit of 1s (raise time_limit"),
+            std::string::npos);
+  EXPECT_GE(end["makespan_s"].get<double>(), 1);
+  EXPECT_LT(end["makespan_s"].get<double>(), 30);
+}
+
 TEST(Run, FailsIfAPromisedFileIsMissing) {
   const ScratchDirectory scratch;
   const std::string job = scratch.write("job.toml",
