@@ -121,7 +121,7 @@ void WorkerLosses::lose_attempts(WorkerSlot slot, const std::string& reason, con
       runs_.retries.fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail,
                                  fleet_.workers[slot].description.name,
                                  crash != nullptr && !blamed ? Blame::Others : Blame::Open);
-      runs_.time_limits.begin_anew_if_idle(job);
+      runs_.time_limits.begin_anew_if_off(job);
       if (crash == nullptr) lost.push_back(ref);
     }
   }

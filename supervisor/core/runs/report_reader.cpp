@@ -90,7 +90,7 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
       }
     }
     if (job.status.run_taken) [[unlikely]]
-      time_limits_.begin_anew_if_idle(job);
+      time_limits_.begin_anew_if_off(job);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "supervisor/core/runs/time_limits.hpp"
 
+#include <algorithm>
+
 #include "common/base/coverage_mark.hpp"
 #include "common/base/quantity.hpp"
 #include "supervisor/core/event_context.hpp"
@@ -10,6 +12,15 @@
 
 namespace penstock::supervisor {
 namespace {
+
+/// Whether nothing of the job runs, and nothing may. A job that policy gives no slots any more may still have attempts
+/// that wait at workers.
+bool is_off(const Job& job) {
+  if (job.tally.in_flight == 0) return true;
+  if (job.shares == nullptr || holds_slots(*job.shares)) return false;
+  const std::vector<BandShare>& bands = job.shares->bands;
+  return std::all_of(bands.begin(), bands.end(), [](const BandShare& share) { return share.started == 0; });
+}
 
 Instant end_of(const Job& job) { return later(job.status.limit_since, job.spec.time_limit); }
 
@@ -34,8 +45,8 @@ void TimeLimits::begin(Job& job, Duration ran) {
   records_.record_change(job);
 }
 
-void TimeLimits::begin_anew_if_idle(Job& job) {
-  if (!job.status.run_taken || job.tally.in_flight > 0 || job.status.recovering) return;
+void TimeLimits::begin_anew_if_off(Job& job) {
+  if (!job.status.run_taken || job.status.recovering || !is_off(job)) return;
   job.status.run_taken = false;
   if (job.status.limit_since != kNever && job.status.state == JobState::Running && !job.status.cancelling)
     begin_anew(job);

@@ -17,7 +17,7 @@ class SubtaskEnds;
 /// its last run was taken, by a preemption, a drain or the loss of a worker, waits in the queue as at first, and the
 /// limit begins anew with its next run. A restart of the supervisor changes nothing: since when the limit counts is in
 /// the journal, and a job is not ended before the workers of before the restart are back.
-/// Cost: logarithmic in the jobs with limits, twice for a job; for other jobs nothing.
+/// Cost: logarithmic in the jobs with limits, and linear in the bands when a run is taken; for other jobs nothing.
 class TimeLimits {
  public:
   TimeLimits(EventContext& event, JobTable& jobs, JobIndices& indices, JobRecords& records, SubtaskEnds& ends)
@@ -28,7 +28,7 @@ class TimeLimits {
   /// Before the report is applied. `asked_to_leave`: policy has asked the attempt to. REQUIRES: a job with a limit.
   void note_report(Job& job, const AttemptReport& report, bool asked_to_leave);
   /// After a report, or a loss, was applied.
-  void begin_anew_if_idle(Job& job);
+  void begin_anew_if_off(Job& job);
   /// The workers of before a restart are back. `some_are_lost`: not all of them.
   void go_on(Job& job, bool some_are_lost);
   /// The job has ended.
