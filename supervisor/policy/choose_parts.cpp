@@ -27,8 +27,11 @@ constexpr Words<Backfilling, 4> kBackfills{{{"none", Backfilling::None},
                                             {"fcfs", Backfilling::Fcfs},
                                             {"easy", Backfilling::Easy},
                                             {"conservative", Backfilling::Conservative}}};
-constexpr Words<Fitting, 4> kFittings{
-    {{"best", Fitting::Best}, {"worst", Fitting::Worst}, {"binpack", Fitting::BinPack}, {"spread", Fitting::Spread}}};
+constexpr Words<Fitting, 5> kFittings{{{"best", Fitting::Best},
+                                       {"worst", Fitting::Worst},
+                                       {"fragmentation", Fitting::Fragmentation},
+                                       {"binpack", Fitting::BinPack},
+                                       {"spread", Fitting::Spread}}};
 
 template <class Value, std::size_t count>
 Result<Value> value_of(const Words<Value, count>& words, std::string_view part, std::string_view said) {
@@ -98,13 +101,13 @@ Result<void> check_queue(const Chosen& chosen, std::optional<bool> preemption) {
 
 Result<void> check_fitting(const Chosen& chosen) {
   const bool quotas = chosen.sharing == Sharing::QuotaTree;
-  const bool by_vector = chosen.fitting == Fitting::BinPack || chosen.fitting == Fitting::Spread;
-  if (by_vector == quotas) return {};
-  const bool packs = chosen.fitting == Fitting::Best || chosen.fitting == Fitting::BinPack;
+  const bool by_slots = chosen.fitting == Fitting::Best || chosen.fitting == Fitting::Worst;
+  if (by_slots != quotas) return {};
+  const bool packs = chosen.fitting != Fitting::Worst && chosen.fitting != Fitting::Spread;
   return clash(said("fitting", word_of(kFittings, chosen.fitting)),
                quotas ? "is of pools that count slots only" : "is of pools with sharing 'quota_tree'",
                std::string{"say fitting = "} +
-                   (quotas ? (packs ? "\"binpack\"" : "\"spread\"") : (packs ? "\"best\"" : "\"worst\"")));
+                   (quotas ? (packs ? "\"fragmentation\"" : "\"spread\"") : (packs ? "\"best\"" : "\"worst\"")));
 }
 
 Result<void> check_actions(const Chosen& chosen, const PartsChoice& choice) {
@@ -182,7 +185,7 @@ Result<Parts> choose_parts(const PartsChoice& choice) {
   PENSTOCK_TRY(choose(kBackfills, "backfill", choice.backfill, chosen.backfill));
   // The fullest place is measured in another way where quotas count, and has another word.
   if (chosen.sharing != parts.sharing)
-    chosen.fitting = chosen.sharing == Sharing::QuotaTree ? Fitting::BinPack : Fitting::Best;
+    chosen.fitting = chosen.sharing == Sharing::QuotaTree ? Fitting::Fragmentation : Fitting::Best;
   PENSTOCK_TRY(choose(kFittings, "fitting", choice.fitting, chosen.fitting));
   if (chosen.sharing == Sharing::None)
     PENSTOCK_TRY(check_queue(chosen, choice.preemption));

@@ -16,7 +16,7 @@ struct PartsChoice {
   std::string ordering;  ///< fcfs, priority, multifactor.
   std::string sharing;   ///< none, fair_share, max_min, quota_tree.
   std::string backfill;  ///< none, fcfs, easy, conservative.
-  std::string fitting;   ///< best, worst where slots count; binpack, spread where quotas do.
+  std::string fitting;   ///< best, worst where slots count; fragmentation, binpack, spread where quotas do.
   std::optional<bool> reclaim;
   std::optional<bool> consolidation;
   std::optional<bool> preemption;  ///< Not said: unless jobs go by priority alone. Spec: policy-determined 5.1.

@@ -34,7 +34,14 @@ enum class Action : std::uint8_t {
   BreakStaleGangs,
 };
 
-enum class Fitting : std::uint8_t { Best, Worst, BinPack, Spread };
+enum class Fitting : std::uint8_t {
+  Best,
+  Worst,
+  BinPack,
+  Spread,
+  Fragmentation,  ///< Where the fewest free devices are lost to typical requests, then as `BinPack`:
+                  ///< `fragmentation.hpp`.
+};
 
 /// How many blocked jobs get a reserved start before later ones may pass them.
 inline constexpr std::uint32_t kReserveAll = 0xffffffffU;

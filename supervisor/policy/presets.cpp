@@ -26,8 +26,9 @@ constexpr Parts quota_parts() {
   // The least disruptive first.
   parts.actions = {Action::Allocate, Action::Consolidate, Action::Reclaim, Action::Preempt, Action::BreakStaleGangs};
   parts.action_count = 5;
-  parts.gpu_fitting = Fitting::BinPack;
-  parts.cpu_fitting = Fitting::BinPack;
+  // A pool without devices is packed: nothing of it can be lost to work with devices.
+  parts.gpu_fitting = Fitting::Fragmentation;
+  parts.cpu_fitting = Fitting::Fragmentation;
   return parts;
 }
 

@@ -215,6 +215,7 @@ void Trial::apply_room(std::uint32_t member, MemberState state, std::uint32_t ba
                        const std::vector<std::uint32_t>& groups, std::int64_t sign) {
   BandRoom& room = rooms_[band];
   const bool counts = room.in_pool;
+  ++room.changes;
   if (counts && room.open && !filing_.is_changed[band]) {
     filing_.is_changed[band] = true;
     filing_.changed.push_back(band);
@@ -330,6 +331,11 @@ std::optional<BandFit> Trial::fit_shared(std::uint32_t member, std::uint32_t ban
       devices->now && when == When::NowOrLater && source.request.within(room.idle) && room.places_idle >= places,
       devices->groups};
   return fit;
+}
+
+DeviceFragmentation& Trial::fragmentation() const {
+  if (!filing_.scores) filing_.scores.emplace(snapshot_, pool_);
+  return *filing_.scores;
 }
 
 void Trial::place(std::uint32_t member, std::uint32_t band, const BandFit& fit) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/policy/fitting/fragmentation.hpp"
 #include "supervisor/policy/parts.hpp"
 #include "supervisor/policy/sharing/owner.hpp"
 #include "supervisor/policy/snapshot.hpp"
@@ -41,6 +42,7 @@ struct BandRoom {
   std::int64_t places_idle = 0;
   std::int64_t places_leaving = 0;
   std::vector<DeviceGroup> groups;
+  std::uint64_t changes = 0;            ///< Counts them: a score made at this value holds as long as it stays.
   std::int64_t shared_memory_mib = -1;  ///< Most that is left of one of them, now or later; -1: none is shared.
 
   Resources later() const { return idle + leaving; }
@@ -94,6 +96,7 @@ struct RoomFiling {
   std::vector<Resources> filed;        ///< By band: the room that it is filed under.
   std::vector<std::uint32_t> changed;
   std::vector<bool> is_changed;
+  std::optional<DeviceFragmentation> scores;  ///< Made when they are asked for.
 };
 
 /// Owned by one pass over one pool. Cost: a change is O(depth of the project tree); undo the same.
@@ -144,6 +147,7 @@ class Trial {
   /// Second of a pair: its rank by name.
   enum class Index : std::uint8_t { Devices, CpuBesideDevices, CpuAlone };
   const BandsByRoom& bands_by_room(Index index) const;
+  DeviceFragmentation& fragmentation() const;
   std::uint32_t band_of_rank(std::uint32_t rank) const { return filing_.by_name[rank]; }
   bool in_pool(std::uint32_t workload) const;
 

@@ -8,6 +8,7 @@
 #include "cli/commands/command.hpp"
 #include "tools/commands.hpp"
 #include "tools/policy/command_policy_check.hpp"
+#include "tools/policy/command_policy_fill.hpp"
 #include "tools/policy/command_policy_simulate.hpp"
 
 namespace penstock::tools {
@@ -100,6 +101,7 @@ void add_policy_command(CLI::App& app, cli::Invocation& invocation) {
   command->callback(
       [&invocation, options] { invocation.chosen = [&invocation, options] { return check(invocation, *options); }; });
   add_policy_simulation(*family, invocation);
+  add_policy_fill(*family, invocation);
 }
 
 }  // namespace penstock::tools

@@ -46,6 +46,14 @@ PackRange pack_range(const Trial& trial, bool cpu_only, std::span<const std::uin
 
 }  // namespace
 
+BandFit fit_part(const Trial& trial, std::uint32_t member, std::uint32_t band, std::uint32_t device) {
+  const BandRoom& room = trial.room(band);
+  DeviceFit part = part_on(room, trial.memory_on(member, band), device);
+  const bool now = part.now && trial.snapshot().members[member].request.within(room.idle) &&
+                   room.places_idle >= 1 + static_cast<std::int64_t>(part.opened);
+  return {now, std::move(part.groups)};
+}
+
 std::int64_t pack_score(std::int64_t free, std::int64_t low, std::int64_t high) {
   if (high == 0) return 0;
   if (high == low) return kPackSteps * kScoreUnit;
@@ -174,11 +182,42 @@ std::optional<BandChoice> best_by_points(const Trial& trial, const Choice& choic
   return best;
 }
 
-std::optional<BandChoice> best_band(const Trial& trial, const Choice& choice) {
+/// Bands without devices are all alike to fragmentation, which then packs them.
+bool goes_by_growth(const Trial& trial, const Choice& choice) {
   const Member& source = trial.snapshot().members[choice.member];
   const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
   const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
-  const bool packed = fitting == Fitting::Best || fitting == Fitting::BinPack;
+  return fitting == Fitting::Fragmentation && trial.total().gpu > 0;
+}
+
+/// The band, and the device, where fragmentation grows least.
+std::optional<BandChoice> best_by_growth(const Trial& trial, const Choice& choice, DeviceFragmentation& scores) {
+  const Snapshot& snapshot = trial.snapshot();
+  const Member& source = snapshot.members[choice.member];
+  const std::span<const std::uint32_t> only = snapshot.bands_of(source);
+  const std::size_t row = scores.row_of(source);
+  std::uint32_t best = kNone;
+  BandGrowth least;
+  for (const std::uint32_t band : only.empty() ? std::span{trial.bands()} : only) {
+    if (!is_in_pool(trial, band) || (!choice.allowed.empty() && !choice.allowed[band])) continue;
+    const BandGrowth& growth = scores.growth(trial, row, choice.member, band);
+    if (growth.fits == BandGrowth::Fits::Not || grows_less(least, growth)) continue;
+    if (best != kNone && !grows_less(growth, least) && snapshot.bands[band].name >= snapshot.bands[best].name) continue;
+    best = band;
+    least = growth;
+  }
+  if (best == kNone) return std::nullopt;
+  if (source.devices == 1 && trial.parts().device_fitting != Fitting::Spread)
+    return BandChoice{best, fit_part(trial, choice.member, best, least.device)};
+  return BandChoice{best, *trial.fit(choice.member, best, Trial::When::NowOrLater)};
+}
+
+std::optional<BandChoice> best_band(const Trial& trial, const Choice& choice) {
+  if (goes_by_growth(trial, choice)) return best_by_growth(trial, choice, trial.fragmentation());
+  const Member& source = trial.snapshot().members[choice.member];
+  const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
+  const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
+  const bool packed = fitting != Fitting::Worst && fitting != Fitting::Spread;
   const std::span<const std::uint32_t> only = trial.snapshot().bands_of(source);
   const bool is_short = !only.empty() && only.size() * kShortList <= trial.bands().size();
   const bool has_request = !cpu_only || source.request.cpu > 0;
@@ -209,6 +248,11 @@ std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, 
 }
 
 std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice) {
+  if (goes_by_growth(trial, choice)) {
+    DeviceFragmentation afresh{trial.snapshot(),
+                               trial.snapshot().workloads[trial.snapshot().members[choice.member].workload].pool};
+    return as_asked(best_by_growth(trial, choice, afresh), choice.when);
+  }
   return as_asked(best_by_points(trial, choice, trial.bands()), choice.when);
 }
 

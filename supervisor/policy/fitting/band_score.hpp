@@ -31,12 +31,16 @@ struct Choice {
 
 /// The best band of `allowed` (by position; empty: all) for a waiting member;
 /// names end ties. Cost: O(log bands), and those passed over, where whole
-/// devices or CPU alone are packed, or the bands of a short list; else O(bands).
+/// devices or CPU alone are packed, or the bands of a short list; else O(bands),
+/// and with `fragmentation` a score for each band that has changed.
 std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
                                       const std::vector<bool>& allowed);
 
 /// The same by a look at every band. Tests compare the two.
 std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice);
+
+/// How a part of one device fits that shared one, by position, or one that is opened (kNone). REQUIRES: it fits there.
+BandFit fit_part(const Trial& trial, std::uint32_t member, std::uint32_t band, std::uint32_t device);
 
 /// Whether the member may use the band at all.
 bool band_allowed(const Snapshot& snapshot, const Member& member, std::uint32_t band);

@@ -49,6 +49,18 @@ std::vector<Candidate> candidates(const BandRoom& room, const DeviceRequest& req
 
 }  // namespace
 
+std::optional<bool> shared_part_fits(const BandRoom& room, const DeviceGroup& group, std::int64_t mib) {
+  if (!fits_later(room, group, mib)) return std::nullopt;
+  return fits_now(room, group, mib);
+}
+
+DeviceFit part_on(const BandRoom& room, std::int64_t mib, std::uint32_t device) {
+  if (device != kNone) return {fits_now(room, room.groups[device], mib), 0, {device}};
+  const auto unused =
+      std::find_if(room.groups.begin(), room.groups.end(), [](const DeviceGroup& group) { return !group.used(); });
+  return {room.idle.gpu >= kOneDevice, 1, {static_cast<std::uint32_t>(unused - room.groups.begin())}};
+}
+
 bool shared_device_fits(const BandRoom& room, const DeviceRequest& request) {
   return std::any_of(room.groups.begin(), room.groups.end(),
                      [&](const DeviceGroup& group) { return fits_later(room, group, request.mib); });

@@ -33,6 +33,13 @@ struct DevicePreview {
 };
 std::optional<DevicePreview> look_at_devices(const BandRoom& room, const DeviceRequest& request);
 
+/// Whether the shared device has room for `mib`, and whether it has now; nothing: not even later.
+std::optional<bool> shared_part_fits(const BandRoom& room, const DeviceGroup& group, std::int64_t mib);
+
+/// A part on that shared device, by position; kNone: on one that is opened for it. REQUIRES: there is room, now or
+/// later.
+DeviceFit part_on(const BandRoom& room, std::int64_t mib, std::uint32_t device);
+
 /// Whether a device that is shared already has room for the request, now or later.
 bool shared_device_fits(const BandRoom& room, const DeviceRequest& request);
 

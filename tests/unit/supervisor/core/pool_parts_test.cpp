@@ -72,7 +72,7 @@ TEST(PoolParts, PoolsShowThem) {
   EXPECT_EQ(queue["reclaim"], Value{});
   const Value& quotas = (*pools->list())[1];
   EXPECT_EQ(quotas["sharing"], Value{"quota_tree"});
-  EXPECT_EQ(quotas["fitting"], Value{"binpack"});
+  EXPECT_EQ(quotas["fitting"], Value{"fragmentation"});
   EXPECT_EQ(quotas["reclaim"], Value{true});
   EXPECT_EQ(quotas["consolidation"], Value{false});
 }

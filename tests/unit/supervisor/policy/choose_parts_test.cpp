@@ -55,6 +55,8 @@ TEST(ChooseParts, WhatIsSaidReplacesWhatThePresetHas) {
   EXPECT_EQ(text_of({.preset = "priority", .backfill = "fcfs"}), "priority none fcfs best 2");
   EXPECT_EQ(text_of({.preset = "quota", .fitting = "spread", .reclaim = false, .consolidation = false}),
             "priority quota_tree none spread 3 6 7");
+  EXPECT_EQ(text_of({.preset = "quota"}), "priority quota_tree none fragmentation 3 4 5 6 7");
+  EXPECT_EQ(text_of({.preset = "quota", .fitting = "binpack"}), "priority quota_tree none binpack 3 4 5 6 7");
   EXPECT_EQ(text_of({.preset = "multifactor", .reserve_depth = 3}), "multifactor none 3 best 2");
   EXPECT_EQ(choose_parts({.preset = "multifactor", .backfill = "fcfs", .reserve_depth = 3})->reserve_depth, 0U);
 }
@@ -75,7 +77,7 @@ TEST(ChooseParts, AWordThatNobodyKnowsIsNamedWithTheNearest) {
   EXPECT_EQ(refused({.preset = "quota", .backfill = "hard"}),
             "backfill 'hard': is none of its words (use one of none, fcfs, easy, conservative)");
   EXPECT_EQ(refused({.preset = "quota", .fitting = "tight"}),
-            "fitting 'tight': is none of its words (use one of best, worst, binpack, spread)");
+            "fitting 'tight': is none of its words (use one of best, worst, fragmentation, binpack, spread)");
 }
 
 TEST(ChooseParts, PartsThatDoNotGoTogetherAreRefusedWithWhatDoes) {
@@ -96,6 +98,9 @@ TEST(ChooseParts, PartsThatDoNotGoTogetherAreRefusedWithWhatDoes) {
   EXPECT_NE(refused({.preset = "multifactor", .preemption = true}).find("reserved starts wait for slots to be free"),
             std::string::npos);
   EXPECT_NE(refused({.preset = "quota", .fitting = "worst"}).find("say fitting = \"spread\""), std::string::npos);
+  EXPECT_NE(refused({.preset = "quota", .fitting = "best"}).find("say fitting = \"fragmentation\""), std::string::npos);
+  EXPECT_NE(refused({.preset = "fair_share", .fitting = "fragmentation"}).find("say fitting = \"best\""),
+            std::string::npos);
   EXPECT_NE(refused({.preset = "fair_share", .fitting = "binpack"}).find("say fitting = \"best\""), std::string::npos);
   EXPECT_NE(refused({.preset = "priority", .reclaim = false}).find("reclaim: is a part of sharing 'quota_tree'"),
             std::string::npos);
@@ -108,7 +113,7 @@ TEST(ChooseParts, WhateverIsAcceptedRuns) {
   for (const char* sharing : {"none", "fair_share", "max_min", "quota_tree"})
     for (const char* ordering : {"fcfs", "priority", "multifactor"})
       for (const char* backfill : {"none", "fcfs", "easy", "conservative"})
-        for (const char* fitting : {"best", "worst", "binpack", "spread"}) {
+        for (const char* fitting : {"best", "worst", "fragmentation", "binpack", "spread"}) {
           const Result<Parts> parts = choose_parts({.preset = "fair_share",
                                                     .ordering = ordering,
                                                     .sharing = sharing,
@@ -132,8 +137,8 @@ TEST(ChooseParts, WhateverIsAcceptedRuns) {
           EXPECT_EQ(PolicyEngine{{*parts}}.pass(snapshot).starts.size(), 1U)
               << sharing << " " << ordering << " " << backfill << " " << fitting;
         }
-  // Shares 2, quotas 2 (fittings), twice; queues: 10 of ordering and backfill, and fittings.
-  EXPECT_EQ(accepted, 2 * 2 + 2 + 10 * 2);
+  // Shares 2 (fittings), twice; quotas 3; queues: 10 of ordering and backfill, and fittings.
+  EXPECT_EQ(accepted, 2 * 2 + 3 + 10 * 2);
 }
 
 }  // namespace
