@@ -1,6 +1,6 @@
 // One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
 // usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N] [--labelled N] [--bound N] [--single 1]
-//                     [--victims N] [--wants N]
+//                     [--victims N] [--wants N] [--fitting WORD]
 // --labelled: adds a job with so many members that may only use every other band
 // --bound: so many of every hundred jobs may only use some bands: those with one of four labels, or one of five bands
 // --single: every job requests one slot
@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "common/base/rng.hpp"
+#include "supervisor/policy/choose_parts.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
@@ -208,6 +209,7 @@ int main(int argc, char** argv) {
   bool single = false;
   int repeat = 3;
   std::string name = "quota";
+  std::string fitting;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view option = argv[i];
     if (option == "--bands") bands = number(argv[i + 1]);
@@ -219,8 +221,9 @@ int main(int argc, char** argv) {
     if (option == "--single") single = number(argv[i + 1]) > 0;
     if (option == "--repeat") repeat = static_cast<int>(number(argv[i + 1]));
     if (option == "--preset") name = argv[i + 1];
+    if (option == "--fitting") fitting = argv[i + 1];
   }
-  const Result<Parts> parts = preset(name);
+  const Result<Parts> parts = choose_parts({.preset = name, .fitting = fitting});
   if (!parts) {
     std::fprintf(stderr, "%s\n", to_string(parts.error()).c_str());
     return 2;

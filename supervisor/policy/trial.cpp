@@ -216,6 +216,7 @@ void Trial::apply_room(std::uint32_t member, MemberState state, std::uint32_t ba
   BandRoom& room = rooms_[band];
   const bool counts = room.in_pool;
   ++room.changes;
+  if (filing_.scores) filing_.scores->note_change(band);
   if (counts && room.open && !filing_.is_changed[band]) {
     filing_.is_changed[band] = true;
     filing_.changed.push_back(band);
@@ -334,7 +335,7 @@ std::optional<BandFit> Trial::fit_shared(std::uint32_t member, std::uint32_t ban
 }
 
 DeviceFragmentation& Trial::fragmentation() const {
-  if (!filing_.scores) filing_.scores.emplace(snapshot_, pool_);
+  if (!filing_.scores) filing_.scores.emplace(*this, pool_);
   return *filing_.scores;
 }
 

@@ -190,30 +190,55 @@ bool goes_by_growth(const Trial& trial, const Choice& choice) {
   return fitting == Fitting::Fragmentation && trial.total().gpu > 0;
 }
 
-/// The band, and the device, where fragmentation grows least.
-std::optional<BandChoice> best_by_growth(const Trial& trial, const Choice& choice, DeviceFragmentation& scores) {
+/// The best of these by growth; kNone: it fits none.
+std::uint32_t least_of(const Trial& trial, const Choice& choice, DeviceFragmentation& scores,
+                       std::span<const std::uint32_t> bands) {
   const Snapshot& snapshot = trial.snapshot();
-  const Member& source = snapshot.members[choice.member];
-  const std::span<const std::uint32_t> only = snapshot.bands_of(source);
-  const std::size_t row = scores.row_of(source);
+  const std::size_t row = scores.row_of(snapshot.members[choice.member]);
   std::uint32_t best = kNone;
   BandGrowth least;
-  for (const std::uint32_t band : only.empty() ? std::span{trial.bands()} : only) {
+  for (const std::uint32_t band : bands) {
     if (!is_in_pool(trial, band) || (!choice.allowed.empty() && !choice.allowed[band])) continue;
     const BandGrowth& growth = scores.growth(trial, row, choice.member, band);
     if (growth.fits == BandGrowth::Fits::Not || grows_less(least, growth)) continue;
+    if (!band_allowed(snapshot, snapshot.members[choice.member], band)) continue;
     if (best != kNone && !grows_less(growth, least) && snapshot.bands[band].name >= snapshot.bands[best].name) continue;
     best = band;
     least = growth;
   }
-  if (best == kNone) return std::nullopt;
-  if (source.devices == 1 && trial.parts().device_fitting != Fitting::Spread)
-    return BandChoice{best, fit_part(trial, choice.member, best, least.device)};
-  return BandChoice{best, *trial.fit(choice.member, best, Trial::When::NowOrLater)};
+  return best;
+}
+
+std::uint32_t first_in_order(const Trial& trial, const Choice& choice, DeviceFragmentation& scores) {
+  const Member& source = trial.snapshot().members[choice.member];
+  for (const RankedGrowth& each : scores.in_order(trial, scores.row_of(source), choice.member))
+    if ((choice.allowed.empty() || choice.allowed[each.band]) && band_allowed(trial.snapshot(), source, each.band))
+      return each.band;
+  return kNone;
+}
+
+/// With the device where fragmentation grows least.
+std::optional<BandChoice> on_device(const Trial& trial, const Choice& choice, DeviceFragmentation& scores,
+                                    std::uint32_t band) {
+  if (band == kNone) return std::nullopt;
+  const Member& source = trial.snapshot().members[choice.member];
+  if (source.devices == 1 && trial.parts().device_fitting != Fitting::Spread) {
+    const BandGrowth& growth = scores.growth(trial, scores.row_of(source), choice.member, band);
+    return BandChoice{band, fit_part(trial, choice.member, band, growth.device)};
+  }
+  return BandChoice{band, *trial.fit(choice.member, band, Trial::When::NowOrLater)};
+}
+
+std::optional<BandChoice> best_by_growth(const Trial& trial, const Choice& choice) {
+  DeviceFragmentation& scores = trial.fragmentation();
+  const std::span<const std::uint32_t> only = trial.snapshot().bands_of(trial.snapshot().members[choice.member]);
+  const bool is_short = !only.empty() && only.size() * kShortList <= trial.bands().size();
+  return on_device(trial, choice, scores,
+                   is_short ? least_of(trial, choice, scores, only) : first_in_order(trial, choice, scores));
 }
 
 std::optional<BandChoice> best_band(const Trial& trial, const Choice& choice) {
-  if (goes_by_growth(trial, choice)) return best_by_growth(trial, choice, trial.fragmentation());
+  if (goes_by_growth(trial, choice)) return best_by_growth(trial, choice);
   const Member& source = trial.snapshot().members[choice.member];
   const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
   const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
@@ -249,9 +274,9 @@ std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, 
 
 std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice) {
   if (goes_by_growth(trial, choice)) {
-    DeviceFragmentation afresh{trial.snapshot(),
-                               trial.snapshot().workloads[trial.snapshot().members[choice.member].workload].pool};
-    return as_asked(best_by_growth(trial, choice, afresh), choice.when);
+    const Member& source = trial.snapshot().members[choice.member];
+    DeviceFragmentation afresh{trial, trial.snapshot().workloads[source.workload].pool};
+    return as_asked(on_device(trial, choice, afresh, least_of(trial, choice, afresh, trial.bands())), choice.when);
   }
   return as_asked(best_by_points(trial, choice, trial.bands()), choice.when);
 }

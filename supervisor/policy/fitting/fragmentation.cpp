@@ -14,6 +14,9 @@ constexpr std::int64_t kOneDevice = 1000;
 /// Beyond this many shapes all scores are made anew.
 constexpr std::size_t kRowsMax = 256;
 
+/// Of so many changes for each band the bands are kept; before those each row looks at all bands.
+constexpr std::size_t kChangesPerBand = 4;
+
 /// The least that a part of a device takes.
 constexpr std::int64_t kLeastMib = 1;
 
@@ -122,8 +125,12 @@ bool grows_less(const BandGrowth& a, const BandGrowth& b) {
   return a.free < b.free;
 }
 
-DeviceFragmentation::DeviceFragmentation(const Snapshot& snapshot, std::uint32_t pool)
-    : typical_(typical_requests(snapshot, pool)), before_(snapshot.bands.size()) {
+DeviceFragmentation::DeviceFragmentation(const Trial& trial, std::uint32_t pool)
+    : typical_(typical_requests(trial.snapshot(), pool)),
+      before_(trial.snapshot().bands.size()),
+      ranks_(trial.snapshot().bands.size(), kNone) {
+  const Snapshot& snapshot = trial.snapshot();
+  for (std::uint32_t rank = 0; rank < trial.bands().size(); ++rank) ranks_[trial.band_of_rank(rank)] = rank;
   for (const TypicalRequest& request : typical_) {
     std::vector<bool>& allowed = allowed_.emplace_back();
     if (request.band_list == kNone) continue;
@@ -138,7 +145,9 @@ std::size_t DeviceFragmentation::row_of(const Member& member) {
   const auto known = std::find_if(rows_.begin(), rows_.end(), [&key](const Row& row) { return row.key == key; });
   if (known != rows_.end()) return static_cast<std::size_t>(known - rows_.begin());
   if (rows_.size() >= kRowsMax) rows_.clear();
-  rows_.push_back({key, std::vector<Score>(before_.size())});
+  rows_.emplace_back();
+  rows_.back().key = key;
+  rows_.back().scores.resize(before_.size());
   return rows_.size() - 1;
 }
 
@@ -153,9 +162,44 @@ std::int64_t DeviceFragmentation::fragmentation(const FreeDevices& free, std::ui
 
 const BandGrowth& DeviceFragmentation::growth(const Trial& trial, std::size_t row, std::uint32_t member,
                                               std::uint32_t band) {
-  Score& score = rows_[row].scores[band];
-  if (score.changes != trial.room(band).changes) score = {trial.room(band).changes, judge(trial, member, band)};
-  return score.growth;
+  refresh(trial, rows_[row], member, band);
+  return rows_[row].scores[band].growth;
+}
+
+void DeviceFragmentation::note_change(std::uint32_t band) {
+  if (changed_.size() >= kChangesPerBand * before_.size()) {
+    forgotten_ += changed_.size();
+    changed_.clear();
+  }
+  changed_.push_back(band);
+}
+
+const std::set<RankedGrowth>& DeviceFragmentation::in_order(const Trial& trial, std::size_t row, std::uint32_t member) {
+  Row& asked = rows_[row];
+  if (!asked.is_complete || asked.seen < forgotten_)
+    for (const std::uint32_t band : trial.bands()) refresh(trial, asked, member, band);
+  else
+    for (std::size_t i = asked.seen - forgotten_; i < changed_.size(); ++i) refresh(trial, asked, member, changed_[i]);
+  asked.is_complete = true;
+  asked.seen = forgotten_ + changed_.size();
+  return asked.order;
+}
+
+void DeviceFragmentation::refresh(const Trial& trial, Row& row, std::uint32_t member, std::uint32_t band) {
+  Score& score = row.scores[band];
+  if (score.changes == trial.room(band).changes) return;
+  const RankedGrowth before{score.growth, ranks_[band], band};
+  score = {trial.room(band).changes, judge(trial, member, band)};
+  if (before.growth == score.growth) return;
+  auto node =
+      before.growth.fits != BandGrowth::Fits::Not ? row.order.extract(before) : decltype(row.order)::node_type{};
+  if (score.growth.fits == BandGrowth::Fits::Not) return;
+  if (node.empty()) {
+    row.order.insert({score.growth, ranks_[band], band});
+    return;
+  }
+  node.value().growth = score.growth;
+  row.order.insert(std::move(node));
 }
 
 BandGrowth DeviceFragmentation::judge(const Trial& trial, std::uint32_t member, std::uint32_t band) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "supervisor/policy/snapshot.hpp"
@@ -81,16 +82,34 @@ struct BandGrowth {
 /// Whether `a` comes before `b`; neither, if both have all in common. Room now comes first of all.
 bool grows_less(const BandGrowth& a, const BandGrowth& b);
 
+/// A band at its place in the order of choice; names end ties.
+struct RankedGrowth {
+  BandGrowth growth;
+  std::uint32_t rank = 0;  ///< Of its name.
+  std::uint32_t band = kNone;
+
+  friend bool operator<(const RankedGrowth& a, const RankedGrowth& b) {
+    if (grows_less(a.growth, b.growth)) return true;
+    return !grows_less(b.growth, a.growth) && a.rank < b.rank;
+  }
+};
+
 /// Scores of bands, kept until the room of a band changes. Owned by one trial.
 /// Cost: O(shapes x bands) of memory; a score is O(typical requests x devices of the band).
 class DeviceFragmentation {
  public:
-  DeviceFragmentation(const Snapshot& snapshot, std::uint32_t pool);
+  DeviceFragmentation(const Trial& trial, std::uint32_t pool);
+
+  /// The room of the band has changed: to be told of each change.
+  void note_change(std::uint32_t band);
 
   /// A row of scores: for one shape.
   std::size_t row_of(const Member& member);
   /// REQUIRES: `row` is that of the member, found after the last change of rows; `trial` is over the same snapshot.
   const BandGrowth& growth(const Trial& trial, std::size_t row, std::uint32_t member, std::uint32_t band);
+  /// The bands that the member fits, the best first. REQUIRES: as above. Cost: a score and O(log bands) for each change
+  /// of a band since the row was asked last.
+  const std::set<RankedGrowth>& in_order(const Trial& trial, std::size_t row, std::uint32_t member);
   /// Thousandths of free devices of the band that typical requests cannot use, summed over all requests.
   std::int64_t fragmentation(const FreeDevices& free, std::uint32_t band) const;
 
@@ -102,20 +121,27 @@ class DeviceFragmentation {
   struct Row {
     std::array<std::int64_t, 6> key{};
     std::vector<Score> scores;  ///< By band.
+    std::set<RankedGrowth> order;
+    bool is_complete = false;
+    std::uint64_t seen = 0;  ///< So many changes are in it, if it is complete.
   };
   struct Before {
     std::uint64_t changes = UINT64_MAX;
     std::int64_t fragmentation = 0;
   };
 
+  void refresh(const Trial& trial, Row& row, std::uint32_t member, std::uint32_t band);
   BandGrowth judge(const Trial& trial, std::uint32_t member, std::uint32_t band);
   void judge_part(const Trial& trial, std::uint32_t member, std::uint32_t band, BandGrowth& best);
 
   std::vector<TypicalRequest> typical_;
   std::vector<std::vector<bool>> allowed_;  ///< By request, by band; empty: all bands.
   std::vector<Row> rows_;
-  std::vector<Before> before_;  ///< By band.
-  FreeDevices free_;            ///< Room on trial: kept for its memory.
+  std::vector<Before> before_;          ///< By band.
+  std::vector<std::uint32_t> ranks_;    ///< By band.
+  std::vector<std::uint32_t> changed_;  ///< The bands of the latest changes;
+  std::uint64_t forgotten_ = 0;         ///< of so many before them only the count is known.
+  FreeDevices free_;                    ///< Room on trial: kept for its memory.
 };
 
 }  // namespace penstock::policy

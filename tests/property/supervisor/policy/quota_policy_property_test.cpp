@@ -127,7 +127,8 @@ void index_chooses_what_a_scan_chooses(std::uint64_t seed) {
     if (rng.chance(1, 4)) member.request.gpu = member.devices = 0;
     member.request.cpu = rng.between(0, 3) * 1000;
   }
-  const Parts parts = parts_named("quota");
+  Parts parts = parts_named("quota");
+  if (rng.chance(2, 3)) parts.gpu_fitting = parts.cpu_fitting = Fitting::BinPack;
   Trial trial{builder.snapshot, 0, parts};
   std::size_t mark = 0;
   for (std::uint32_t member = 0; member < builder.snapshot.members.size(); ++member) {
