@@ -219,7 +219,8 @@ bool QuotaSite::forbids_a_start() const {
 
 PolicyConfig QuotaSite::policy() const {
   PolicyConfig policy;
-  policy.pools.push_back({.name = "all", .preset = "quota"});
+  // What `is_plain_runner` has let through.
+  policy.pools.push_back({.name = "all", .preset = "quota", .fitting = "binpack"});
   policy.grace = policy.grace_max = std::chrono::hours{1};
   std::set<std::string> departments;
   for (const cli::DocumentValue& department : list("departments"))
