@@ -219,7 +219,7 @@ bool QuotaSite::forbids_a_start() const {
 
 PolicyConfig QuotaSite::policy() const {
   PolicyConfig policy;
-  // What `is_plain_runner` has let through.
+  // `is_plain_runner` lets no other fitting through.
   policy.pools.push_back({.name = "all", .preset = "quota", .fitting = "binpack"});
   policy.grace = policy.grace_max = std::chrono::hours{1};
   std::set<std::string> departments;
