@@ -32,7 +32,8 @@ TEST(ConfigFile, EveryTableIsRead) {
       "[graph]\nsubtasks_max = 1000\nedges_max = 5_000\n"
       "[supervisor]\nattempts_max = 5\nlink_bytes_per_second = \"10GB\"\n"
       "[worker]\nprepare_bytes_max = 1073741824\nkill_grace = \"0s\"\n"
-      "[host]\nslots = 4\nmemory = \"8GiB\"\ncpu_bands = 1\ngpus = false\ngpus_together = true\nnvml_library = \"/opt/nvml.so\"\n"
+      "[host]\nslots = 4\nmemory = \"8GiB\"\ncpu_bands = 1\ngpus = false\ngpus_together = true\n"
+      "nvml_library = \"/opt/nvml.so\"\n"
       "labels = [\"a100\", \"rack-7\"]\n");
   EXPECT_EQ(config.link.heartbeat, 250ms);
   EXPECT_EQ(config.link.window_frames, 7U);
