@@ -66,7 +66,7 @@ Result<void> check_devices(const GraphShape& shape) {
 /// How a host with several GPUs could have the subtask.
 std::string device_remedy(const Template& wanted, const std::string& other) {
   if (whole_devices(wanted.request) < 2) return other;
-  return "start workers with --gpus-together (worker.gpus_together), which offer all GPUs of a host as one band, or " +
+  return "start workers with --gpus-together (host.gpus_together), which offer all GPUs of a host as one band, or " +
          other;
 }
 
@@ -336,7 +336,7 @@ Error Feasibility::explain_infeasible(const Template& wanted, const Reach& reach
     return {ErrorCode::NoAvailableBand, subject,
             "requests a part of a GPU, and " + offer.whole +
                 " has several: under a policy such a band gives whole ones only" + there,
-            "request whole GPUs, or start a worker without --gpus-together (worker.gpus_together)"};
+            "request whole GPUs, or start a worker without --gpus-together (host.gpus_together)"};
   if (wants_gpu(wanted) && !offer.kind_exists)
     return {ErrorCode::MissingDevice, subject,
             "requests a GPU, and no worker" + of_pool + " has one; the nearest band is " + offer.nearest + there,

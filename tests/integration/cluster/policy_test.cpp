@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
@@ -211,6 +212,44 @@ TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
   EXPECT_EQ(number(projects["a"]["gpu_slots"]), 1);
   EXPECT_EQ(number(projects["b"]["gpu_slots"]), 1);
   for (const std::string project : {"a", "b"}) (void)session->ask("cancel", {project});
+}
+
+// A more important run of two devices gets both, which two runs of one device have.
+TEST(PolicyLive, ARunHasSeveralDevicesOfItsHost) {
+  const ScratchDirectory scratch;
+  const std::string host =
+      scratch.write("worker.toml", "[host]\ngpus_together = true\nnvml_library = \"" PENSTOCK_FAKE_NVML "\"\n");
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
+  cluster.start_worker("w1", {"--config", host});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const auto run = [&](const std::string& name, std::int64_t gpus, std::int32_t priority, std::uint32_t count,
+                       const std::string& then) {
+    Graph graph = commands(count, "echo $CUDA_VISIBLE_DEVICES > " + scratch.at(name) + ".$$; " + then);
+    graph.templates[0].request.slots = kOneSlot * gpus;
+    graph.templates[0].request.gpu = MilliGpu{1000} * gpus;
+    JobSpec spec = of_project(name, "");
+    spec.priority = priority;
+    const auto submitted = session->submit(spec, graph);
+    EXPECT_TRUE(submitted.has_value()) << to_string(submitted.error());
+    return submitted->job;
+  };
+  const auto seen_by = [&](const std::string& name) {
+    std::vector<std::string> seen;
+    for (const auto& entry : std::filesystem::directory_iterator{scratch.path()})
+      if (entry.path().filename().string().starts_with(name + "."))
+        if (const std::string text = scratch.read(entry.path().filename().string()); !text.empty())
+          seen.push_back(text);
+    return seen;
+  };
+  run("single", 1, 0, 2, "while :; do sleep 0.05; done");
+  ASSERT_TRUE(wait_until([&] { return seen_by("single").size() == 2; })) << cluster.log_of("supervisor");
+  EXPECT_NE(seen_by("single")[0], seen_by("single")[1]) << "each has a device of its own";
+  const JobId both = run("pair", 2, 5, 1, "true");
+  ASSERT_EQ(wait_for_end(*session, both), JobState::Succeeded) << cluster.log_of("supervisor");
+  EXPECT_EQ(seen_by("pair"), (std::vector<std::string>{"GPU-11111111-aaaa-bbbb-cccc-000000000001,"
+                                                       "GPU-22222222-aaaa-bbbb-cccc-000000000002\n"}));
+  (void)session->ask("cancel", {"single"});
 }
 
 // The preempted job is asked to save its progress, leaves, and goes on from there when the gang is done.
