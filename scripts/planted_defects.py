@@ -20,8 +20,8 @@ CORE = {
     "popped-before-slot": Defect(
         "an item leaves its queue before there is a slot for it",
         [("worker/core/band/latched_queue.cpp",
-          "  if (!fits_execution(*item.request, available_)) return false;\n  if (!items_",
-          "  if (available_.slots < MilliSlots{0}) return false;\n  if (!items_"),
+          "  if (!fits_execution(*item.request, available_)) return false;\n  const QueueNode& node",
+          "  if (available_.slots < MilliSlots{0}) return false;\n  const QueueNode& node"),
          ("worker/core/band/latched_queue.cpp",
           "available_.slots > MilliSlots{0}) {",
           "available_.slots >= MilliSlots{0}) {")]),

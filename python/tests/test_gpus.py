@@ -39,7 +39,7 @@ def test_a_call_may_have_several_devices(host_with_gpus):
     assert [each[:12] for each in seen.split(",")] == ["GPU-11111111", "GPU-22222222"]
     alone = host_with_gpus.submit(functions.variable, "CUDA_VISIBLE_DEVICES", resources={"GPU": 1}).result()
     assert "," not in alone
-    with pytest.raises(penstock.PenstockError, match="gpu 3000 > 2000"):
+    with pytest.raises(penstock.PenstockError, match="milli-slots 3000 > 2000"):
         host_with_gpus.submit(functions.variable, "CUDA_VISIBLE_DEVICES", resources={"GPU": 3}).result()
 
 

@@ -47,7 +47,7 @@ TEST(Lab, CompletionScriptsAskTheLab) {
     EXPECT_NE(script.output.find("penstock-lab complete-words"), std::string::npos) << shell;
     EXPECT_EQ(script.output.find("_penstock-lab"), std::string::npos) << shell << " takes no dash in a function's name";
   }
-  EXPECT_EQ(run_lab({"complete-words", "policy", ""}).output, "check\ngenerate\nsimulate\n");
+  EXPECT_EQ(run_lab({"complete-words", "policy", ""}).output, "check\nfill\ngenerate\nshapes\nsimulate\n");
 }
 
 TEST(Lab, TheManualPageHasEachCommand) {

@@ -118,9 +118,9 @@ TEST(JobFile, TheLimitOfTheJobIsNotThatOfItsSubtasks) {
     return read ? "accepted" : to_string(read.error());
   };
   EXPECT_EQ(refusal("\"0s\""),
-            "j:1:1: job_time_limit: is 0s, and may be from 1ms to 3650d (leave it out for a job without one)");
+            "j:1:18: job_time_limit: is 0s, and may be from 1ms to 87600h (leave it out for a job without one)");
   EXPECT_NE(refusal("-1").find("job_time_limit"), std::string::npos);
-  EXPECT_NE(refusal("\"11000d\"").find("is 11000d, and may be from 1ms"), std::string::npos);
+  EXPECT_NE(refusal("\"11000d\"").find("is 264000h, and may be from 1ms"), std::string::npos);
   EXPECT_NE(refusal("\"soon\"").find("job_time_limit"), std::string::npos);
 }
 

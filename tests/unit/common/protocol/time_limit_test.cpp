@@ -16,9 +16,9 @@ TEST(TimeLimit, FromAMillisecondToTenYearsIsALimit) {
 
 TEST(TimeLimit, AnyOtherIsRefusedWithWhatItMayBe) {
   EXPECT_EQ(to_string(check_time_limit("it", Duration{0}).error()),
-            "it: is 0s, and may be from 1ms to 3650d (leave it out for a job without one)");
+            "it: is 0s, and may be from 1ms to 87600h (leave it out for a job without one)");
   EXPECT_EQ(to_string(check_time_limit("it", -5s).error()),
-            "it: is -5s, and may be from 1ms to 3650d (leave it out for a job without one)");
+            "it: is -5s, and may be from 1ms to 87600h (leave it out for a job without one)");
   for (const Duration bad : {Duration{999'999}, Duration{24h * 3650} + Duration{1}, Duration::max(), Duration::min()})
     EXPECT_EQ(check_time_limit("it", bad).error().code, ErrorCode::InvalidArgument);
 }

@@ -91,8 +91,8 @@ TEST(Feasible, ASubtaskThatWantsSeveralGpusIsRefusedWhoeverMayCome) {
   EXPECT_FALSE(cluster.submit(graph, {.wait_for_resources = true}).valid());
   EXPECT_EQ(cluster.refusal().code, ErrorCode::RequestTooLarge);
   EXPECT_TRUE(contains(cluster.refusal().message, "1001 thousandths of a GPU")) << cluster.refusal().message;
-  EXPECT_TRUE(contains(cluster.refusal().remedy, "one subtask for each GPU")) << cluster.refusal().remedy;
-  EXPECT_TRUE(cluster.submit(asking_for({.gpu = MilliGpu{1000}}).build(), {.wait_for_resources = true}).valid());
+  EXPECT_TRUE(contains(cluster.refusal().remedy, "whole number of GPUs")) << cluster.refusal().remedy;
+  EXPECT_TRUE(cluster.submit(asking_for({.gpu = MilliGpu{2000}}).build(), {.wait_for_resources = true}).valid());
 }
 
 TEST(Feasible, ARequestLargerThanAnyBandNamesTheNearest) {

@@ -23,6 +23,7 @@ TEST(BandScore, ChoosesByFittingAndName) {
   builder.job("waits", project);
   builder.wants(1);
   Parts parts = parts_named("quota");
+  parts.gpu_fitting = Fitting::BinPack;
   EXPECT_EQ(choose_band(Trial{builder.snapshot, 0, parts}, 1, Trial::When::NowOrLater, {})->band, fuller);
   parts.gpu_fitting = Fitting::Spread;
   EXPECT_EQ(choose_band(Trial{builder.snapshot, 0, parts}, 1, Trial::When::NowOrLater, {})->band, 0U);
