@@ -278,7 +278,9 @@ Feasibility::Offer Feasibility::look_for(const Template& wanted, const Reach& re
     const std::int64_t distance = distance_of(wanted.request, limit) + (right_kind ? 0 : 1'000'000'000);
     if (distance >= nearest_distance) continue;
     nearest_distance = distance;
-    const std::string excess = first_excess(wanted.request, limit);
+    std::string excess = first_excess(wanted.request, limit);
+    if (excess.empty() && !devices_could_hold(wanted.request, band.description.devices))
+      excess = "device memory " + std::to_string(wanted.request.device_memory.value()) + " > that of its devices";
     offer.nearest = name + (excess.empty() ? "" : " (" + excess + ")");
   }
   return offer;
