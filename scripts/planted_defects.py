@@ -25,6 +25,12 @@ CORE = {
          ("worker/core/band/latched_queue.cpp",
           "available_.slots > MilliSlots{0}) {",
           "available_.slots >= MilliSlots{0}) {")]),
+    "device-given-away-twice": Defect(
+        "a device of which a part is taken is given whole",
+        [("worker/core/band/device_rooms.hpp",
+          "return free == MilliGpu{1000} && memory == capacity;",
+          "return free > MilliGpu{0};")],
+        found_by="unit_worker:DeviceRooms.*"),
     "forward-without-claim": Defect(
         "a successor is forwarded without a claim on memory",
         [("worker/core/runs/subtask_flow.cpp",

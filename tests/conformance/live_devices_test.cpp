@@ -58,18 +58,23 @@ TEST(LiveDevices, AMoreImportantRunGetsAllItsDevicesAtOnce) {
   EXPECT_EQ(running(cluster, low), 1U);
 }
 
+/// A job of one subtask with so many thousandths of devices, and as many of slots.
+SubmitReply offer(LiveCluster& cluster, std::int64_t gpu) {
+  JobSpec spec;
+  spec.name = "gpu";
+  Graph graph = GraphBuilder{}.sources(1).build();
+  graph.templates[0].request.slots = MilliSlots{gpu};
+  graph.templates[0].request.gpu = MilliGpu{gpu};
+  return cluster.submit(spec, graph);
+}
+
 TEST(LiveDevices, APartOfADeviceIsGivenByBandsOfOneDeviceOnly) {
   LiveCluster cluster{config_of("quota")};
   cluster.join(gpu_host("a", 2));
-  JobSpec spec;
-  spec.name = "part";
-  Graph graph = GraphBuilder{}.sources(1).build();
-  graph.templates[0].request.slots = MilliSlots{500};
-  graph.templates[0].request.gpu = MilliGpu{500};
-  const SubmitReply refused = cluster.submit(spec, graph);
+  const SubmitReply refused = offer(cluster, 500);
   EXPECT_NE(to_string(refused.refusal).find("a/gpus has several"), std::string::npos) << to_string(refused.refusal);
   cluster.join(gpu_worker("b", 1));
-  const JobId part = cluster.submit(spec, graph).job;
+  const JobId part = offer(cluster, 500).job;
   cluster.settle();
   EXPECT_EQ(place_of(cluster, part), "b");
 }
@@ -77,16 +82,10 @@ TEST(LiveDevices, APartOfADeviceIsGivenByBandsOfOneDeviceOnly) {
 TEST(LiveDevices, MoreThanAHostHasIsRefusedWithTheWayOut) {
   LiveCluster cluster{config_of("fair_share")};
   cluster.join(gpu_worker("a", 4));
-  JobSpec spec;
-  spec.name = "pair";
-  Graph graph = GraphBuilder{}.sources(1).build();
-  graph.templates[0].request.slots = MilliSlots{2000};
-  graph.templates[0].request.gpu = MilliGpu{2000};
-  const SubmitReply refused = cluster.submit(spec, graph);
+  const SubmitReply refused = offer(cluster, 2000);
   EXPECT_EQ(refused.refusal.code, ErrorCode::RequestTooLarge);
   EXPECT_NE(refused.refusal.remedy.find("--gpus-together"), std::string::npos) << to_string(refused.refusal);
-  graph.templates[0].request.gpu = MilliGpu{1500};
-  EXPECT_NE(to_string(cluster.submit(spec, graph).refusal).find("1 to 16 whole ones"), std::string::npos);
+  EXPECT_NE(to_string(offer(cluster, 1500).refusal).find("1 to 16 whole ones"), std::string::npos);
 }
 
 }  // namespace

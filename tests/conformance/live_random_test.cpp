@@ -6,6 +6,7 @@
 #include "common/base/rng.hpp"
 #include "common/host/process.hpp"
 #include "tests/conformance/live_policy.hpp"
+#include "tests/support/fair_shares.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -179,27 +180,11 @@ TEST(LiveRandom, NoSubtaskWaitsForALessImportantOneThatMayLeave) {
   }
 }
 
-/// Shares by demand, in parts of slots. Spec: policy-determined 3.1, with a floor of one slot each where there is room.
-std::vector<double> shares_by_demand(const RandomCluster& random) {
-  const auto jobs = random.jobs().size();
-  double wanted = 0;
-  for (const Wish& job : random.jobs()) wanted += job.subtasks;
-  const double all = std::min(wanted, static_cast<double>(random.slots()));
-  std::vector<double> shares(jobs, 0);
-  double low = 0;
-  double high = 1e6;
-  for (int round = 0; round < 200; ++round) {
-    const double lambda = (low + high) / 2;
-    double sum = 0;
-    for (std::size_t i = 0; i < jobs; ++i) {
-      const Wish& job = random.jobs()[i];
-      const double weight = job.weight == 0 ? 1 : static_cast<double>(job.weight) / 1000;
-      shares[i] = std::clamp(lambda * weight * job.subtasks, 1.0, static_cast<double>(job.subtasks));
-      sum += shares[i];
-    }
-    (sum < all ? low : high) = lambda;
-  }
-  return shares;
+std::vector<double> shares_of(const RandomCluster& random) {
+  std::vector<WeighedDemand> demands;
+  for (const Wish& job : random.jobs())
+    demands.push_back({job.subtasks, job.weight == 0 ? 1 : static_cast<double>(job.weight) / 1000});
+  return shares_by_demand(demands, random.slots());
 }
 
 TEST(LiveRandom, FairSharesAreThoseOfTheManualWithinOneSlot) {
@@ -208,7 +193,7 @@ TEST(LiveRandom, FairSharesAreThoseOfTheManualWithinOneSlot) {
     random.submit_and_end();
     random.live().advance(60s);
     if (random.slots() < std::ssize(random.jobs())) continue;  // One slot each is more than there is.
-    const std::vector<double> shares = shares_by_demand(random);
+    const std::vector<double> shares = shares_of(random);
     for (std::size_t i = 0; i < shares.size(); ++i)
       EXPECT_NEAR(static_cast<double>(running(random.live(), random.id(i))), shares[i], 1.0)
           << "seed " << seed << ", job " << i;

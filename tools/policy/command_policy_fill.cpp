@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <vector>
@@ -12,8 +11,8 @@
 #include "cli/jobfile/document.hpp"
 #include "supervisor/policy/choose_parts.hpp"
 #include "tools/policy/distinct_files.hpp"
+#include "tools/policy/replay/estimated_shapes.hpp"
 #include "tools/policy/replay/fill.hpp"
-#include "tools/policy/replay/published_shapes.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -105,17 +104,9 @@ Result<int> fill(const cli::Invocation& invocation, const FillCommand& command) 
   return int{cli::kSuccess};
 }
 
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file{path, std::ios::binary};
-  file << text;
-  file.close();
-  if (!file) return Error{ErrorCode::InvalidArgument, path, "cannot be written", "name a file in a folder that exists"};
-  return {};
-}
-
 Result<int> shapes(const ShapesCommand& command) {
   PENSTOCK_TRY(check_distinct({}, {{"--trace", command.trace}, {"--nodes", command.bands_path}}));
-  const policy::TraceText text = policy::published_shapes(command.jobs, command.bands, command.seed);
+  const policy::TraceText text = policy::estimated_shapes(command.jobs, command.bands, command.seed);
   PENSTOCK_TRY(write_file(command.trace, text.pods));        // tidy: foreign
   PENSTOCK_TRY(write_file(command.bands_path, text.nodes));  // tidy: foreign
   return int{cli::kSuccess};
@@ -124,7 +115,7 @@ Result<int> shapes(const ShapesCommand& command) {
 void add_shapes(CLI::App& family, cli::Invocation& invocation) {
   auto options = std::make_shared<ShapesCommand>();
   CLI::App* command = family.add_subcommand(
-      "shapes", "Write jobs and bands without times, in the proportions that are published of the Alibaba 2023 list");
+      "shapes", "Write jobs and bands without times, in proportions that are estimated from the Alibaba 2023 list");
   command->add_option("--trace", options->trace, "File for the jobs")->required();
   command->add_option("--nodes", options->bands_path, "File for the bands")->required();
   command->add_option("--jobs", options->jobs, "Number of jobs")

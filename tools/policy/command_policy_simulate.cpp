@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -46,14 +45,6 @@ struct Played {
   std::string name;
   policy::ReplayReport report;
 };
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file{path, std::ios::binary};
-  file << text;
-  file.close();
-  if (!file) return Error{ErrorCode::InvalidArgument, path, "cannot be written", "name a file in a folder that exists"};
-  return {};
-}
 
 std::string fixed(double value, int digits) {
   char text[48];

@@ -1,6 +1,7 @@
 #include "tools/policy/distinct_files.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace penstock::tools {
@@ -31,6 +32,14 @@ Result<void> check_distinct(const std::vector<NamedFile>& read, const std::vecto
                      "name another file"};
     known.push_back(each);
   }
+  return {};
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file{path, std::ios::binary};
+  file << text;
+  file.close();
+  if (!file) return Error{ErrorCode::InvalidArgument, path, "cannot be written", "name a file in a folder that exists"};
   return {};
 }
 

@@ -18,4 +18,7 @@ struct NamedFile {
 /// Error: InvalidArgument with both options.
 Result<void> check_distinct(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written);
 
+/// Replaces the content of a file. Error: InvalidArgument.
+Result<void> write_file(const std::string& path, const std::string& text);
+
 }  // namespace penstock::tools

@@ -66,8 +66,7 @@ Result<void> check_devices(const GraphShape& shape) {
 /// How a host with several GPUs could have the subtask.
 std::string device_remedy(const Template& wanted, const std::string& other) {
   if (whole_devices(wanted.request) < 2) return other;
-  return "start workers with --gpus-together (host.gpus_together), which offer all GPUs of a host as one band, or " +
-         other;
+  return "on hosts with as many GPUs start workers with --gpus-together (host.gpus_together), or " + other;
 }
 
 /// Where quotas count, a job that never leaves starts only within the guarantee of its project: without a project it

@@ -10,6 +10,7 @@
 #include "common/base/rng.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
+#include "tests/support/fair_shares.hpp"
 
 namespace penstock {
 namespace {
@@ -101,25 +102,6 @@ class Programs {
   const ScratchDirectory scratch_;
 };
 
-/// Shares by weight and demand: one slot at least, the demand at most. Spec: policy-determined 3.1.
-std::vector<double> shares_by_demand(const DrawnCluster& cluster) {
-  const double all = static_cast<double>(std::min(cluster.wanted(), cluster.slots()));
-  std::vector<double> shares(cluster.jobs.size(), 0);
-  double low = 0;
-  double high = 1e6;
-  for (int round = 0; round < 200; ++round) {
-    const double lambda = (low + high) / 2;
-    double sum = 0;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      const DrawnJob& job = cluster.jobs[i];
-      shares[i] = std::clamp(lambda * static_cast<double>(job.weight) * job.subtasks, 1.0, double(job.subtasks));
-      sum += shares[i];
-    }
-    (sum < all ? low : high) = lambda;
-  }
-  return shares;
-}
-
 /// The broken rule; empty: none is.
 std::string broken_rule(const DrawnCluster& cluster, const std::set<std::string>& running) {
   const std::int64_t most = std::min(cluster.wanted(), cluster.slots());
@@ -128,7 +110,9 @@ std::string broken_rule(const DrawnCluster& cluster, const std::set<std::string>
   std::vector<std::int64_t> runs;
   for (const DrawnJob& job : cluster.jobs) runs.push_back(Programs::of_job(running, job.name));
   if (cluster.preset == "fair_share" && cluster.slots() >= std::ssize(cluster.jobs)) {
-    const std::vector<double> shares = shares_by_demand(cluster);
+    std::vector<WeighedDemand> demands;
+    for (const DrawnJob& job : cluster.jobs) demands.push_back({job.subtasks, static_cast<double>(job.weight)});
+    const std::vector<double> shares = shares_by_demand(demands, cluster.slots());
     for (std::size_t i = 0; i < shares.size(); ++i)
       if (std::abs(static_cast<double>(runs[i]) - shares[i]) > 1.0)
         return cluster.jobs[i].name + " has " + std::to_string(runs[i]) + " slots of " + std::to_string(shares[i]);

@@ -78,10 +78,10 @@ DeviceSet DeviceRooms::choose_whole(DeviceSet last, const ResourceVector& reques
   const std::int64_t count = whole_devices(request);
   const DeviceSet free = free_for_whole(request);
   if (std::popcount(free) < count) return 0;
-  if (std::popcount(last) == count && (last & ~free) == 0) return last;
   DeviceSet near = smallest_group(free, count, [](const Room& room) { return room.linked; });
   if (near == 0) near = smallest_group(free, count, [](const Room& room) { return room.numa_node + 1; });
-  return first_of(near == 0 ? free : near, count);
+  if (near == 0) near = free;
+  return std::popcount(last) == count && (last & ~near) == 0 ? last : first_of(near, count);
 }
 
 bool DeviceRooms::fit_again(SlotIndex lane, const ResourceVector& request) const {
@@ -115,8 +115,9 @@ void DeviceRooms::add(DeviceSet devices, const ResourceVector& request, std::int
   }
 }
 
-std::string DeviceRooms::shortage(const ResourceVector& request) const {
-  if (fit(request)) return {};
+std::string DeviceRooms::shortage(const ResourceVector& request, SlotIndex again) const {
+  if (fit(request, again)) return {};
+  if (again.valid()) return "gpu: another run is on its devices";
   const std::int64_t count = whole_devices(request);
   if (count == 0) return "gpu " + std::to_string(request.gpu.value()) + " > the rest of any device";
   return "gpu " + std::to_string(count) + " > " + std::to_string(std::popcount(free_for_whole(request))) +

@@ -36,7 +36,7 @@ class DeviceRooms {
   /// The devices of a run on the lane; 0: the band has not several, or the run requests none.
   DeviceSet of(SlotIndex lane, const ResourceVector& request) const { return concern(request) ? of(lane) : 0; }
   /// The shortage that keeps free devices from holding the request, for people; empty: none does.
-  std::string shortage(const ResourceVector& request) const;
+  std::string shortage(const ResourceVector& request, SlotIndex again = SlotIndex::none()) const;
   /// Whether all that is not free is held by these.
   bool agree(const std::vector<std::pair<SlotIndex, const ResourceVector*>>& holders) const;
 

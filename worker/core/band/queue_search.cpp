@@ -27,7 +27,8 @@ std::string obstacle(const LatchedQueue& queue, RecordIndex record) {
     wanted.memory = Bytes{0};
     return first_excess(wanted, available);
   }
-  if (std::string shortage = queue.lanes().devices.shortage(*item.request); !shortage.empty()) return shortage;
+  const SlotIndex again = node.resumed ? node.lane : SlotIndex::none();
+  if (std::string shortage = queue.lanes().devices.shortage(*item.request, again); !shortage.empty()) return shortage;
   if (!node.resumed && !queue.has_lane()) return "runners: all are busy or restarting";
   if (!queue.fits(item))
     return "bytes " + std::to_string(item.bytes.value()) + " > " + std::to_string(available.memory.value());

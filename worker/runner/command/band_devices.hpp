@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol/resources.hpp"
@@ -61,6 +62,8 @@ class BandDevices {
     visit(devices, [&](const BandDevice& device) { open |= device.tier != nullptr && device.tier->is_open(); });
     return open;
   }
+
+ private:
   /// Visits these devices; 0: all.
   template <class Visit>
   void visit(DeviceSet devices, Visit visit_it) const {
@@ -68,7 +71,6 @@ class BandDevices {
       if (devices == 0 || ((devices >> i) & 1U) != 0) visit_it(devices_[i]);
   }
 
- private:
   std::vector<BandDevice> devices_;
 };
 

@@ -120,6 +120,19 @@ TEST(CodecHostile, FlippedBitsAndTruncationsAreSurvived) {
     }
 }
 
+TEST(CodecHostile, ABandWithMoreDevicesThanASetHoldsIsRefused) {
+  const auto is_read = [](std::size_t devices) {
+    Register description;
+    BandDescription& band = description.bands.emplace_back();
+    band.capacity.slots = kOneSlot;
+    band.devices.resize(devices);
+    const FromWorker message{description};
+    return decode_from_worker(Copy{encode(std::span{&message, 1})->bytes()}.bytes()).has_value();
+  };
+  EXPECT_TRUE(is_read(kBandDevicesMax));
+  EXPECT_FALSE(is_read(kBandDevicesMax + 1));
+}
+
 TEST(CodecHostile, RandomBytesAndAbsurdSegmentTablesAreSurvived) {
   Rng rng{2};
   for (int round = 0; round < 400; ++round) {

@@ -79,6 +79,15 @@ TEST(Registration, WhatCannotBeIsRefused) {
   EXPECT_EQ(refusal([](Register& r) { r.name = std::string(64, 'x'); }), "");
   EXPECT_EQ(refusal([](Register& r) { r.name = std::string(65, 'x'); }), "is 65 bytes long; at most 64 are allowed");
   EXPECT_EQ(refusal([](Register& r) { r.bands[0].name = "../up"; }), "contains '..' as a path component");
+  const auto with_devices = [&](std::size_t count, std::int64_t gpu) {
+    return refusal([&](Register& r) {
+      r.bands[0].capacity.gpu = MilliGpu{gpu};
+      r.bands[0].devices.assign(count, DeviceDescription{});
+    });
+  };
+  EXPECT_EQ(with_devices(kBandDevicesMax, 16'000), "");
+  EXPECT_NE(with_devices(kBandDevicesMax + 1, 17'000), "");
+  EXPECT_NE(with_devices(2, 1000), "") << "the amounts of a band are those of its devices";
   EXPECT_EQ(refusal([](Register& r) { r.operators = {"a\n"}; }), "contains a control character");
   EXPECT_EQ(refusal([](Register& r) { r.crash = OperatorCrash{.message = std::string(1024, 'x')}; }), "");
   EXPECT_EQ(refusal([](Register& r) { r.crash = OperatorCrash{.message = std::string(1025, 'x')}; }),

@@ -40,6 +40,14 @@ void run_for_a_second(SupervisorHarness& cluster, std::uint32_t worker = 1, std:
   cluster.report(worker, reports);
 }
 
+/// The same of a job that is written down.
+void begin_a_run(JournalHarness& cluster, const Graph& graph, Duration limit) {
+  cluster->join();
+  cluster->submit(graph, limited(limit));
+  cluster.write_all();
+  run_for_a_second(cluster.life());
+}
+
 double left(SupervisorHarness& cluster) {
   const Result<Value> answer = cluster.ask("job", {"night"});
   EXPECT_TRUE(answer.has_value());
@@ -172,10 +180,7 @@ TEST(TimeLimits, AnUnstartedAttemptThatIsGivenBackChangesNothing) {
 
 TEST(TimeLimits, ARestartOfTheSupervisorDoesNotStopTheTime) {
   JournalHarness cluster;
-  cluster->join();
-  cluster->submit(GraphBuilder{}.chain(2).build(), limited(60s));
-  cluster.write_all();
-  run_for_a_second(cluster.life());
+  begin_a_run(cluster, GraphBuilder{}.chain(2).build(), 60s);
   cluster.write_all();
   const std::uint64_t attempt = cluster->job().hot[0].attempt;
   cluster->ignore();
@@ -195,10 +200,7 @@ TEST(TimeLimits, ARestartOfTheSupervisorDoesNotStopTheTime) {
 
 TEST(TimeLimits, AJobWhoseRunsDidNotComeBackAfterARestartBeginsAnew) {
   JournalHarness cluster;
-  cluster->join();
-  cluster->submit(GraphBuilder{}.chain(2).build(), limited(60s));
-  cluster.write_all();
-  run_for_a_second(cluster.life());
+  begin_a_run(cluster, GraphBuilder{}.chain(2).build(), 60s);
   cluster.write_all();
   cluster.restart(300s);
   cluster.write_all();
@@ -209,10 +211,7 @@ TEST(TimeLimits, AJobWhoseRunsDidNotComeBackAfterARestartBeginsAnew) {
 
 TEST(TimeLimits, AJobThatIsBeingEndedAtItsLimitIsEndedAfterARestartToo) {
   JournalHarness cluster;
-  cluster->join();
-  cluster->submit(GraphBuilder{}.sources(1).build(), limited(2s));
-  cluster.write_all();
-  run_for_a_second(cluster.life());
+  begin_a_run(cluster, GraphBuilder{}.sources(1).build(), 2s);
   cluster->tick_after(2s);
   cluster.write_all();
   cluster.restart();

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "supervisor/policy/choose_parts.hpp"
-#include "tools/policy/replay/published_shapes.hpp"
+#include "tools/policy/replay/estimated_shapes.hpp"
 
 namespace penstock::policy {
 namespace {
 
 ReplayTrace published(std::uint32_t jobs, std::uint32_t bands) {
-  const TraceText text = published_shapes(jobs, bands, 1);
+  const TraceText text = estimated_shapes(jobs, bands, 1);
   return read_trace(text.pods, read_trace_bands(text.nodes).value(), 1).value();  // tidy: foreign
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
+#include "tests/support/latched_queue_words.hpp"
 #include "worker/core/band/latched_queue.hpp"
 #include "worker/core/band/queue_search.hpp"
 
@@ -77,6 +78,21 @@ TEST(DeviceRooms, ALaneGetsTheDevicesThatItsRunnerKnows) {
   EXPECT_FALSE(rooms.fit(gpus(1000), lane(1)));
 }
 
+TEST(DeviceRooms, ALaneDoesNotKeepDevicesThatAreFarApart) {
+  DeviceRooms rooms{{device(0, 0), device(0, 1), device(0, 0), device(0, 1)}};
+  rooms.take(lane(0), gpus(1000));
+  rooms.take(lane(1), gpus(1000));
+  ASSERT_EQ(rooms.of(lane(1), gpus(1000)), 0b0100U);
+  rooms.take(lane(2), gpus(1000));
+  rooms.give_back(lane(0), gpus(1000));
+  rooms.take(lane(3), gpus(2000));
+  ASSERT_EQ(rooms.of(lane(3), gpus(2000)), 0b1001U) << "no node has two";
+  rooms.give_back(lane(3), gpus(2000));
+  rooms.give_back(lane(1), gpus(1000));
+  rooms.take(lane(3), gpus(2000));
+  EXPECT_EQ(rooms.of(lane(3), gpus(2000)), 0b0101U);
+}
+
 TEST(DeviceRooms, DevicesThatAreTooSmallAreLeftOut) {
   const std::vector<DeviceDescription> devices{device(0, 0, kGiB * 16), device(), device()};
   DeviceRooms rooms{devices};
@@ -96,14 +112,7 @@ class LatchedDevices : public ::testing::Test {
     queue.put(QueueItem{RecordIndex{record}, JobSlot{0}, 0, record, &request, Bytes{0}});
     queue.validate();
   }
-  std::vector<std::uint32_t> take() {
-    std::vector<Taken> taken;
-    queue.take(taken);
-    queue.validate();
-    std::vector<std::uint32_t> records;
-    for (const Taken& item : taken) records.push_back(item.record.value());
-    return records;
-  }
+  std::vector<std::uint32_t> take() { return take_all(queue); }
 
   using List = std::vector<std::uint32_t>;
   const ResourceVector kHalf = gpus(500);
@@ -173,7 +182,8 @@ TEST_F(LatchedDevices, ARunThatHasLentItsSlotWaitsForItsOwnDevices) {
   put(2, kHalf);
   EXPECT_EQ(take(), (List{1, 2}));
   EXPECT_TRUE(queue.resume_slot(RecordIndex{0}, 1));
-  EXPECT_EQ(take(), List{}) << "on one of them runs another";
+  EXPECT_EQ(take(), List{});
+  EXPECT_EQ(obstacle(queue, RecordIndex{0}), "gpu: another run is on its devices");
   EXPECT_TRUE(queue.release(RecordIndex{2}));
   EXPECT_TRUE(queue.release(RecordIndex{1}));
   EXPECT_EQ(take(), List{0});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
+#include "tests/support/latched_queue_words.hpp"
 #include "worker/core/band/queue_search.hpp"
 
 namespace penstock::worker {
@@ -29,14 +30,7 @@ class ParkedItems : public ::testing::Test {
     queue.put(QueueItem{RecordIndex{record}, JobSlot{job}, priority << 32U, sequence++, &wanted, Bytes{0}});
     queue.validate();
   }
-  std::vector<std::uint32_t> take() {
-    std::vector<Taken> taken;
-    queue.take(taken);
-    queue.validate();
-    std::vector<std::uint32_t> records;
-    for (const Taken& item : taken) records.push_back(item.record.value());
-    return records;
-  }
+  std::vector<std::uint32_t> take() { return take_all(queue); }
   std::vector<std::uint32_t> release(std::uint32_t record) {
     EXPECT_TRUE(queue.release(RecordIndex{record}));
     queue.validate();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
+#include "tests/support/latched_queue_words.hpp"
 #include "worker/core/band/queue_search.hpp"
 
 namespace penstock::worker {
@@ -132,14 +133,7 @@ class ReservationsOfMore : public ::testing::Test {
   void put(std::uint32_t record, std::uint32_t job, const ResourceVector& request) {
     queue.put(QueueItem{RecordIndex{record}, JobSlot{job}, 0, record, &request, Bytes{0}});
   }
-  std::vector<std::uint32_t> take() {
-    std::vector<Taken> taken;
-    queue.take(taken);
-    queue.validate();
-    std::vector<std::uint32_t> records;
-    for (const Taken& item : taken) records.push_back(item.record.value());
-    return records;
-  }
+  std::vector<std::uint32_t> take() { return take_all(queue); }
   void reserve(const ResourceVector& wanted) {
     queue.set_entitlement(kGang, MilliSlots{}, 0);
     queue.reservations().reserve(kGang, wanted);

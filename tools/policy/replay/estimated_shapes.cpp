@@ -1,4 +1,4 @@
-#include "tools/policy/replay/published_shapes.hpp"
+#include "tools/policy/replay/estimated_shapes.hpp"
 
 #include <span>
 
@@ -82,7 +82,7 @@ const JobShape& draw_job(Rng& rng) {
 
 }  // namespace
 
-TraceText published_shapes(std::uint32_t jobs, std::uint32_t bands, std::uint64_t seed) {
+TraceText estimated_shapes(std::uint32_t jobs, std::uint32_t bands, std::uint64_t seed) {
   Rng rng{seed};
   TraceText text;
   text.nodes = "sn,cpu_milli,memory_mib,gpu,model\n";  // tidy: foreign

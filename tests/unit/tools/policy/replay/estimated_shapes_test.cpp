@@ -1,12 +1,12 @@
-#include "tools/policy/replay/published_shapes.hpp"
+#include "tools/policy/replay/estimated_shapes.hpp"
 
 #include <gtest/gtest.h>
 
 namespace penstock::policy {
 namespace {
 
-TEST(PublishedShapes, HaveTheProportionsOfThePaper) {
-  const TraceText text = published_shapes(20'000, 1213, 1);
+TEST(EstimatedShapes, HaveTheProportionsOfThePaper) {
+  const TraceText text = estimated_shapes(20'000, 1213, 1);
   const ReplayTrace trace = read_trace(text.pods, read_trace_bands(text.nodes).value(), 1).value();  // tidy: foreign
   std::int64_t devices = 0;
   std::int64_t cpu = 0;
