@@ -107,6 +107,7 @@ struct Register {
   labels @9 :List(Text);             # what jobs and projects may limit themselves to
   logQuestions @10 :Bool;            # it understands `log`; else `explain` without a subtask asks for one
   barriers @11 :Bool;                # it reserves for a gang and answers; else what it is entitled to starts at once
+  keepsToDevices @12 :Bool;          # it follows `Entitlement.deviceSlots` and names the devices of its runs
 }
 
 struct AssignedInput {
@@ -177,6 +178,7 @@ struct Entitlement {
   milliCpu @8 :Int64;                # this, too; members of an older worker's wait for it after they have begun
   named @9 :List(Graph.NamedAmount);
   patienceNs @10 :Int64;             # who has no more of these, or of memory for its members, after so long answers for the rest
+  deviceSlots @11 :List(UInt16);     # of a band with several devices: thousandths of slots on each of them; empty: on any
 }
 
 struct PriorityChange {
@@ -279,6 +281,7 @@ struct JobReports {
   traces @4 :List(AttemptTrace);
   attemptRests @5 :List(UInt64);     # of `attempts`
   identity @6 :JobIdentity;
+  deviceSets @7 :List(UInt16);       # of `attempts`: a bit for each device of its band; empty: no run has some of several
 }
 
 struct BandLoad {
@@ -330,6 +333,7 @@ struct ClaimedJob {
   bytes @7 :List(Int64);
   attemptRests @8 :List(UInt64);     # of `attempts`
   identity @9 :JobIdentity;
+  deviceSets @10 :List(UInt16);      # as in `JobReports`
 }
 
 struct FromWorker {

@@ -31,6 +31,18 @@ CORE = {
           "return free == MilliGpu{1000} && memory == capacity;",
           "return free > MilliGpu{0};")],
         found_by="unit_worker:DeviceRooms.*"),
+    "devices-of-a-plan-not-told": Defect(
+        "a worker is not told the devices that a plan gives a job",
+        [("supervisor/core/policy/entitlement_mail.cpp",
+          "      batch->entitlements.back().device_slots = at->second.entitled;",
+          "      static_cast<void>(at);")],
+        found_by="conformance_policy:LiveDevices.*"),
+    "device-beyond-its-part": Defect(
+        "a job takes more of a device than it may",
+        [("worker/core/band/device_rooms.cpp",
+          "    if (of->holds[i] + slots_on_each(request) <= of->may_hold[i]) allowed |= bit(i);",
+          "    if (of->may_hold[i] > 0) allowed |= bit(i);")],
+        found_by="unit_worker:DeviceRooms.*"),
     "forward-without-claim": Defect(
         "a successor is forwarded without a claim on memory",
         [("worker/core/runs/subtask_flow.cpp",

@@ -29,6 +29,8 @@ struct Entitlement {
   /// No plan makes room for processors, named amounts and the memory of members: the worker waits for these only so
   /// long, and then answers as soon as the slots are reserved.
   Duration patience{0};
+  /// Of a band with several devices: thousandths of slots that runs of the job may hold on each. Empty: on any.
+  std::vector<std::uint16_t> device_slots{};
   friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };
 

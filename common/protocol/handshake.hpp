@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 6;
+inline constexpr std::uint16_t kProtocolMinor = 7;
 inline constexpr std::string_view kSoftwareVersion = "0.2.0";
 
 enum class PeerRole : std::uint8_t {
@@ -117,6 +117,7 @@ struct Register {
   Bytes store_bytes_max;               ///< Memory limit of its store; 0: unknown.
   bool log_questions = false;          ///< The worker understands `LogQuestion`; protocol 1.0 does not.
   bool barriers = false;               ///< The worker reserves slots for a gang and answers; protocol 1.1 does not.
+  bool keeps_to_devices = false;       ///< The worker follows `Entitlement::device_slots`; protocol 1.6 does not.
   std::optional<OperatorCrash> crash;  ///< The crash that ended the previous incarnation of this process.
   std::vector<std::string> labels;     ///< Jobs and projects may limit themselves to workers with a label.
   friend bool operator==(const Register&, const Register&) = default;

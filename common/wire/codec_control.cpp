@@ -115,6 +115,10 @@ void write(const EntitlementBatch& message, schema::ToWorker::Builder root) {
     list[i].setBand(from.band.value());
     list[i].setMilliSlots(from.slots.value());
     list[i].setFairRank(from.fair_rank);
+    if (!from.device_slots.empty()) {
+      auto slots = list[i].initDeviceSlots(static_cast<unsigned>(from.device_slots.size()));
+      for (unsigned at = 0; at < slots.size(); ++at) slots.set(at, from.device_slots[at]);
+    }
     if (from.barrier == 0) continue;
     list[i].setBarrier(from.barrier);
     list[i].setBarrierMaxNs(from.barrier_max.count());
@@ -258,7 +262,9 @@ EntitlementBatch read_entitlements(schema::ToWorker::Entitlements::Reader in) {
                                   MilliGpu{entry.getMilliGpu()}, Bytes{entry.getDeviceMemoryBytes()},
                                   MilliCpu{entry.getMilliCpu()}, read_named(entry.getNamed()),
                                   Duration{entry.getPatienceNs()}});
-    const Entitlement& read = batch.entitlements.back();
+    Entitlement& read = batch.entitlements.back();
+    if (entry.getDeviceSlots().size() > kBandDevicesMax) refuse("number of devices");
+    for (const std::uint16_t milli : entry.getDeviceSlots()) read.device_slots.push_back(milli);
     const bool any_less =
         std::any_of(read.named.begin(), read.named.end(), [](const auto& each) { return each.amount < 0; });
     if (read.barrier_max < Duration{0} || read.gpu < MilliGpu{0} || read.device_memory < Bytes{0} ||
@@ -362,9 +368,11 @@ std::size_t wire_size(const ToWorker& message) {
   } else if (const auto* priorities = std::get_if<PriorityBatch>(&message)) {
     bytes += priorities->changes.size() * 16;
   } else if (const auto* plan = std::get_if<EntitlementBatch>(&message)) {
-    bytes += plan->entitlements.size() * 88;
-    for (const Entitlement& each : plan->entitlements)
+    bytes += plan->entitlements.size() * 104;
+    for (const Entitlement& each : plan->entitlements) {
       for (const NamedAmount& amount : each.named) bytes += 32 + amount.name.size();
+      bytes += each.device_slots.size() * 2 + 8;
+    }
   } else if (const auto* steal = std::get_if<StealRequest>(&message)) {
     bytes += steal->attempts.size() * 16;
   } else if (const auto* drop = std::get_if<DropBatch>(&message)) {

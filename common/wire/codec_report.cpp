@@ -58,6 +58,20 @@ AttemptTrace read_trace(schema::AttemptTrace::Reader in) {
 
 namespace {
 
+/// Of attempts; nothing where none has one.
+template <class Attempts, class Init>
+void write_device_sets(const Attempts& attempts, Init init) {
+  if (std::none_of(attempts.begin(), attempts.end(), [](const auto& each) { return each.devices != 0; })) return;
+  auto list = init(static_cast<unsigned>(attempts.size()));
+  for (unsigned i = 0; i < list.size(); ++i) list.set(i, attempts[i].devices);
+}
+template <class Attempts>
+void read_device_sets(capnp::List<std::uint16_t>::Reader list, Attempts& attempts) {
+  if (list.size() == 0) return;
+  if (list.size() != attempts.size()) refuse("devices of attempts");
+  for (unsigned i = 0; i < attempts.size(); ++i) attempts[i].devices = list[i];
+}
+
 void write_devices(const std::vector<DeviceDescription>& devices, schema::BandDescription::Builder band) {
   if (devices.empty()) return;
   band.setDeviceUuid(text(devices.front().uuid));
@@ -98,6 +112,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
     write_texts(message.labels, out.initLabels(static_cast<unsigned>(message.labels.size())));
   out.setLogQuestions(message.log_questions);
   out.setBarriers(message.barriers);
+  out.setKeepsToDevices(message.keeps_to_devices);
   if (!message.crash) return;
   auto crash = out.initCrash();
   crash.setLife(message.crash->life.value());
@@ -139,6 +154,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     for (unsigned i = 0; i < traces.size(); ++i) write_trace(from.traces[i], traces[i]);
   }
   write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
+  write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 
@@ -242,6 +258,7 @@ void write_claimed(const ClaimedJob& from, schema::ClaimedJob::Builder to) {
     bytes.set(i, from.data[i].bytes);
   }
   write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
+  write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 
@@ -266,6 +283,7 @@ ClaimedJob read_claimed(schema::ClaimedJob::Reader in) {
     claimed.attempts.push_back({SubtaskIndex{subtasks[i]}, Attempt{numbers[i]}, BandIndex{bands[i]},
                                 enumerator(stages[i], ClaimedStage::Running, "stage")});
   read_rests(in.getAttemptRests(), claimed.attempts);
+  read_device_sets(in.getDeviceSets(), claimed.attempts);
   claimed.identity = read_identity(in.getIdentity());
   const auto producers = in.getProducers();
   const auto outputs = in.getOutputs();
@@ -323,6 +341,7 @@ Register read_register(schema::Register::Reader in) {
   message.labels = read_texts(in.getLabels());
   message.log_questions = in.getLogQuestions();
   message.barriers = in.getBarriers();
+  message.keeps_to_devices = in.getKeepsToDevices();
   if (!in.hasCrash()) return message;
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},
@@ -356,6 +375,7 @@ JobReports read_reports(schema::JobReports::Reader in) {
   for (const auto entry : in.getFailures()) reports.failures.push_back(read_failure(entry));
   for (const auto entry : in.getTraces()) reports.traces.push_back(read_trace(entry));
   read_rests(in.getAttemptRests(), reports.attempts);
+  read_device_sets(in.getDeviceSets(), reports.attempts);
   reports.identity = read_identity(in.getIdentity());
   return reports;
 }

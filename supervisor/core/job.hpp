@@ -68,9 +68,17 @@ struct KeptOutputs {
   Instant keep_until = kNever;             ///< Outputs of an ended job that nobody follows are released then.
 };
 
+/// The devices of an attempt that has been running for a while on a band with several.
+struct DeviceRun {
+  std::uint64_t attempt = 0;
+  DeviceSet devices = 0;
+  Instant since{};  ///< When its worker has reported them.
+};
+
 /// Facts that few subtasks of a job have, each in a table by subtask.
 struct SubtaskExtras {
   Seldom<LookupMap<SubtaskIndex, SubtaskHistory>> histories;
+  Seldom<LookupMap<SubtaskIndex, DeviceRun>> devices;
   Seldom<LookupMap<SubtaskIndex, BandSlot>> thieves;  ///< The band for which a subtask was asked back.
   /// The last attempt, where one of an earlier term took its place.
   Seldom<LookupMap<SubtaskIndex, std::uint64_t>> outrun;

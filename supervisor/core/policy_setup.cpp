@@ -32,11 +32,6 @@ void SupervisorCore::set_policy(PolicyConfig config) {
     placement_.queues.enter_waiting_anew(job);
   }
   driver_.admission_audit.note_pool_moves(pools);
-  if (const bool policed = policy_base_.view.policed(); policed != fleet_.eligibility.policed()) {
-    fleet_.eligibility.set_policed(policed);
-    for (std::uint32_t i = 0; i < fleet_.workers.band_slots(); ++i)
-      if (fleet_.workers[BandSlot{i}].alive) fleet_.workers.touch(BandSlot{i});
-  }
   policy_base_.state.due = kNever;
   policy_base_.turns.policy_changed();
   policy_base_.usage.keep_policy();

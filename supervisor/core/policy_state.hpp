@@ -41,6 +41,18 @@ inline std::uint32_t domain_of(std::uint32_t pool, BandKind kind) {
   return pool * static_cast<std::uint32_t>(kBandKinds) + static_cast<std::uint32_t>(kind);
 }
 
+/// The devices of one band in a pass; see `driver/device_places.hpp`.
+struct PassDevices {
+  bool named = false;                             ///< The band has several: numbers are its devices.
+  std::vector<std::uint64_t> parts;               ///< The held part of each, in thousandths of slots.
+  DeviceSet seen = 0;                             ///< Shared ones that were shown to the pass,
+  DeviceSet shared = 0;                           ///< and those that its plan opens beside them.
+  DeviceSet whole = 0;                            ///< Held as a whole by runs, as far as workers have reported.
+  std::map<std::uint32_t, std::uint32_t> opened;  ///< The devices that the plan opens, by its numbers for them.
+  JobId shown;                                    ///< The job of which parts were shown last,
+  std::vector<std::uint8_t> order;                ///< and the devices of its further ones.
+};
+
 /// Positions in a snapshot and their subjects, kept until the plan for it comes.
 struct PassUnderWay {
   struct Subject {
@@ -55,15 +67,16 @@ struct PassUnderWay {
     std::uint64_t milli = 0;            ///< Thousandths of slots.
     std::vector<PromisedPlace> places;  ///< Empty: the member waits.
     bool leaving = false;
+    std::uint32_t device = policy::kNone;  ///< On which it was shown, of a band with several.
   };
   std::uint64_t number = 0;
   Instant begun{};
   std::vector<BandSlot> bands;
-  std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
+  std::vector<BandId> band_ids;               ///< A band may be another one when the plan comes.
   std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
   AccountTree::Charged charged;               ///< The account of the snapshot that each user's use is charged to.
   std::vector<DomainView> domains;
-  std::vector<std::vector<std::uint64_t>> devices;  ///< By band: the held part of each of its devices.
+  std::vector<PassDevices> devices;  ///< By band.
   std::vector<Subject> subjects;
   std::uint64_t granularity_of(std::uint32_t subject) const { return domains[subjects[subject].domain].granularity; }
   std::vector<Member> members;
@@ -80,10 +93,10 @@ struct LastPass {
 
 struct PolicyState {
   PolicyConfig config;
-  ProjectTree tree;  ///< Of its projects.
+  ProjectTree tree;                         ///< Of its projects.
   std::vector<policy::Parts> parts;         ///< By pool of a snapshot, see `domain_of`.
   std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
-  PolicyAgenda agenda;  ///< All jobs that have `Job::shares`.
+  PolicyAgenda agenda;                      ///< All jobs that have `Job::shares`.
   std::optional<PassUnderWay> pass;
   std::uint64_t passes = 0;
   std::uint64_t given_up = 0;  ///< Passes that failed or came too late.
@@ -92,20 +105,20 @@ struct PolicyState {
   std::uint64_t barriers_opened = 0;
   std::uint64_t barriers_given_up = 0;  ///< and those of which all slots were given back.
   Instant barriers_end = kNever;        ///< No gang that waits at one gives up earlier.
-  Instant due = kNever;       ///< The next pass begins then.
-  std::uint64_t version = 0;  ///< Of the entitlements that were sent last.
-  UsageTable usage;  ///< Decayed.
+  Instant due = kNever;                 ///< The next pass begins then.
+  std::uint64_t version = 0;            ///< Of the entitlements that were sent last.
+  UsageTable usage;                     ///< Decayed.
   Instant decayed{};
   Instant kept{};  ///< When usage was written down last.
   /// By project: settings of operators since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::map<std::string, std::int64_t> shares;  ///< By account: the same.
   std::optional<LastPass> last;
-  std::vector<bool> contended;  ///< By pool and kind: the demand exceeds the capacity.
+  std::vector<bool> contended;      ///< By pool and kind: the demand exceeds the capacity.
   std::uint32_t preempted_now = 0;  ///< Attempts preempted by the plan at hand.
   std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of admission,
   Instant lines_until{};            ///< until then.
-  std::string trouble;          ///< Why the last pass came to nothing.
+  std::string trouble;              ///< Why the last pass came to nothing.
 };
 
 }  // namespace penstock::supervisor

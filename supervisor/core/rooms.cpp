@@ -17,7 +17,7 @@ Ledger::Ledger(const SupervisorConfig& config, EventContext& event, Durability d
 Fleet::Fleet(const SupervisorConfig& config, EventContext& event, Ledger& ledger)
     : mail(workers, ledger.gate, event),
       bands(workers),
-      eligibility(workers, is_in_force(config.policy)),
+      eligibility(workers),
       costs(config, workers),
       readoption(config, ledger.gate, event),
       lost_incarnations(config.lost_lives_max) {}

@@ -1,4 +1,8 @@
 // Subtasks with several devices of one host, on the production cores in virtual time (docs/policy.md, Several devices).
+#include <bit>
+#include <map>
+
+#include "common/base/rng.hpp"
 #include "tests/conformance/live_policy.hpp"
 
 namespace penstock::tools {
@@ -68,8 +72,8 @@ SubmitReply offer(LiveCluster& cluster, std::int64_t gpu) {
   return cluster.submit(spec, graph);
 }
 
-TEST(LiveDevices, APartOfADeviceIsGivenByBandsOfOneDeviceOnly) {
-  LiveCluster cluster{config_of("quota")};
+TEST(LiveDevices, WhereSlotsAreCountedAPartIsGivenByBandsOfOneDeviceOnly) {
+  LiveCluster cluster{config_of("fair_share")};
   cluster.join(gpu_host("a", 2));
   const SubmitReply refused = offer(cluster, 500);
   EXPECT_NE(to_string(refused.refusal).find("a/gpus has several"), std::string::npos) << to_string(refused.refusal);
@@ -77,6 +81,158 @@ TEST(LiveDevices, APartOfADeviceIsGivenByBandsOfOneDeviceOnly) {
   const JobId part = offer(cluster, 500).job;
   cluster.settle();
   EXPECT_EQ(place_of(cluster, part), "b");
+}
+
+/// The devices of all runs of the job, a bit for each.
+DeviceSet devices_of(const LiveCluster& cluster, JobId job) {
+  DeviceSet devices = 0;
+  for (const auto& [subtask, run] : cluster.runs())
+    if (subtask.job == job) devices |= run.devices;
+  return devices;
+}
+
+TEST(LiveDevices, PartsAndWholeDevicesOfOneHostAreKeptApart) {
+  LiveCluster cluster{config_of("quota")};
+  cluster.join(gpu_host("a", 4));
+  const JobId parts = submit(cluster, {.name = "parts", .subtasks = 3, .milli = 500, .on_gpu = true});
+  cluster.settle();
+  const JobId pair = submit(cluster, {.name = "pair", .milli = 2000, .on_gpu = true});
+  cluster.settle();
+  const JobId more = submit(cluster, {.name = "more", .milli = 500, .on_gpu = true});
+  cluster.settle();
+  EXPECT_EQ(running(cluster, parts), 3U);
+  EXPECT_EQ(running(cluster, pair), 1U);
+  EXPECT_EQ(running(cluster, more), 1U);
+  EXPECT_EQ(std::popcount(devices_of(cluster, parts)), 2);
+  EXPECT_EQ(devices_of(cluster, parts) & devices_of(cluster, pair), 0);
+  EXPECT_EQ(devices_of(cluster, more) & ~devices_of(cluster, parts), 0) << "on the rest of the second";
+  EXPECT_EQ(preemptions(cluster), 0U);
+  EXPECT_TRUE(cluster.troubles().empty());
+}
+
+// D1 of issue 23, on one host: halves that are apart are moved together, once, for a whole device.
+TEST(LiveDevices, OneMoveFreesAWholeDeviceOfAHost) {
+  SupervisorConfig config = config_of("quota");
+  config.policy.projects.push_back({.name = "a", .guaranteed_gpu_slots = 1});
+  config.policy.projects.push_back({.name = "b", .guaranteed_gpu_slots = 1});
+  LiveCluster cluster{config};
+  cluster.join(gpu_host("w1", 2));
+  std::vector<JobId> halves;
+  for (const char* name : {"first", "second", "third", "fourth"}) {
+    halves.push_back(submit(cluster, {.name = name, .project = "a", .milli = 500, .on_gpu = true}));
+    cluster.advance(1s);
+  }
+  ASSERT_EQ(cluster.runs().size(), 4U);
+  ASSERT_EQ(devices_of(cluster, halves[0]), devices_of(cluster, halves[1]));
+  cluster.end({halves[1], SubtaskIndex{0}});
+  cluster.end({halves[2], SubtaskIndex{0}});
+  cluster.advance(1s);
+  const std::uint64_t before = preemptions(cluster);
+  const JobId whole = submit(cluster, {.name = "whole", .project = "b", .on_gpu = true});
+  cluster.advance(30s);
+  EXPECT_EQ(running(cluster, whole), 1U);
+  EXPECT_EQ(running(cluster, halves[0]), 1U);
+  EXPECT_EQ(running(cluster, halves[3]), 1U);
+  EXPECT_EQ(devices_of(cluster, halves[0]), devices_of(cluster, halves[3]));
+  EXPECT_EQ(preemptions(cluster) - before, 1U);
+}
+
+// The fuller device is being left for a whole run: a part that would fit there goes where the plan has it.
+TEST(LiveDevices, APartKeepsOffADeviceThatIsLeftForAWholeRun) {
+  SupervisorConfig config = config_of("quota");
+  config.policy.projects.push_back({.name = "a", .guaranteed_gpu_slots = 1});
+  config.policy.projects.push_back({.name = "b", .guaranteed_gpu_slots = 1});
+  LiveCluster cluster{config};
+  cluster.join(gpu_host("w1", 2));
+  const JobId older = submit(cluster, {.name = "older", .project = "a", .milli = 500, .on_gpu = true});
+  cluster.advance(1s);
+  const JobId fuller = submit(cluster, {.name = "fuller", .project = "a", .milli = 600, .on_gpu = true});
+  cluster.advance(1s);
+  ASSERT_EQ(devices_of(cluster, older) & devices_of(cluster, fuller), 0);
+  cluster.set_on_stop(OnStop::Stay);
+  const JobId whole = submit(cluster, {.name = "whole", .project = "b", .on_gpu = true});
+  cluster.advance(300ms);
+  ASSERT_EQ(preemptions(cluster), 1U) << "the younger leaves";
+  const JobId part = submit(cluster, {.name = "part", .project = "a", .milli = 400, .on_gpu = true});
+  cluster.advance(300ms);
+  EXPECT_EQ(devices_of(cluster, part), devices_of(cluster, older));
+  EXPECT_EQ(running(cluster, whole), 0U);
+  cluster.advance(60s);
+  EXPECT_EQ(running(cluster, whole), 1U);
+  EXPECT_EQ(running(cluster, part), 1U);
+  EXPECT_EQ(preemptions(cluster), 1U);
+}
+
+TEST(LiveDevices, AnotherPolicyIsInForceWithoutARestart) {
+  LiveCluster cluster{config_of("quota")};
+  cluster.join(gpu_host("a", 2));
+  const JobId parts = submit(cluster, {.name = "parts", .subtasks = 2, .milli = 500, .on_gpu = true});
+  const JobId whole = submit(cluster, {.name = "whole", .on_gpu = true});
+  cluster.settle();
+  EXPECT_EQ(running(cluster, parts), 2U);
+  ASSERT_TRUE(cluster.reload(config_of("fair_share").policy).has_value());
+  cluster.settle();
+  EXPECT_EQ(running(cluster, whole), 1U);
+  EXPECT_FALSE(offer(cluster, 500).job.valid());
+  ASSERT_TRUE(cluster.reload(PolicyConfig{}).has_value());
+  cluster.settle();
+  const JobId later = offer(cluster, 500).job;
+  ASSERT_TRUE(later.valid());
+  cluster.settle();
+  EXPECT_EQ(running(cluster, parts) + running(cluster, later), 2U);
+}
+
+// Whatever comes and goes, no device is given twice; and in the end what fits runs, after few moves.
+TEST(LiveDevices, RandomPartsAndPairsAllRunInTheEnd) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Rng rng{seed};
+    LiveCluster cluster{config_of("quota")};
+    for (const char* name : {"a", "b"}) cluster.join(gpu_host(name, rng.between(2, 6)));
+    std::vector<std::pair<JobId, std::int64_t>> jobs;
+    std::map<std::pair<std::string, int>, std::int64_t> held;
+    const auto check = [&] {
+      held.clear();
+      for (const auto& [subtask, run] : cluster.runs()) {
+        const auto job =
+            std::find_if(jobs.begin(), jobs.end(), [&](const auto& each) { return each.first == subtask.job; });
+        ASSERT_NE(job, jobs.end());
+        ASSERT_EQ(std::popcount(run.devices), std::max<std::int64_t>(job->second / 1000, 1));
+        for (int i = 0; i < 16; ++i)
+          if ((run.devices >> i & 1) != 0)
+            held[{cluster.name_of(run.worker), i}] += std::min<std::int64_t>(job->second, 1000);
+      }
+      for (const auto& [device, milli] : held) ASSERT_LE(milli, 1000) << "seed " << seed;
+    };
+    for (int step = 0; step < 30; ++step) {
+      if (rng.chance(6, 10) || cluster.runs().empty()) {
+        static constexpr std::int64_t kSizes[] = {250, 500, 500, 1000, 2000};
+        const std::int64_t milli = kSizes[rng.below(std::size(kSizes))];
+        jobs.emplace_back(submit(cluster, {.name = "job",
+                                           .subtasks = static_cast<std::uint32_t>(rng.between(1, 3)),
+                                           .milli = milli,
+                                           .on_gpu = true}),
+                          milli);
+      } else {
+        auto run = cluster.runs().begin();
+        std::advance(run, rng.below(cluster.runs().size()));
+        cluster.end(run->first);
+      }
+      cluster.advance(rng.chance(1, 2) ? Duration{50ms} : Duration{1s});
+      check();
+    }
+    // All end, oldest first, and each has had its turn.
+    for (int round = 0; round < 400 && !cluster.runs().empty(); ++round) {
+      cluster.end(cluster.runs().begin()->first);
+      cluster.advance(500ms);
+      check();
+    }
+    EXPECT_TRUE(cluster.runs().empty()) << "seed " << seed;
+    for (const auto& [job, milli] : jobs)
+      EXPECT_EQ(cluster.core().find_job(job)->status.state, JobState::Succeeded)
+          << "seed " << seed << ": " << to_string(job) << " of " << milli;
+    EXPECT_TRUE(cluster.troubles().empty()) << "seed " << seed;
+    EXPECT_LE(preemptions(cluster), 20U) << "seed " << seed;
+  }
 }
 
 TEST(LiveDevices, MoreThanAHostHasIsRefusedWithTheWayOut) {

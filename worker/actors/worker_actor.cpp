@@ -167,6 +167,7 @@ class WorkerActor {
     description.labels = options_.labels;
     description.log_questions = true;
     description.barriers = true;
+    description.keeps_to_devices = true;
     description.crash = std::exchange(options_.crash, std::nullopt);
     WorkerPorts ports = make_ports();
     ports.life = life_;

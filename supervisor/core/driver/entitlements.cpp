@@ -7,6 +7,7 @@
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/driver/admission_audit.hpp"
 #include "supervisor/core/driver/barrier_facts.hpp"
+#include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/gang_barriers.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -65,7 +66,9 @@ void Entitlements::entitle(Job& job) {
           view_.may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)] && !placed_first;
       const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
-      const bool differs = share.entitled != entitled;
+      const bool moves =
+          workers_[band].description.devices.size() > 1 && follow_devices(*job.shares, of_kind, band, free);
+      const bool differs = share.entitled != entitled || moves;
       const std::uint32_t runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
       // A waiting job has nothing on any of possibly thousands of bands, and keeps no list of them.
       if (differs || share.runs != runs)
@@ -101,6 +104,14 @@ void Entitlements::entitle(Job& job) {
     recall_excess(job, kind);
     barriers_.open_if_all_held(job, kind);
   }
+}
+
+bool Entitlements::follow_devices(JobShares& shares, const KindShare& share, BandSlot band, bool free) {
+  std::vector<std::uint16_t> slots = free ? std::vector<std::uint16_t>{} : device_slots_of(shares, share, band);
+  const auto known = shares.devices->find(band);
+  if (known == shares.devices->end() || known->second.entitled == slots) return false;
+  shares.devices.edit()[band].entitled = std::move(slots);
+  return true;
 }
 
 void Entitlements::recall(Job& job, BandSlot slot) {
@@ -166,11 +177,14 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
   const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
-  if (!share.limited() || most <= share.entitled || share.claimed) return;
+  const bool keeps_to_devices = job.shares->devices->contains(slot);
+  if (!share.limited() || (most <= share.entitled && !keeps_to_devices) || share.claimed) return;
   if (!job.spec.policy.may_be_preempted() || !view_.parts_in(job.shares->pool.position).preemption) return;
   if (!policy_.contended[job.shares->pool.position * kBandKinds + kind]) return;
+  const Instant seen_by = policy_.last.has_value() ? policy_.last->pass.begun : Instant{};
   std::vector<AssignedRef> running;
   MilliSlots held;
+  DeviceMilli held_on{};
   for (const AssignedRef& ref : workers_[slot].assigned) {
     if (ref.job != job.id || ref.subtask >= job.total()) continue;
     const SubtaskHot& hot = job.hot[ref.subtask];
@@ -179,12 +193,20 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
     if (!runs || JobDemand::is_leaving(job, ref.subtask, Attempt{ref.attempt})) continue;
     running.push_back(ref);
     held += job.graph.shape->template_of(ref.subtask).request.slots;
+    count_on_devices(job, ref, held_on, 1);
   }
-  for (; held > share.entitled && !running.empty(); running.pop_back()) {
-    const Template& of = job.graph.shape->template_of(running.back().subtask);
+  for (; !running.empty(); running.pop_back()) {
+    const AssignedRef& latest = running.back();
+    const bool misplaced = keeps_to_devices && exceeds_device(job, slot, latest, held_on, seen_by);
+    if (held <= share.entitled && !misplaced) {
+      if (!keeps_to_devices) return;
+      continue;
+    }
+    const Template& of = job.graph.shape->template_of(latest.subtask);
     if (!of.retryable) continue;
     held -= of.request.slots;
-    preempt(job, running.back());
+    count_on_devices(job, latest, held_on, -1);
+    preempt(job, latest);
   }
 }
 

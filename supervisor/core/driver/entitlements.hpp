@@ -63,6 +63,8 @@ class Entitlements {
   void give_up_late_barriers();
 
  private:
+  /// Whether the worker of the band is to be told other devices; these count as told from now on.
+  static bool follow_devices(JobShares& shares, const KindShare& share, BandSlot band, bool free);
   /// The job has lost the band: unprepared attempts there come back and go to bands where the job has slots.
   void recall(Job& job, BandSlot slot);
   /// Where the job has slots and nothing to run on them, while on another band more of it waits than may run there: as

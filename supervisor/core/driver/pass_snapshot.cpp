@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/gang_waits.hpp"
@@ -85,16 +86,6 @@ double part_held_by(const BandEntry& band, const AllocationUnit& allocation_unit
                   part(all.memory.value(), allocation_unit.memory.value()));
 }
 
-/// The device of the band on which a member that holds a part of one is shown: the first with room.
-std::uint32_t share_device(std::vector<std::uint64_t>& devices, const BandEntry& band, std::uint64_t milli) {
-  const auto room = [&](std::uint64_t used) { return used + milli <= 1000; };
-  auto found = std::find_if(devices.begin(), devices.end(), room);
-  if (found == devices.end() && devices.size() < band.slots) found = devices.insert(devices.end(), 0);
-  if (found == devices.end()) found = devices.begin();
-  *found += milli;
-  return static_cast<std::uint32_t>(found - devices.begin());
-}
-
 }  // namespace
 
 policy::Member member_of(const Job& job, const PassUnderWay::Subject& subject, std::uint64_t milli,
@@ -173,7 +164,7 @@ void PassSnapshot::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) co
     snapshot.bands.push_back(std::move(seen));
     pass.bands.push_back(BandSlot{i});
     pass.band_ids.push_back(band.id);
-    pass.devices.emplace_back();
+    pass.devices.push_back(devices_of(band, jobs_));
   }
 }
 
@@ -320,14 +311,17 @@ void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> p
   member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
   member.state = state;
   member.requested = static_cast<std::int64_t>(snapshot.members.size());
+  std::uint32_t device = policy::kNone;
   for (const PromisedPlace& place : places) {
     const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
     const auto band = static_cast<std::uint32_t>(at - pass.bands.begin());
     member.places.push_back({band, static_cast<std::int64_t>((place.milli + granularity - 1) / granularity)});
     fit_to(member, workers_[place.band]);
-    if (member.devices > 0) member.device_groups = {share_device(pass.devices[band], workers_[place.band], milli)};
+    if (member.devices == 0) continue;
+    member.device_groups = {show_part(pass.devices[band], job, place.band, workers_[place.band], milli)};
+    if (pass.devices[band].named) device = member.device_groups.front();
   }
-  pass.members.push_back({member.workload, milli, std::move(places), state == policy::MemberState::Leaving});
+  pass.members.push_back({member.workload, milli, std::move(places), state == policy::MemberState::Leaving, device});
   snapshot.members.push_back(std::move(member));
 }
 

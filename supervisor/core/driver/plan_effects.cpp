@@ -3,6 +3,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/driver/admission_audit.hpp"
+#include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/entitlements.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -60,55 +61,20 @@ std::string hold_text(const policy::Explanation& why, std::int64_t granularity, 
   return {};
 }
 
+/// On one band a member takes all of its slots; a gang is told the slots that it takes of each band.
+PromisedPlace place_of(const PassUnderWay& pass, std::uint32_t member, const policy::Place& place, std::size_t places) {
+  const std::uint64_t granularity = pass.granularity_of(pass.members[member].subject);
+  const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * granularity;
+  return {pass.bands[place.band], places == 1 ? pass.members[member].milli : milli};
+}
+
 }  // namespace
 
-void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
+void PlanEffects::apply_plan(PassUnderWay& pass, const policy::Plan& plan) {
   admission_audit_.note_preemptions(pass, plan);
-  for (const JobId id : policy_.agenda.in_sight()) {
-    Job& job = jobs_[id];
-    if (job.shares == nullptr) continue;
-    for (BandShare& share : job.shares->bands) share.planned = 0;
-    job.shares->kinds.visit_own([](KindShare& share) {
-      share.promised.clear();
-      share.why.hold.clear();
-      share.why.waits.reset();
-      share.target = 0;
-      share.why.starts_by = kNever;
-    });
-  }
-  std::vector<bool> stays(pass.members.size(), true);
-  for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
-  const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
-    if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
-    JobShares& shares = *jobs_[subject.job].shares;
-    if (shares.kinds[static_cast<std::size_t>(subject.kind)].gang.barrier->backs_off_through >= pass.number) return;
-    if (policy_.pool_of_band[place.band.value()] != shares.pool.position) {
-      PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
-      return;
-    }
-    shares.at(place.band).planned += place.milli;
-  };
-  // On one band a member takes all of its slots; a gang is told the slots that it takes of each band.
-  const auto place_of = [&](std::uint32_t member, const policy::Place& place, std::size_t places) -> PromisedPlace {
-    const std::uint64_t granularity = pass.granularity_of(pass.members[member].subject);
-    const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * granularity;
-    return {pass.bands[place.band], places == 1 ? pass.members[member].milli : milli};
-  };
-  for (std::size_t i = 0; i < pass.members.size(); ++i)
-    if (const PassUnderWay::Member& member = pass.members[i]; stays[i] && !member.leaving)
-      for (const PromisedPlace& place : member.places) give(pass.subjects[member.subject], place);
-  for (const policy::Start& start : plan.starts)
-    for (const policy::Place& place : start.places)
-      give(pass.subjects[pass.members[start.member].subject], place_of(start.member, place, start.places.size()));
-  for (const policy::Reservation& each : plan.reservations) {
-    std::vector<PromisedPlace> places;
-    for (const policy::Place& place : each.places) places.push_back(place_of(each.member, place, each.places.size()));
-    const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
-    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
-    KindShare& share = jobs_[subject.job].shares->kinds.edit(subject.kind);
-    share.why.starts_by = std::min(share.why.starts_by, each.starts_by);
-    if (!places.empty()) share.promised.push_back(std::move(places));
-  }
+  forget_last_plan();
+  give_places(pass, plan);
+  note_promises(pass, plan);
   note_explanations(pass, plan);
   fallbacks_.note_fallbacks(pass, plan);
   for (const JobId id : policy_.agenda.in_sight()) {
@@ -117,6 +83,74 @@ void PlanEffects::apply_plan(const PassUnderWay& pass, const policy::Plan& plan)
     admission_audit_.note_admission_state(jobs_[id]);
   }
   admission_audit_.note_more_preempted();
+}
+
+void PlanEffects::forget_last_plan() {
+  for (const JobId id : policy_.agenda.in_sight()) {
+    Job& job = jobs_[id];
+    if (job.shares == nullptr) continue;
+    for (BandShare& share : job.shares->bands) share.planned = 0;
+    forget_planned_devices(*job.shares);
+    job.shares->kinds.visit_own([](KindShare& share) {
+      share.promised.clear();
+      share.why.hold.clear();
+      share.why.waits.reset();
+      share.target = 0;
+      share.why.starts_by = kNever;
+    });
+  }
+}
+
+void PlanEffects::give(const PassUnderWay& pass, const PassUnderWay::Subject& subject, const PromisedPlace& place,
+                       std::uint32_t device) {
+  if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
+  JobShares& shares = *jobs_[subject.job].shares;
+  if (shares.kinds[static_cast<std::size_t>(subject.kind)].gang.barrier->backs_off_through >= pass.number) return;
+  if (policy_.pool_of_band[place.band.value()] != shares.pool.position) {
+    PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
+    return;
+  }
+  shares.at(place.band).planned += place.milli;
+  if (device != policy::kNone) plan_device(shares, workers_[place.band], place.band, device, place.milli);
+}
+
+void PlanEffects::give_places(PassUnderWay& pass, const policy::Plan& plan) {
+  std::vector<bool> stays(pass.members.size(), true);
+  for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (const PassUnderWay::Member& member = pass.members[i]; stays[i] && !member.leaving)
+      for (const PromisedPlace& place : member.places) give(pass, pass.subjects[member.subject], place, member.device);
+  for (const policy::Start& start : plan.starts)
+    for (const policy::Place& at : start.places) {
+      const PromisedPlace place = place_of(pass, start.member, at, start.places.size());
+      if (!is_still(pass, place.band)) continue;
+      const std::uint32_t device =
+          start.device_groups.empty()
+              ? policy::kNone
+              : planned_device(pass.devices[at.band], workers_[place.band], start.device_groups.front());
+      give(pass, pass.subjects[pass.members[start.member].subject], place, device);
+    }
+  std::vector<DeviceSet> shared(workers_.band_slots());
+  bool any = false;
+  for (std::size_t i = 0; i < pass.bands.size(); ++i)
+    if (pass.devices[i].named && is_still(pass, pass.bands[i]))
+      any |= (shared[pass.bands[i].value()] = pass.devices[i].shared) != 0;
+  if (!any) return;
+  for (const JobId id : policy_.agenda.in_sight())
+    if (Job& job = jobs_[id]; job.shares != nullptr) keep_whole_devices_apart(job, workers_, shared);
+}
+
+void PlanEffects::note_promises(const PassUnderWay& pass, const policy::Plan& plan) {
+  for (const policy::Reservation& each : plan.reservations) {
+    std::vector<PromisedPlace> places;
+    for (const policy::Place& place : each.places)
+      places.push_back(place_of(pass, each.member, place, each.places.size()));
+    const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    KindShare& share = jobs_[subject.job].shares->kinds.edit(subject.kind);
+    share.why.starts_by = std::min(share.why.starts_by, each.starts_by);
+    if (!places.empty()) share.promised.push_back(std::move(places));
+  }
 }
 
 bool PlanEffects::is_still(const PassUnderWay& pass, BandSlot band) const {

@@ -36,10 +36,16 @@ class PlanEffects {
   PlanEffects& operator=(const PlanEffects&) = delete;
 
   /// The plan of that pass takes the place of the last one.
-  void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
+  void apply_plan(PassUnderWay& pass, const policy::Plan& plan);
 
  private:
   bool is_still(const PassUnderWay& pass, BandSlot band) const;
+  void forget_last_plan();
+  /// Gives the job of the subject its place; `device`: of a band with several, where it takes a part of one.
+  void give(const PassUnderWay& pass, const PassUnderWay::Subject& subject, const PromisedPlace& place,
+            std::uint32_t device);
+  void give_places(PassUnderWay& pass, const policy::Plan& plan);
+  void note_promises(const PassUnderWay& pass, const policy::Plan& plan);
   /// Records the rule that holds each job, and the pools in which a job waits at all.
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
   /// A job that holds nothing is tried in one of its pools after the other, and waits for all of them.

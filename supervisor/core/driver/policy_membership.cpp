@@ -85,6 +85,7 @@ void PolicyMembership::close_shares(Job& job) {
     if (GangBarrier* barrier = share.gang.barrier.if_any()) barrier->end(true);
   });
   for (BandShare& share : job.shares->bands) share.entitled = MilliSlots::max();
+  if (job.shares->devices.any()) job.shares->devices.edit().clear();
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     if (!workers_[WorkerSlot{i}].alive) continue;
     for (const BandSlot band : workers_[WorkerSlot{i}].bands) {
@@ -105,11 +106,20 @@ void PolicyMembership::leave_policy(Job& job) {
 }
 
 void PolicyMembership::note_pools_of(WorkerSlot slot) {
-  if (!view_.policed()) return;
+  const bool policed = view_.policed();
+  const auto pool =
+      policed ? static_cast<std::uint32_t>(pool_of_worker(policy_.config, workers_[slot].description.name)) : 0;
+  // Plans that count slots know of no device that has a rest; the others name the devices of parts.
+  const bool names_devices = !policed || (view_.counts_quotas(pool) && workers_[slot].description.keeps_to_devices);
+  for (const BandSlot band : workers_[slot].bands) {
+    const bool whole_only = !names_devices && workers_[band].description.devices.size() > 1;
+    if (workers_[band].whole_only == whole_only) continue;
+    workers_[band].whole_only = whole_only;
+    workers_.touch(band);
+  }
+  if (!policed) return;
   policy_.pool_of_band.resize(workers_.band_slots());
-  const std::int64_t pool = pool_of_worker(policy_.config, workers_[slot].description.name);
-  for (const BandSlot band : workers_[slot].bands)
-    policy_.pool_of_band[band.value()] = static_cast<std::uint32_t>(pool);
+  for (const BandSlot band : workers_[slot].bands) policy_.pool_of_band[band.value()] = pool;
   turns_.policy_changed();
 }
 

@@ -61,6 +61,7 @@ void WorkerReturns::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
     if (attempt.stage == ClaimedStage::Running) {
       runs_.attempts.note_started(job, attempt.subtask.value());
+      AttemptCounts::note_devices(job, attempt.subtask.value(), attempt.devices, event_.now);
       if (job.shares != nullptr) job.shares->at(job.hot[attempt.subtask.value()].band).claimed = true;
     }
     if (attempt.stage == ClaimedStage::Waiting) fleet_.workers[slot].waiting.push_back({job.id, attempt.subtask});

@@ -16,12 +16,11 @@ Bytes Eligibility::memory_limit_of(const BandEntry& band) {
 }
 
 bool Eligibility::is_eligible(const Template& wanted, const BandEntry& band) const {
-  return has_what(wanted, band) && !(policed_ && refuses_part(wanted, band));
+  return has_what(wanted, band) && !refuses_part(wanted, band);
 }
 
 bool Eligibility::refuses_part(const Template& wanted, const BandEntry& band) const {
-  return wants_gpu(wanted) && whole_devices(wanted.request) == 0 && band.description.devices.size() > 1 &&
-         has_what(wanted, band);
+  return band.whole_only && wants_gpu(wanted) && whole_devices(wanted.request) == 0 && has_what(wanted, band);
 }
 
 bool Eligibility::has_what(const Template& wanted, const BandEntry& band) const {

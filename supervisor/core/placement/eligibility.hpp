@@ -14,19 +14,14 @@ namespace penstock::supervisor {
 /// Cost: constant, but for the bands that have changed since a template was last asked for.
 class Eligibility {
  public:
-  /// `policed`: a policy is in force.
-  explicit Eligibility(const WorkerTable& workers, bool policed = false) : workers_(workers), policed_(policed) {}
+  explicit Eligibility(const WorkerTable& workers) : workers_(workers) {}
   Eligibility(const Eligibility&) = delete;
   Eligibility& operator=(const Eligibility&) = delete;
 
   /// Whether the band has what the template requires, whether or not it is present.
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
-  /// Whether it has it, but gives no part of a device: plans count slots, and know of no device that has a rest. A band
-  /// of one device gives parts.
+  /// Whether it has it, but gives no part of a device: see `BandEntry::whole_only`.
   bool refuses_part(const Template& wanted, const BandEntry& band) const;
-  /// REQUIRES: all bands are touched if that changes.
-  void set_policed(bool policed) { policed_ = policed; }
-  bool policed() const { return policed_; }
   /// The present bands that have what the template requires.
   const EligibleBands& bands_of(const Job& job, std::uint32_t template_index) const {
     EligibleBands& eligible = job.graph.shared->eligible[template_index];
@@ -61,7 +56,6 @@ class Eligibility {
   bool has_what(const Template& wanted, const BandEntry& band) const;
 
   const WorkerTable& workers_;
-  bool policed_;
 };
 
 }  // namespace penstock::supervisor

@@ -14,6 +14,8 @@ void EntitlementMail::send_entitlements(const Job& job, WorkerSlot slot) {
   batch->version = ++policy_.version;
   for (const BandSlot band : workers_[slot].bands) {
     batch->entitlements.push_back({job.id, workers_[band].id.band, job.shares->of(band).entitled, 0});
+    if (const auto at = job.shares->devices->find(band); at != job.shares->devices->end())
+      batch->entitlements.back().device_slots = at->second.entitled;
     reserve_for(job, band, batch->entitlements.back());
   }
 }

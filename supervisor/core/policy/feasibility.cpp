@@ -263,7 +263,7 @@ Feasibility::Offer Feasibility::look_for(const Template& wanted, const Reach& re
       offer.other_pool = policy_.config.pools[policy_.pool_of_band[i]].name;
       continue;
     }
-    if (offer.whole.empty() && eligibility_.policed() && eligibility_.refuses_part(wanted, band)) offer.whole = name;
+    if (offer.whole.empty() && eligibility_.refuses_part(wanted, band)) offer.whole = name;
     const auto& names = worker.operators;
     offer.offered |= names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
     for (const std::string& each : names)
@@ -334,10 +334,12 @@ Error Feasibility::explain_infeasible(const Template& wanted, const Reach& reach
     return {ErrorCode::NoAvailableBand, subject,
             "requires band '" + band + "', which is not there or too small; the nearest is " + offer.nearest, wait};
   if (!offer.whole.empty())
-    return {ErrorCode::NoAvailableBand, subject,
-            "requests a part of a GPU, and " + offer.whole +
-                " has several: under a policy such a band gives whole ones only" + there,
-            "request whole GPUs, or start a worker without --gpus-together (host.gpus_together)"};
+    return {
+        ErrorCode::NoAvailableBand, subject,
+        "requests a part of a GPU, and " + offer.whole +
+            " has several: in a pool that counts slots such a band gives whole ones only" + there,
+        "request whole GPUs, put its worker in a pool with the preset quota, or start a worker without --gpus-together "
+        "(host.gpus_together)"};
   if (wants_gpu(wanted) && !offer.kind_exists)
     return {ErrorCode::MissingDevice, subject,
             "requests a GPU, and no worker" + of_pool + " has one; the nearest band is " + offer.nearest + there,

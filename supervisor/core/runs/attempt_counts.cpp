@@ -13,8 +13,13 @@ void AttemptCounts::note_started(Job& job, std::uint32_t subtask) {
   hot.flags |= SubtaskFlag::kStarted;
 }
 
+void AttemptCounts::note_devices(Job& job, std::uint32_t subtask, DeviceSet devices, Instant now) {
+  if (devices != 0) job.extras.devices.edit()[SubtaskIndex{subtask}] = {job.hot[subtask].attempt, devices, now};
+}
+
 void AttemptCounts::note_stopped(Job& job, std::uint32_t subtask) {
   const SubtaskHot& hot = job.hot[subtask];
+  if (job.extras.devices.any()) job.extras.devices.edit().erase(SubtaskIndex{subtask});
   if (job.shares == nullptr || (hot.flags & SubtaskFlag::kStarted) == 0) return;
   --job.shares->at(hot.band).started;
   subtract(usage_.accrue(job).started_rate, usage_.rate_of(job, subtask));

@@ -22,6 +22,8 @@ class AttemptCounts {
 
   /// The attempt has been running for a while: policy counts its slots and its use from now on.
   void note_started(Job& job, std::uint32_t subtask);
+  /// The devices that it has of a band with several, as its worker says; 0: nothing is known.
+  static void note_devices(Job& job, std::uint32_t subtask, DeviceSet devices, Instant now);
   /// The attempt has ended or was given back: its use of resources is charged no more. Once for
   /// each attempt.
   void note_stopped(Job& job, std::uint32_t subtask);

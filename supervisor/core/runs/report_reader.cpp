@@ -58,16 +58,21 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
     const std::uint32_t subtask = report.subtask.value();
     policy_base_.usage.note_use(job, report);
     bool asked_to_leave = false;
-    if (job.shares != nullptr && report.outcome != Outcome::Started) [[unlikely]] {
+    const bool is_counted = job.shares != nullptr || job.extras.devices.any();
+    if (is_counted && report.outcome != Outcome::Started) [[unlikely]] {
       attempts_.note_stopped(job, subtask);
-      asked_to_leave = !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
+      asked_to_leave = job.shares != nullptr && !job.shares->preempting->empty() &&
+                       job.shares->preempting.edit().erase(report.subtask);
     }
     if (asked_to_leave) policy_base_.turns.policy_changed();
     if (job.spec.time_limit > Duration{0}) [[unlikely]]
       time_limits_.note_report(job, report, asked_to_leave);
     tables_.watchdog.note_progress(event_.now);
     switch (report.outcome) {
-      case Outcome::Started: attempts_.note_started(job, subtask); break;
+      case Outcome::Started:
+        attempts_.note_started(job, subtask);
+        AttemptCounts::note_devices(job, subtask, report.devices, event_.now);
+        break;
       case Outcome::Succeeded: succeed(job, report, own_outputs, slot); break;
       case Outcome::Failed: {
         const FailureDetail unknown;

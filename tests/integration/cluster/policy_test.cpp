@@ -214,6 +214,43 @@ TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
   for (const std::string project : {"a", "b"}) (void)session->ask("cancel", {project});
 }
 
+/// The devices that runs of that name have written down, each in a file `NAME.PROCESS`.
+std::vector<std::string> devices_seen_by(const ScratchDirectory& scratch, const std::string& name) {
+  std::vector<std::string> seen;
+  for (const auto& entry : std::filesystem::directory_iterator{scratch.path()})
+    if (entry.path().filename().string().starts_with(name + "."))
+      if (const std::string text = scratch.read(entry.path().filename().string()); !text.empty()) seen.push_back(text);
+  return seen;
+}
+
+// Parts of two jobs share one device of the host, and the other one is a third job's, which came between them.
+TEST(PolicyLive, PartsOfAHostsDevicesLeaveAWholeOne) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\n"
+                                           "preset = \"quota\"\n");
+  const std::string host =
+      scratch.write("worker.toml", "[host]\ngpus_together = true\nnvml_library = \"" PENSTOCK_FAKE_NVML "\"\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  cluster.start_worker("w1", {"--config", host});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const auto run = [&](const std::string& name, std::int64_t milli) {
+    Graph graph = commands(1, "echo $CUDA_VISIBLE_DEVICES > " + scratch.at(name) + ".$$; while :; do sleep 0.05; done");
+    graph.templates[0].request.slots = MilliSlots{milli};
+    graph.templates[0].request.gpu = MilliGpu{milli};
+    const auto submitted = session->submit(of_project(name, ""), graph);
+    EXPECT_TRUE(submitted.has_value()) << to_string(submitted.error());
+    EXPECT_TRUE(wait_until([&] { return !devices_seen_by(scratch, name).empty(); })) << cluster.log_of("supervisor");
+  };
+  run("half", 500);
+  run("whole", 1000);
+  run("other", 400);
+  EXPECT_EQ(devices_seen_by(scratch, "half"), devices_seen_by(scratch, "other"));
+  EXPECT_NE(devices_seen_by(scratch, "half"), devices_seen_by(scratch, "whole"));
+  for (const std::string name : {"half", "whole", "other"}) (void)session->ask("cancel", {name});
+}
+
 // A more important run of two devices gets both, which two runs of one device have.
 TEST(PolicyLive, ARunHasSeveralDevicesOfItsHost) {
   const ScratchDirectory scratch;
@@ -234,14 +271,7 @@ TEST(PolicyLive, ARunHasSeveralDevicesOfItsHost) {
     EXPECT_TRUE(submitted.has_value()) << to_string(submitted.error());
     return submitted->job;
   };
-  const auto seen_by = [&](const std::string& name) {
-    std::vector<std::string> seen;
-    for (const auto& entry : std::filesystem::directory_iterator{scratch.path()})
-      if (entry.path().filename().string().starts_with(name + "."))
-        if (const std::string text = scratch.read(entry.path().filename().string()); !text.empty())
-          seen.push_back(text);
-    return seen;
-  };
+  const auto seen_by = [&](const std::string& name) { return devices_seen_by(scratch, name); };
   run("single", 1, 0, 2, "while :; do sleep 0.05; done");
   ASSERT_TRUE(wait_until([&] { return seen_by("single").size() == 2; })) << cluster.log_of("supervisor");
   EXPECT_NE(seen_by("single")[0], seen_by("single")[1]) << "each has a device of its own";

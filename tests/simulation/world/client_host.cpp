@@ -153,7 +153,10 @@ void ClientHost::draw_graph(std::uint32_t number) {
         request_devices(parts, graph);
         Rng sets{mix_bits(options.seed) ^ mix_bits(number + 0xdec5)};
         request_several(sets, world_.config().devices, graph);
-        if (options.policy && world_.config().devices > 1) request_whole(graph);
+        // Where slots are counted, bands of several devices give whole ones only.
+        const std::vector<PoolConfig>& pools = world_.config().supervisor.policy.pools;
+        const auto counts_slots = [](const PoolConfig& pool) { return pool.preset != "quota"; };
+        if (world_.config().devices > 1 && std::any_of(pools.begin(), pools.end(), counts_slots)) request_whole(graph);
       }
       Rng amounts{mix_bits(options.seed) ^ mix_bits(number + 0xa3077)};
       if (amounts.chance(1, 4)) request_amounts(amounts, graph, spec.policy.gang > 0);

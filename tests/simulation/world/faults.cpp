@@ -5,6 +5,12 @@
 #include "tests/simulation/world/worker_host.hpp"
 
 namespace penstock::simulation {
+namespace {
+
+/// Two of processors, and that of the devices.
+constexpr std::uint16_t kBandsMax = 3;
+
+}  // namespace
 
 using std::chrono::milliseconds;
 
@@ -122,7 +128,7 @@ void FaultPlan::strike() {
   if (faults.supervisor_restarts && world_.supervisor().up() && rng.chance(1, 40)) {
     world_.supervisor().crash();
     world_.timeline().after(milliseconds{rng.between(1, rng.chance(1, 3) ? 12000 : 500)},
-                         [this] { world_.supervisor().come_back(); });
+                            [this] { world_.supervisor().come_back(); });
     return;
   }
   if (stop_or_deafen(host)) return;
@@ -218,11 +224,27 @@ void FaultPlan::operate() {
       EntitlementBatch plan{++entitlement_version_, {}};
       for (const JobId id : jobs)
         plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{rng.chance(1, 3) ? 0 : 500 * rng.between(1, 6)}, 0});
+      keep_to_devices(jobs, plan);
       send_entitlements(plan);
       break;
     }
     default: break;
   }
+}
+
+/// Of hosts with several devices each job may use parts of some, or all of them again.
+void FaultPlan::keep_to_devices(const std::vector<JobId>& jobs, EntitlementBatch& plan) const {
+  const std::uint32_t devices = world_.config().devices;
+  if (devices < 2) return;
+  // A stream of its own: seeds that once found something go on finding it.
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(plan.version + 0xd37)};
+  for (const JobId id : jobs)
+    for (std::uint16_t band = 1; band < kBandsMax; ++band) {  // One of them has the devices.
+      Entitlement& kept = plan.entitlements.emplace_back(Entitlement{id, BandIndex{band}, MilliSlots::max(), 0});
+      if (rng.chance(1, 2)) continue;
+      for (std::uint32_t i = 0; i < devices; ++i)
+        kept.device_slots.push_back(static_cast<std::uint16_t>(500 * rng.between(0, 2)));
+    }
 }
 
 /// As the supervisor does: a worker is told of jobs only that it has heard of and that have not ended.
@@ -303,7 +325,7 @@ void FaultPlan::stop() {
   constexpr std::uint32_t kNumbersMax = 1000;
   EntitlementBatch plan{++entitlement_version_, {}};
   for (std::uint32_t number = 1; number <= kNumbersMax; ++number)
-    for (std::uint16_t band = 0; band < 2; ++band)
+    for (std::uint16_t band = 0; band < kBandsMax; ++band)
       plan.entitlements.push_back({JobId{number}, BandIndex{band}, MilliSlots::max(), 0});
   send_entitlements(plan);
 }

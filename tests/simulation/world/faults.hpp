@@ -25,6 +25,7 @@ class FaultPlan {
   void reset(class WorkerHost& host);
   void cut_off(class WorkerHost& host);
   void operate();
+  void keep_to_devices(const std::vector<JobId>& jobs, EntitlementBatch& plan) const;
   void send_entitlements(const EntitlementBatch& plan);
   void change_policy(const std::string& job);
   void change_rules(Rng& rng, const std::string& job);

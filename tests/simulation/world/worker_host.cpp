@@ -90,6 +90,7 @@ Register WorkerHost::description() const {
   if (name_ == "worker-1") description.labels.push_back("first");
   description.log_questions = true;
   description.barriers = knows_barriers_;
+  description.keeps_to_devices = true;
   description.crash = crash_;
   return description;
 }

@@ -24,6 +24,7 @@ LiveCluster::LiveCluster(SupervisorConfig config)
 WorkerId LiveCluster::join(Register description) {
   const WorkerId id{++workers_};
   description.barriers = true;
+  description.keeps_to_devices = true;
   hosts_.add(id, description);
   tell_supervisor(supervisor_event::WorkerJoined{id, Incarnation{id.value()}, description});
   deliver();

@@ -91,7 +91,7 @@ void LiveHosts::lend(SubtaskId subtask, Instant now) {
 
 void LiveHosts::carry_out(WorkerId worker, const StartSubtask& order) {
   hosts_.at(worker)->records[order.record] = order.id;
-  runs_[order.id] = {order.id, order.attempt, worker, order.band, false};
+  runs_[order.id] = {order.id, order.attempt, worker, order.band, false, order.devices};
 }
 
 void LiveHosts::carry_out(WorkerId worker, const StopRun& order) {

@@ -21,7 +21,8 @@ struct LiveRun {
   Attempt attempt;
   WorkerId worker;
   BandIndex band;
-  bool asked = false;  ///< To stop.
+  bool asked = false;     ///< To stop.
+  DeviceSet devices = 0;  ///< Of a band with several, those that it may use.
 };
 
 /// The reaction of a program that is asked to stop; killed ones leave in any case.

@@ -70,9 +70,10 @@ void Band::update_priority(RecordIndex place, std::uint64_t priority) {
   dirty = true;
 }
 
-void Band::set_entitlement(JobSlot slot, MilliSlots slots, std::int32_t fair_rank) {
+void Band::set_entitlement(JobSlot slot, MilliSlots slots, std::int32_t fair_rank,
+                           const std::vector<std::uint16_t>& on_devices) {
   prepare.set_entitlement(slot, permits_for(slots), fair_rank);
-  execute.set_entitlement(slot, slots, fair_rank);
+  execute.set_entitlement(slot, slots, fair_rank, on_devices);
 }
 
 void Band::forget_job(JobSlot slot) {

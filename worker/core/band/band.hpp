@@ -40,7 +40,9 @@ struct Band {
   void update_priority(RecordIndex place, std::uint64_t priority);
   /// The slots that the job may hold from now on. Its permits are latched, too: otherwise a job at its entitlement
   /// would hold all of them, prepared in vain.
-  void set_entitlement(JobSlot slot, MilliSlots slots, std::int32_t fair_rank);
+  /// `on_devices`: thousandths of slots on each device; none: on any.
+  void set_entitlement(JobSlot slot, MilliSlots slots, std::int32_t fair_rank,
+                       const std::vector<std::uint16_t>& on_devices = {});
   /// No limit of an earlier term applies any more.
   void lift_entitlement(JobSlot slot) { set_entitlement(slot, MilliSlots::max(), 0); }
   void forget_job(JobSlot slot);

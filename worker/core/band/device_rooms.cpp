@@ -22,6 +22,11 @@ DeviceSet first_of(DeviceSet devices, std::int64_t count) {
   return chosen;
 }
 
+/// Thousandths of slots that a run of that request holds on each of its devices.
+std::int64_t slots_on_each(const ResourceVector& request) {
+  return request.slots.value() / std::max<std::int64_t>(whole_devices(request), 1);
+}
+
 }  // namespace
 
 DeviceRooms::DeviceRooms(const std::vector<DeviceDescription>& devices) {
@@ -30,14 +35,58 @@ DeviceRooms::DeviceRooms(const std::vector<DeviceDescription>& devices) {
     rooms_.push_back({MilliGpu{1000}, device.memory, device.linked, device.numa_node, device.memory});
 }
 
-DeviceSet DeviceRooms::choose(DeviceSet last, const ResourceVector& request) const {
-  return whole_devices(request) > 0 ? choose_whole(last, request) : choose_part(last, request);
+const DeviceRooms::JobSlots* DeviceRooms::find(JobSlot job) const {
+  for (const JobSlots& each : of_job_)
+    if (each.job == job) return &each;
+  return nullptr;
 }
 
-DeviceSet DeviceRooms::choose_part(DeviceSet last, const ResourceVector& request) const {
+DeviceRooms::JobSlots& DeviceRooms::at(JobSlot job) {
+  for (JobSlots& each : of_job_)
+    if (each.job == job) return each;
+  return of_job_.emplace_back(JobSlots{.job = job});
+}
+
+void DeviceRooms::forget_idle() {
+  std::erase_if(of_job_, [](const JobSlots& each) {
+    return !each.kept && std::all_of(each.holds.begin(), each.holds.end(), [](std::int32_t held) { return held == 0; });
+  });
+}
+
+void DeviceRooms::keep_to(JobSlot job, const std::vector<std::uint16_t>& slots) {
+  PENSTOCK_CHECK(slots.empty() || slots.size() == rooms_.size());
+  if (slots.empty() && find(job) == nullptr) return;
+  JobSlots& of = at(job);
+  kept_jobs_ = kept_jobs_ - (of.kept ? 1 : 0) + (slots.empty() ? 0 : 1);
+  of.kept = !slots.empty();
+  std::copy(slots.begin(), slots.end(), of.may_hold.begin());
+  forget_idle();
+}
+
+DeviceSet DeviceRooms::allowed_to(JobSlot job, const ResourceVector& request) const {
+  const auto all = static_cast<DeviceSet>((1U << rooms_.size()) - 1);
+  const JobSlots* of = kept_jobs_ == 0 ? nullptr : find(job);
+  if (of == nullptr || !of->kept) return all;
+  DeviceSet allowed = 0;
+  for (std::size_t i = 0; i < rooms_.size(); ++i)
+    if (of->holds[i] + slots_on_each(request) <= of->may_hold[i]) allowed |= bit(i);
+  return allowed;
+}
+
+bool DeviceRooms::exceeds_kept(JobSlot job, const ResourceVector& request) const {
+  if (kept_jobs_ == 0 || !concern(request)) return false;
+  return std::popcount(allowed_to(job, request)) < std::max<std::int64_t>(whole_devices(request), 1);
+}
+
+DeviceSet DeviceRooms::choose(JobSlot job, DeviceSet last, const ResourceVector& request) const {
+  const DeviceSet allowed = allowed_to(job, request);
+  return whole_devices(request) > 0 ? choose_whole(allowed, last, request) : choose_part(allowed, last, request);
+}
+
+DeviceSet DeviceRooms::choose_part(DeviceSet allowed, DeviceSet last, const ResourceVector& request) const {
   std::size_t best = rooms_.size();
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    if (!has_room(rooms_[i], request)) continue;
+    if ((allowed & bit(i)) == 0 || !has_room(rooms_[i], request)) continue;
     if (best == rooms_.size()) {
       best = i;
       continue;
@@ -51,10 +100,10 @@ DeviceSet DeviceRooms::choose_part(DeviceSet last, const ResourceVector& request
   return best == rooms_.size() ? 0 : bit(best);
 }
 
-DeviceSet DeviceRooms::free_for_whole(const ResourceVector& request) const {
+DeviceSet DeviceRooms::free_for_whole(DeviceSet allowed, const ResourceVector& request) const {
   DeviceSet free = 0;
   for (std::size_t i = 0; i < rooms_.size(); ++i)
-    if (rooms_[i].whole() && request.device_memory <= rooms_[i].memory) free |= bit(i);
+    if ((allowed & bit(i)) != 0 && rooms_[i].whole() && request.device_memory <= rooms_[i].memory) free |= bit(i);
   return free;
 }
 
@@ -74,9 +123,9 @@ DeviceSet DeviceRooms::smallest_group(DeviceSet free, std::int64_t count, Group 
   return best;
 }
 
-DeviceSet DeviceRooms::choose_whole(DeviceSet last, const ResourceVector& request) const {
+DeviceSet DeviceRooms::choose_whole(DeviceSet allowed, DeviceSet last, const ResourceVector& request) const {
   const std::int64_t count = whole_devices(request);
-  const DeviceSet free = free_for_whole(request);
+  const DeviceSet free = free_for_whole(allowed, request);
   if (std::popcount(free) < count) return 0;
   DeviceSet near = smallest_group(free, count, [](const Room& room) { return room.linked; });
   if (near == 0) near = smallest_group(free, count, [](const Room& room) { return room.numa_node + 1; });
@@ -94,40 +143,48 @@ bool DeviceRooms::fit_again(SlotIndex lane, const ResourceVector& request) const
   return true;
 }
 
-void DeviceRooms::assign(SlotIndex lane, const ResourceVector& request, bool again) {
-  const DeviceSet devices = again ? of(lane) : choose(of(lane), request);
+void DeviceRooms::assign(JobSlot job, SlotIndex lane, const ResourceVector& request, bool again) {
+  const DeviceSet devices = again ? of(lane) : choose(job, of(lane), request);
   PENSTOCK_CHECK(devices != 0);
   if (std::popcount(devices) > 1) PENSTOCK_COVERAGE_MARK("a run has several devices");
   if (of_lane_.size() <= lane.value()) of_lane_.resize(lane.value() + std::size_t{1}, 0);
   of_lane_[lane.value()] = devices;
-  add(devices, request, 1);
+  add(job, devices, request, 1);
 }
 
 // A whole device is held with all of its memory.
-void DeviceRooms::add(DeviceSet devices, const ResourceVector& request, std::int64_t sign) {
+void DeviceRooms::add(JobSlot job, DeviceSet devices, const ResourceVector& request, std::int64_t sign) {
   const bool whole = whole_devices(request) > 0;
+  JobSlots& of_job = at(job);
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     if ((devices & bit(i)) == 0) continue;
     Room& room = rooms_[i];
     room.free -= (whole ? MilliGpu{1000} : request.gpu) * sign;
     room.memory -= (whole ? room.capacity : request.device_memory) * sign;
-    PENSTOCK_CHECK(room.free >= MilliGpu{0} && room.memory >= Bytes{0});
+    of_job.holds[i] += static_cast<std::int32_t>(sign * slots_on_each(request));
+    PENSTOCK_CHECK(room.free >= MilliGpu{0} && room.memory >= Bytes{0} && of_job.holds[i] >= 0);
   }
+  if (sign < 0 && !of_job.kept) forget_idle();
 }
 
-std::string DeviceRooms::shortage(const ResourceVector& request, SlotIndex again) const {
-  if (fit(request, again)) return {};
+std::string DeviceRooms::shortage(JobSlot job, const ResourceVector& request, SlotIndex again) const {
+  if (fit(job, request, again)) return {};
   if (again.valid()) return "gpu: another run is on its devices";
   const std::int64_t count = whole_devices(request);
   if (count == 0) return "gpu " + std::to_string(request.gpu.value()) + " > the rest of any device";
-  return "gpu " + std::to_string(count) + " > " + std::to_string(std::popcount(free_for_whole(request))) +
-         " free devices";
+  return "gpu " + std::to_string(count) + " > " +
+         std::to_string(std::popcount(free_for_whole(allowed_to(job, request), request))) + " free devices";
 }
 
-bool DeviceRooms::agree(const std::vector<std::pair<SlotIndex, const ResourceVector*>>& holders) const {
+bool DeviceRooms::agree(const std::vector<DeviceUse>& uses) const {
   DeviceRooms rest = *this;
-  for (const auto& [lane, request] : holders) rest.give_back(lane, *request);
-  return std::all_of(rest.rooms_.begin(), rest.rooms_.end(), [](const Room& room) { return room.whole(); });
+  for (const DeviceUse& use : uses) rest.give_back(use.job, use.lane, *use.request);
+  rest.forget_idle();
+  const bool none_holds = std::all_of(rest.of_job_.begin(), rest.of_job_.end(), [](const JobSlots& each) {
+    return std::all_of(each.holds.begin(), each.holds.end(), [](std::int32_t held) { return held == 0; });
+  });
+  return none_holds &&
+         std::all_of(rest.rooms_.begin(), rest.rooms_.end(), [](const Room& room) { return room.whole(); });
 }
 
 }  // namespace penstock::worker

@@ -11,7 +11,7 @@ LatchedQueue::LatchedQueue(ResourceVector capacity, const Limits& limits, const 
     : limits_(limits),
       capacity_(capacity),
       available_(std::move(capacity)),
-      parked_(items_, available_, limits.bypass_max),
+      parked_(items_, available_, lanes_.devices, limits.bypass_max),
       reservations_(items_, available_, parked_),
       offers_(items_),
       lanes_(devices) {}
@@ -76,7 +76,7 @@ bool LatchedQueue::fits(const QueueItem& item) const {
   if (!fits_execution(*item.request, available_)) return false;
   const QueueNode& node = items_[item.record];
   if (!node.resumed && !has_lane()) return false;
-  if (!lanes_.devices.fit(*item.request, node.resumed ? node.lane : SlotIndex::none())) return false;
+  if (!lanes_.devices.fit(item.job, *item.request, node.resumed ? node.lane : SlotIndex::none())) return false;
   return item.bytes <= available_.memory || holding_ == 0 || item.bytes.is_zero();
 }
 
@@ -98,14 +98,14 @@ void LatchedQueue::grant(QueueNode& node, std::vector<Taken>& taken) {
     --yielded_;
   else
     node.lane = lanes_.take(node.item.record);
-  lanes_.devices.take(node.lane, *node.item.request, node.resumed);
+  lanes_.devices.take(node.item.job, node.lane, *node.item.request, node.resumed);
   taken.push_back(Taken{node.item.record, node.lane, std::exchange(node.resumed, false)});
 }
 
 void LatchedQueue::take_back(QueueNode& node) {
   give_back(*node.item.request, available_);
   available_.memory += node.item.bytes;
-  lanes_.devices.give_back(node.lane, *node.item.request);
+  lanes_.devices.give_back(node.item.job, node.lane, *node.item.request);
   QueueJob& job = items_.job_of(node);
   job.held -= node.item.request->slots;
   --holding_;
@@ -165,6 +165,7 @@ SlotIndex LatchedQueue::hand_over(RecordIndex ended, RecordIndex next) {
   --job.offered;
   if (before.item.job == after.item.job) return after.lane;
   PENSTOCK_CHECK(!offers_.within_jobs());
+  lanes_.devices.hand_over(before.item.job, after.item.job, after.lane, *after.item.request);
   items_.job_of(before).held -= before.item.request->slots;
   job.held += after.item.request->slots;
   items_.refresh(before.item.job);
@@ -207,12 +208,14 @@ void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
   items_.set_job_priority(job, job_priority);
 }
 
-void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank) {
+void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank,
+                                   const std::vector<std::uint16_t>& on_devices) {
   // A job leaves after its last run has ended, also while others are on offer.
   PENSTOCK_CHECK(offers_.left() == 0 || (slots == MilliSlots::max() && items_.job_at(job).offered == 0));
   // A reservation that opens looks among the job's items.
   if (slots.is_zero() && parked_.any()) parked_.return_all_of(job);
   items_.set_entitlement(job, slots, fair_rank);
+  lanes_.devices.keep_to(job, on_devices);
   parked_.look_again();
 }
 
@@ -252,7 +255,7 @@ void LatchedQueue::validate() const {
   std::size_t offered = 0;
   std::size_t holding = 0;
   std::size_t yielded = 0;
-  std::vector<std::pair<SlotIndex, const ResourceVector*>> holders;
+  std::vector<DeviceUse> uses;
   ResourceVector available = capacity_;
   for (const QueueNode& node : items_.nodes()) {
     const bool off_slot = worker::has_yielded(node);
@@ -261,7 +264,7 @@ void LatchedQueue::validate() const {
     PENSTOCK_CHECK(!off_slot || lanes_.holder(node.lane) == node.item.record);
     if (node.state != QueueState::Holding) continue;
     ++holding;
-    holders.emplace_back(node.lane, node.item.request);
+    uses.push_back({node.item.job, node.lane, node.item.request});
     take_away(*node.item.request, available);
     available.memory -= node.item.bytes;
     PENSTOCK_CHECK(lanes_.holder(node.lane) == node.item.record);
@@ -270,7 +273,7 @@ void LatchedQueue::validate() const {
   PENSTOCK_CHECK(offered == offers_.left() && holding == holding_);
   PENSTOCK_CHECK(yielded == yielded_ && lanes_.size() <= limits_.lanes_max + limits_.yields_max);
   PENSTOCK_CHECK(available == available_);
-  PENSTOCK_CHECK(lanes_.devices.agree(holders));
+  PENSTOCK_CHECK(lanes_.devices.agree(uses));
 }
 
 }  // namespace penstock::worker

@@ -55,15 +55,15 @@ class LatchedQueue {
   bool remove(RecordIndex record);
   /// Offers up to `max` of the items that leave next to runs that are about to end: each may be taken over, in the
   /// order of `offered`, by `hand_over` alone. Stops at the first item that `may(item)` refuses, or at a job that could
-  /// hold more than its entitlement, whichever runs end first. If all jobs with waiting items hold what they may, a run
-  /// may only be followed by one of its own job: see `QueueOffers::within_jobs`. REQUIRES: nothing is offered, the
-  /// first item in line does not fit now, and `running` are all holders; they and all items that `may` allows make the
-  /// same request.
+  /// hold more than its entitlement, whichever runs end first. Nothing is offered while a job is kept to some devices.
+  /// If all jobs with waiting items hold what they may, a run may only be followed by one of its own job: see
+  /// `QueueOffers::within_jobs`. REQUIRES: nothing is offered, the first item in line does not fit now, and `running`
+  /// are all holders; they and all items that `may` allows make the same request.
   template <class Predicate>
   void offer(std::size_t max, std::span<const RecordIndex> running, Predicate may, std::vector<RecordIndex>& offered) {
     PENSTOCK_CHECK(offers_.left() == 0);
     offers_.clear();
-    if (running.empty() || reservations_.any_wants_ends()) return;
+    if (running.empty() || reservations_.any_wants_ends() || lanes_.devices.any_kept()) return;
     offers_.offer(max, running, capacity_.slots, may, offered);
   }
   /// `ended` leaves, and at the same instant `next` has its slot and its lane. Returns the lane. REQUIRES: `ended`
@@ -74,9 +74,11 @@ class LatchedQueue {
   void update_priority(RecordIndex record, std::uint64_t priority);
 
   void set_job_priority(JobSlot job, std::int32_t job_priority);
-  /// Sets the slots that the job may hold, and its rank among jobs of equal priority. REQUIRES: nothing is offered, or
-  /// the job is not limited from now on and has nothing here.
-  void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank);
+  /// Sets the slots that the job may hold, its rank among jobs of equal priority, and the thousandths of slots that it
+  /// may hold on each device of the band; none: on any. REQUIRES: nothing is offered, or the job is not limited from
+  /// now on and has nothing here; as many devices as the band has.
+  void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank,
+                       const std::vector<std::uint16_t>& on_devices = {});
   /// The new capacity; a smaller one takes effect as attempts end.
   void resize(const ResourceVector& capacity);
 

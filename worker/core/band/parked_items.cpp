@@ -106,7 +106,7 @@ void ParkedItems::choose_keeper() {
     if (group.empty()) continue;
     const RecordIndex record = group.top().record;
     const QueueNode& node = items_[record];
-    if (node.bypassed < bypass_max_ || items_.exceeds_entitlement(node.item)) continue;
+    if (node.bypassed < bypass_max_ || exceeds_entitlement(node)) continue;
     if (!lacks_beside_slots(*node.item.request, available_)) continue;
     if (!keeper_.valid() || items_.goes_before(node, items_[keeper_])) keeper_ = record;
   }
@@ -121,8 +121,7 @@ RecordIndex ParkedItems::best(const ResourceVector& left) const {
     if (group.empty()) continue;
     const RecordIndex record = group.top().record;
     const QueueNode& node = items_[record];
-    if (items_.exceeds_entitlement(node.item) || lacks_beside_slots(*node.item.request, left) || is_kept_from(node))
-      continue;
+    if (exceeds_entitlement(node) || lacks_beside_slots(*node.item.request, left) || is_kept_from(node)) continue;
     if (!best.valid() || items_.goes_before(node, items_[best])) best = record;
   }
   return best;

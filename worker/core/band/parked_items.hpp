@@ -1,20 +1,22 @@
-// Items that lack something other than slots.
+// Items that lack something other than slots, or a device that their job is kept to.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "worker/core/band/device_rooms.hpp"
 #include "worker/core/band/queue_items.hpp"
 
 namespace penstock::worker {
 
-/// Keeps items that lack something other than slots apart, so that any number of them does not delay items that do not
-/// want the same. Almost always there are none. The first of them that was bypassed too often keeps what it lacks from
-/// all behind it. Cost: O(groups) when resources were given back; a group has the items of one job with one request.
+/// Keeps items that lack something other than slots apart, or that may have no more of the devices of their job, so
+/// that any number of them does not delay items that do not want the same. Almost always there are none. The first of
+/// them that was bypassed too often keeps what it lacks from all behind it. Cost: O(groups) when resources were given
+/// back; a group has the items of one job with one request.
 class ParkedItems {
  public:
-  ParkedItems(QueueItems& items, const ResourceVector& available, std::uint32_t bypass_max)
-      : items_(items), available_(available), bypass_max_(bypass_max) {}
+  ParkedItems(QueueItems& items, const ResourceVector& available, const DeviceRooms& devices, std::uint32_t bypass_max)
+      : items_(items), available_(available), devices_(devices), bypass_max_(bypass_max) {}
   ParkedItems(const ParkedItems&) = delete;
   ParkedItems& operator=(const ParkedItems&) = delete;
 
@@ -25,7 +27,7 @@ class ParkedItems {
 
   /// Whether the item lacks anything beside slots, or wants resources that are kept for one before it.
   bool must_park(const QueueNode& node) const {
-    return lacks_beside_slots(*node.item.request, available_) || is_kept_from(node);
+    return lacks_beside_slots(*node.item.request, available_) || is_kept_from(node) || exceeds_devices(node);
   }
   void park(QueueNode& node);
   /// The item leaves the queue.
@@ -60,6 +62,12 @@ class ParkedItems {
   static bool lacks_any(const ResourceVector& request, const ResourceVector& available);
   bool is_kept_from(const QueueNode& node) const { return keeper_.valid() && is_kept_by_keeper(node); }
   bool is_kept_by_keeper(const QueueNode& node) const;
+  bool exceeds_devices(const QueueNode& node) const {
+    return devices_.any_kept() && !node.resumed && devices_.exceeds_kept(node.item.job, *node.item.request);
+  }
+  bool exceeds_entitlement(const QueueNode& node) const {
+    return items_.exceeds_entitlement(node.item) || exceeds_devices(node);
+  }
   void leave(QueueNode& node);
   void return_one(QueueNode& node);
   void choose_keeper();
@@ -67,6 +75,7 @@ class ParkedItems {
 
   QueueItems& items_;
   const ResourceVector& available_;
+  const DeviceRooms& devices_;
   const std::uint32_t bypass_max_;
   std::vector<ItemHeap> groups_;  ///< Empty ones are used again.
   std::size_t count_ = 0;

@@ -22,13 +22,16 @@ std::string obstacle(const LatchedQueue& queue, RecordIndex record) {
   if (queue.items().exceeds_entitlement(item))
     return "entitlement: the job holds " + std::to_string(job.held.value()) + " of " +
            std::to_string(job.entitlement.value()) + " milli-slots";
+  if (!node.resumed && queue.lanes().devices.exceeds_kept(item.job, *item.request))
+    return "entitlement: the job holds all that it may on its devices of the band";
   if (!fits_execution(*item.request, available)) {
     ResourceVector wanted = *item.request;
     wanted.memory = Bytes{0};
     return first_excess(wanted, available);
   }
   const SlotIndex again = node.resumed ? node.lane : SlotIndex::none();
-  if (std::string shortage = queue.lanes().devices.shortage(*item.request, again); !shortage.empty()) return shortage;
+  if (std::string shortage = queue.lanes().devices.shortage(item.job, *item.request, again); !shortage.empty())
+    return shortage;
   if (!node.resumed && !queue.has_lane()) return "runners: all are busy or restarting";
   if (!queue.fits(item))
     return "bytes " + std::to_string(item.bytes.value()) + " > " + std::to_string(available.memory.value());

@@ -57,6 +57,7 @@ struct SubtaskFields {
   bool drops_outputs = false;   ///< At its end, stored data under its output keys that are not needed are dropped.
   bool waits_for_room = false;  ///< Has run; the store has no room for its outputs.
   std::uint16_t omitted_inputs = 0;
+  DeviceSet devices = 0;  ///< As it was reported to have started.
   SlotIndex lane;
   std::uint32_t run_us = 0;
   std::uint32_t fetches_pending = 0;

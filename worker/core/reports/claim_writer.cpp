@@ -41,7 +41,8 @@ void ClaimWriter::add_job(JobSlot slot, bool draining) {
   for (RecordIndex index = job.records; index.valid(); index = subtasks_[index].next_of_job) {
     const SubtaskRecord& record = subtasks_[index];
     next_part(true);
-    claim_.jobs.back().attempts.push_back({record.subtask, record.attempt, record.band, stage_of(record.state)});
+    claim_.jobs.back().attempts.push_back(
+        {record.subtask, record.attempt, record.band, stage_of(record.state), record.devices});
   }
   std::vector<ClaimedDatum> data;
   for (DatumIndex index = job.data; index.valid(); index = data_[index].next_of_job) {

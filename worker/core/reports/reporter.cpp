@@ -13,6 +13,7 @@ void Reporter::report(const SubtaskRecord& record, Outcome outcome, const Failur
   entry.outcome = outcome;
   entry.run_us = record.run_us;
   entry.forward = record.forward;
+  if (outcome == Outcome::Started) entry.devices = record.devices;
   if (outcome == Outcome::Succeeded) {
     entry.output_count = static_cast<std::uint16_t>(record.outputs.size());
     section.outputs.insert(section.outputs.end(), record.outputs.begin(), record.outputs.end());

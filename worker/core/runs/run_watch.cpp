@@ -68,6 +68,7 @@ void RunWatch::report_started(SubtaskRecord& record) {
   if (record.told_started) return;
   if (event_.now - record.started < config_.started_after) return look_at(later(record.started, config_.started_after));
   record.told_started = true;
+  record.devices = bands_[record.band].execute.lanes().devices.of(record.lane, record.program->content.request);
   const std::int64_t so_far_us = (event_.now - record.started) / std::chrono::microseconds{1};
   record.run_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(so_far_us, 0, UINT32_MAX));
   reports_.reporter.report(record, Outcome::Started);

@@ -68,6 +68,16 @@ TEST(Codec, AttemptsKeepTheir64BitsAndCostThemOnlyWhereTheyDiffer) {
   EXPECT_LE(of_both, of_first_term + 8 * 100 + 16);
 }
 
+TEST(Codec, SlotsOnMoreDevicesThanABandMayHaveAreRefused) {
+  EntitlementBatch plan{1, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}};
+  for (const std::size_t devices : {kBandDevicesMax, kBandDevicesMax + 1}) {
+    plan.entitlements[0].device_slots.assign(devices, 500);
+    const ToWorker message{plan};
+    const auto back = decode_to_worker(Copy{encode(std::span{&message, 1})->bytes()}.bytes());
+    EXPECT_EQ(back.has_value(), devices == kBandDevicesMax);
+  }
+}
+
 TEST(Codec, AFlatGraphOfOneTemplateCostsNoBytesPerSubtask) {
   Graph graph;
   graph.templates = {Template{}};

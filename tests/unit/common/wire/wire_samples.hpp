@@ -95,7 +95,8 @@ inline std::vector<ToWorker> all_to_worker() {
                          kGiB,
                          MilliCpu{700},
                          {{"fpga", 2}, {"licence", 1}},
-                         Duration{6}}}},
+                         Duration{6},
+                         {0, 500, 1000}}}},
       StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
       DropBatch{JobId{1}, true, {{SubtaskIndex{2}, 3}}},
       KeepBatch{JobId{1},
@@ -130,6 +131,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.labels = {"a100", "rack-7"};
   description.log_questions = true;
   description.barriers = true;
+  description.keeps_to_devices = true;
   description.crash =
       OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, kLateAttempt, 11, "operator 'o' crashed"};
   ReportBatch batch;
@@ -139,7 +141,8 @@ inline std::vector<FromWorker> all_from_worker() {
   failure.outputs_bytes = std::int64_t{1} << 40U;
   batch.jobs = {{JobId{1},
                  {{SubtaskIndex{2}, 3, kLateAttempt, 1, Outcome::Succeeded, ForwardResult::Hit, BandIndex{1}},
-                  {SubtaskIndex{3}, 0, Attempt{1}, 0, Outcome::Failed, ForwardResult::Quota, BandIndex{0}}},
+                  {SubtaskIndex{3}, 0, Attempt{1}, 0, Outcome::Failed, ForwardResult::Quota, BandIndex{0}},
+                  {SubtaskIndex{4}, 9, Attempt{1}, 0, Outcome::Started, ForwardResult::Hit, BandIndex{1}, 0b11}},
                  {{0, 55}},
                  {failure},
                  {{SubtaskIndex{2}, kLateAttempt, BandIndex{1}, SlotIndex{3}, 10, 20, 30, 40}},
@@ -147,7 +150,7 @@ inline std::vector<FromWorker> all_from_worker() {
   WorkerClaim claim{false, true, {{JobId{1}, {}, {}}, {JobId{2}, {}, {}}}};
   claim.jobs[0].identity = {9, 10};
   claim.jobs[0].attempts = {{SubtaskIndex{2}, kLateAttempt, BandIndex{1}, ClaimedStage::Waiting},
-                            {SubtaskIndex{4}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}};
+                            {SubtaskIndex{4}, Attempt{1}, BandIndex{0}, ClaimedStage::Running, 0b101}};
   claim.jobs[0].data = {{SubtaskIndex{2}, 1, 77}};
   batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}, {{JobId{1}, SubtaskIndex{4}}, 0, true}};
   batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}, 8}};

@@ -51,6 +51,7 @@ struct PlanRooms {
     for (std::uint32_t i = 0; i < fleet.workers.band_slots(); ++i) {
       pass.bands.push_back(BandSlot{i});
       pass.band_ids.push_back(fleet.workers[BandSlot{i}].id);
+      pass.devices.emplace_back();
     }
     pass.domains.assign(policy_base.state.config.pools.size() * kBandKinds, DomainView{.granularity = 1000});
     for (const Job* job : jobs) {
@@ -61,7 +62,7 @@ struct PlanRooms {
     return pass;
   }
   /// The slots that the worker in front was told by the plan: `job-1: 3000`, or `job-1: all`.
-  Lines told_by(const PassUnderWay& pass, const policy::Plan& plan) {
+  Lines told_by(PassUnderWay pass, const policy::Plan& plan) {
     driver.plan_effects.apply_plan(pass, plan);
     fleet.mail.flush();
     Lines lines;
@@ -109,7 +110,7 @@ TEST(PlanEffects, TheRuleThatHoldsAJobIsKnownUntilTheNextPlan) {
   rooms.join(1, 4);
   const Job& first = rooms.add_job();
   const Job& second = rooms.add_job();
-  const PassUnderWay pass = rooms.pass_over({&first, &second});
+  PassUnderWay pass = rooms.pass_over({&first, &second});
   policy::Plan plan;
   plan.explanations = {{.workload = 0, .hold = Hold::NoRoom, .need = 2, .have = 1},
                        {.workload = 1, .hold = Hold::HigherPriority, .other = 0}};
@@ -171,7 +172,7 @@ TEST(PlanEffects, ABandThatIsAnotherByNowGivesNothing) {
   PlanRooms rooms{one_pool()};
   rooms.join(1, 4);
   const Job& job = rooms.add_job();
-  const PassUnderWay pass = rooms.pass_over({&job});
+  PassUnderWay pass = rooms.pass_over({&job});
   policy::Plan plan;
   plan.starts = {{.member = 0, .places = {{0, 1}}}};
   rooms.fleet.workers.remove(WorkerSlot{0});
@@ -189,7 +190,7 @@ TEST(PlanEffects, APoolThatTheJobHasLeftMeanwhileGivesNothing) {
   PlanRooms rooms{pools};
   rooms.join(1, 4);
   const Job& job = rooms.add_job({.pools = {"first", "all"}});
-  const PassUnderWay pass = rooms.pass_over({&job});
+  PassUnderWay pass = rooms.pass_over({&job});
   policy::Plan plan;
   plan.starts = {{.member = 0, .places = {{0, 1}}}};
   rooms.told_by(pass, plan);

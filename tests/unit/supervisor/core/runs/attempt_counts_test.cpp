@@ -85,6 +85,17 @@ TEST_F(AttemptCountsTest, AnAttemptThatRunsIsCountedOnceOnItsBand) {
   EXPECT_EQ(rate(), 3000U);
 }
 
+TEST_F(AttemptCountsTest, TheDevicesOfAnAttemptAreKnownWhileItRuns) {
+  counts.note_started(job, 0);
+  AttemptCounts::note_devices(job, 0, 0, event.now);
+  EXPECT_FALSE(job.extras.devices.any());
+  AttemptCounts::note_devices(job, 0, 0b110, event.now);
+  ASSERT_NE(job.extras.devices->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(job.extras.devices->find(SubtaskIndex{0})->devices, 0b110U);
+  counts.note_stopped(job, 0);
+  EXPECT_EQ(job.extras.devices->find(SubtaskIndex{0}), nullptr);
+}
+
 TEST_F(AttemptCountsTest, UseIsChargedFromTheStartOfAnAttemptToItsEnd) {
   counts.note_started(job, 0);
   event.now += seconds{3};
