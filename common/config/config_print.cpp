@@ -98,7 +98,8 @@ constexpr const char* kPolicyAbout =
     "# slots_max, gpu_slots_max, waiting_slots_max, waiting_gpu_slots_max, and of each job job_slots_min, "
     "job_slots_max, job_gpu_slots_max, "
     "time_max.\n"
-    "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, and limits of each user.\n"
+    "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, preempts (levels),\n"
+    "# and limits of each user.\n"
     "# [[policy.queue]]: name, priority, users, accounts, time_limit, and limits of each user. [[policy.user]]: name "
     "and limits.\n";
 
@@ -147,7 +148,8 @@ std::string print_rules(const PolicyConfig& policy) {
     text += "\n[[policy.qos]]\nname = " + quote_toml(level.name) + "\nfactor = " + print_decimals(level.factor) +
             "\nopen = " + (level.open ? "true" : "false") + "\n" + print_texts("users", level.users) +
             print_texts("accounts", level.accounts) + "exempt = " + (level.exempt ? "true" : "false") +
-            "\nusage_factor = " + print_decimals(level.usage_factor) + "\n" + print_limits(level.limits);
+            "\nusage_factor = " + print_decimals(level.usage_factor) + "\n" + print_texts("preempts", level.preempts) +
+            print_limits(level.limits);
   for (const QueueConfig& queue : policy.queues)
     text += "\n[[policy.queue]]\nname = " + quote_toml(queue.name) + "\n" +
             print_amount("priority", queue.priority, 0) + print_texts("users", queue.users) +

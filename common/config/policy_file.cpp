@@ -197,6 +197,7 @@ Result<void> read_qos(Fields fields, PolicyConfig& config) {
   fields.flag("open", level.open);
   fields.flag("exempt", level.exempt);
   fields.thousandths("usage_factor", level.usage_factor);
+  fields.texts("preempts", level.preempts);
   read_limits(fields, level.limits);
   config.qos.push_back(std::move(level));
   return fields.finish();

@@ -140,6 +140,23 @@ std::string queues_for(const PolicyConfig& config, const std::string& user, std:
   return words.empty() ? "name none: no queue is open to this user" : "use one of: " + words;
 }
 
+/// The levels that take slots, directly or through others, from `level`'s own: none may be itself. Depth-first, with
+/// `path` of the levels on the way.
+Result<void> check_preempts(const PolicyConfig& config, const std::string& level, std::vector<std::string>& path) {
+  const std::string subject = "qos '" + path.front() + "'";
+  for (const std::string& other : find_qos(config, level)->preempts) {
+    if (other.empty() || find_qos(config, other) == nullptr)
+      return mistake(subject, "preempts '" + other + "', which is no level", "name levels of [[policy.qos]]");
+    if (other == path.front())
+      return mistake(subject, "would preempt itself" + (path.size() > 1 ? " by way of '" + level + "'" : std::string{}),
+                     "leave one of them out of preempts: jobs would take slots from each other for ever");
+    if (contains(path, other)) continue;
+    path.push_back(other);
+    PENSTOCK_TRY(check_preempts(config, other, path));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_rules(const PolicyConfig& config) {
@@ -155,6 +172,8 @@ Result<void> check_rules(const PolicyConfig& config) {
     PENSTOCK_TRY(check_limits(subject, level.limits));
     if (level.open && !(level.users.empty() && level.accounts.empty()))
       return mistake(subject, "is open to everybody and also names users or accounts", "leave out one of them");
+    std::vector<std::string> path{level.name};
+    PENSTOCK_TRY(check_preempts(config, level.name, path));
   }
   for (const QueueConfig& queue : config.queues) {
     const std::string subject = "queue '" + queue.name + "'";
@@ -177,6 +196,24 @@ const QosConfig* find_qos(const PolicyConfig& config, const std::string& name) {
   for (const QosConfig& own : own_levels())
     if (own.name == wanted) return &own;
   return nullptr;
+}
+
+std::uint32_t level_position(const PolicyConfig& config, const std::string& name) {
+  const auto is_named = [&](const QosConfig& level) { return level.name == name; };
+  const auto configured = std::find_if(config.qos.begin(), config.qos.end(), is_named) - config.qos.begin();
+  if (configured < std::ssize(config.qos)) return static_cast<std::uint32_t>(configured);
+  const auto own = std::find_if(own_levels().begin(), own_levels().end(), is_named) - own_levels().begin();
+  return static_cast<std::uint32_t>(configured + own);
+}
+
+std::vector<std::vector<bool>> preempting_levels(const PolicyConfig& config) {
+  if (std::all_of(config.qos.begin(), config.qos.end(), [](const QosConfig& level) { return level.preempts.empty(); }))
+    return {};
+  const std::size_t levels = config.qos.size() + own_levels().size();
+  std::vector<std::vector<bool>> takes(levels, std::vector<bool>(levels, false));
+  for (std::size_t i = 0; i < config.qos.size(); ++i)
+    for (const std::string& other : config.qos[i].preempts) takes[i][level_position(config, other)] = true;
+  return takes;
 }
 
 const QueueConfig* find_queue(const PolicyConfig& config, const std::string& name) { return find(config.queues, name); }

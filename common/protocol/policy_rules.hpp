@@ -22,8 +22,8 @@ struct JobLimits {
   std::int64_t running_jobs_max = kUnbounded;  ///< Jobs that have begun; one more waits.
   /// Jobs that wait for slots to begin; policy does not consider one more yet.
   std::int64_t waiting_jobs_max = kUnbounded;
-  std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; requests beyond it wait.
-  std::int64_t gpu_slots_max = kUnbounded;     ///< Of device bands.
+  std::int64_t slots_max = kUnbounded;      ///< Of CPU bands; requests beyond it wait.
+  std::int64_t gpu_slots_max = kUnbounded;  ///< Of device bands.
   /// Slots of the jobs that wait to begin, together; policy does not consider one more yet.
   std::int64_t waiting_slots_max = kUnbounded;
   std::int64_t waiting_gpu_slots_max = kUnbounded;
@@ -65,6 +65,8 @@ struct QosConfig {
   bool exempt = false;                  ///< Limits of slots do not apply, like those of `standby`.
   std::int64_t usage_factor = 1000;     ///< Thousandths: this part of the use of its jobs is charged.
   JobLimits limits{};                   ///< Of each user at this level.
+  /// Levels of which its jobs take slots in pools with preemption, whatever the priorities.
+  std::vector<std::string> preempts{};
   friend bool operator==(const QosConfig&, const QosConfig&) = default;
 };
 
@@ -143,6 +145,10 @@ Result<void> check_queue(const PolicyConfig& config, const std::string& user, co
 
 /// The present level of a job: `normal` if it is no longer allowed to have the one that it names. Spec: policy-flux 7.
 const QosConfig& qos_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
+/// The position of a level among those of the configuration, the built-in ones behind them. REQUIRES: it is one.
+std::uint32_t level_position(const PolicyConfig& config, const std::string& name);
+/// By two such positions: whether jobs of the first level take slots from jobs of the second. Empty: no level does.
+std::vector<std::vector<bool>> preempting_levels(const PolicyConfig& config);
 /// A limit that applies to a job, and its owner: `user 'ada'`, `account 'lab'`, `user 'ada' at qos 'normal'`. Limits
 /// with the same owner text are counted together.
 struct LimitedBy {

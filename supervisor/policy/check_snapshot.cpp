@@ -100,6 +100,8 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
     if (account.shares < 0 || !std::isfinite(account.usage) || account.usage < 0)
       return mistake(account.name, "shares and usage must be amounts");
   PENSTOCK_TRY(check_share_nodes(snapshot.share_nodes));
+  for (const std::vector<bool>& level : snapshot.level_takes)
+    if (level.size() != snapshot.level_takes.size()) return mistake("levels of service", "each needs a word on each");
   for (const Band& band : snapshot.bands)
     if (!is_amount(band.slots) || !is_amount(band.light_places) || !are_amounts(band.capacity) ||
         !is_amount(band.device_memory_mib) || band.members_max < kUnlimited || band.members_max > kAmountMax)

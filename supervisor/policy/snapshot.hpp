@@ -157,6 +157,7 @@ struct Workload {
   // For multi-factor order and backfill.
   Instant submitted_at{};
   double quality_factor = 0.5;  ///< Of its level of service: expedite 1, normal 0.5, standby 0.
+  std::uint32_t level = kNone;  ///< That level, by its position in `Snapshot::level_takes`.
   double level_factor = 0;      ///< Of the named level that it was submitted to.
   double user_factor = 1;
   std::int64_t size = kUnlimited;  ///< In slots, for the size factor; not said: that of its largest member.
@@ -199,6 +200,9 @@ struct Snapshot {
   std::vector<Band> bands;
   std::vector<Project> projects;
   std::vector<Account> accounts;
+  /// By two levels of service: jobs of the first may take slots from jobs of the second, whatever the priorities, and
+  /// never the other way round. Acyclic. Empty: none may.
+  std::vector<std::vector<bool>> level_takes;
   std::vector<ShareNode> share_nodes;  ///< Of the pools that share slots fairly among projects.
   std::vector<Workload> workloads;
   std::vector<Member> members;
@@ -206,6 +210,16 @@ struct Snapshot {
   /// Ascending, none empty. Thousands of members of a job, or of all jobs with the same labels, name one list.
   std::vector<std::vector<std::uint32_t>> band_lists;
 
+  /// Whether the level of one job takes slots from the level of the other.
+  bool takes_by_level(const Workload& taker, const Workload& loser) const {
+    return taker.level < level_takes.size() && loser.level < level_takes.size() &&
+           level_takes[taker.level][loser.level];
+  }
+  /// Whether jobs take slots from a less important one: by their levels, else by their priorities.
+  bool outranks(const Workload& taker, const Workload& loser) const {
+    if (takes_by_level(taker, loser)) return true;
+    return taker.priority > loser.priority && !takes_by_level(loser, taker);
+  }
   /// The bands that a member may use; empty: all.
   std::span<const std::uint32_t> bands_of(const Member& member) const {
     return member.band_list == kNone ? std::span<const std::uint32_t>{} : band_lists[member.band_list];

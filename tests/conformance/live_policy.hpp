@@ -73,6 +73,7 @@ struct Wish {
   bool waits_for_resources = false;
   std::string owner{};
   Duration time_limit{0};
+  std::string qos{};
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
@@ -87,6 +88,7 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.kind = wish.kind;
   spec.policy.pools = wish.pools;
   spec.policy.labels = wish.labels;
+  spec.policy.qos = wish.qos;
   spec.wait_for_resources = wish.waits_for_resources;
   spec.time_limit = wish.time_limit;
   Graph graph = GraphBuilder{}.sources(wish.subtasks).build();

@@ -170,5 +170,28 @@ TEST(LiveShares, AGangThatWaitsIsNotPassedForEver) {
   EXPECT_EQ(running(cluster, gang), 8U);
 }
 
+// A level of service takes slots from the one that it names, whatever the priorities, and keeps them.
+TEST(LiveShares, ALevelPreemptsTheLevelsThatItNames) {
+  SupervisorConfig config = config_of("priority");
+  config.policy.pools[0].preemption = true;
+  config.policy.qos.push_back({.name = "urgent", .factor = 1000, .preempts = {"standby"}});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 4));
+  const JobId standby = submit(cluster, {.name = "standby", .subtasks = 2, .priority = 9, .qos = "standby"});
+  const JobId normal = submit(cluster, {.name = "normal", .subtasks = 2, .priority = 5});
+  cluster.settle();
+  EXPECT_EQ(running(cluster, standby), 2U);
+  const JobId urgent = submit(cluster, {.name = "urgent", .subtasks = 3, .priority = 1, .qos = "urgent"});
+  cluster.settle();
+  EXPECT_EQ(running(cluster, urgent), 2U) << "less important than normal";
+  EXPECT_EQ(running(cluster, normal), 2U);
+  EXPECT_EQ(running(cluster, standby), 0U);
+  const std::uint64_t left = preemptions(cluster);
+  EXPECT_EQ(left, 2U);
+  cluster.advance(30s);
+  EXPECT_EQ(preemptions(cluster), left) << "standby waits at the head, and takes nothing back";
+  EXPECT_EQ(running(cluster, urgent), 2U);
+}
+
 }  // namespace
 }  // namespace penstock::tools

@@ -115,6 +115,7 @@ void PassSnapshot::begin_pass() {
   demand_.count_holdings();
   policy::Snapshot snapshot;
   snapshot.now = event_.now;
+  snapshot.level_takes = preempting_levels(policy_.config);
   show_bands(pass, snapshot);
   show_owners(pass, snapshot);
   for (const JobId id : policy_.agenda.in_sight())
@@ -239,6 +240,7 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot)
   seen.submitted = job.id.value();
   seen.submitted_at = job.status.submitted;
   seen.quality_factor = job.shares->rules.qos_factor;
+  seen.level = job.shares->rules.level;
   seen.level_factor = job.shares->rules.queue_factor;
   seen.user_factor = job.shares->rules.user_factor;
   const std::uint64_t wanted =

@@ -1,5 +1,6 @@
 // The more important first; later ones fill gaps; with preemption, the less important leave. Spec: policy-determined 5.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -79,9 +80,10 @@ class PriorityPass {
   }
 
  private:
-  std::int64_t priority(std::uint32_t member) const {
-    return snapshot_.workloads[snapshot_.members[member].workload].priority;
+  const Workload& workload_of(std::uint32_t member) const {
+    return snapshot_.workloads[snapshot_.members[member].workload];
   }
+  std::int64_t priority(std::uint32_t member) const { return workload_of(member).priority; }
 
   /// All members of one priority: first those that fit, then those for which others make room.
   void level(const Members& members) {
@@ -194,25 +196,37 @@ class PriorityPass {
   /// Whether members leave for that one, which has their places then.
   bool finds_victims(std::uint32_t member) {
     const Member& subject = snapshot_.members[member];
-    if (hopeless_.contains(subject) || pass_.keeps_place(member)) return false;
+    KnownShapes& hopeless = hopeless_[snapshot_.workloads[subject.workload].level];
+    if (hopeless.contains(subject) || pass_.keeps_place(member)) return false;
     const Members victims = find_victims(snapshot_, pass_.trial(), subject, candidates(member));
     if (!victims.empty()) {
       settle(member, victims);
       return true;
     }
-    hopeless_.add(subject);  // Later ones of this shape have fewer victims to choose from.
+    hopeless.add(subject);  // Later ones of this shape and level have fewer victims to choose from.
     return false;
   }
 
-  /// Members that may leave for `member`, least important first. Spec: 5.3.
+  bool may_leave(std::uint32_t member) const {
+    return may_preempt(snapshot_, member) && !pass_.is_preempted(member) && !snapshot_.members[member].places.empty();
+  }
+
+  /// Members that may leave for `member`: those of which its level of service takes slots, then less important ones;
+  /// of both the least important first. Spec: 5.3.
   Members candidates(std::uint32_t member) const {
+    const Workload& taker = workload_of(member);
     Members all;
+    if (!snapshot_.level_takes.empty())
+      std::copy_if(running_.rbegin(), running_.rend(), std::back_inserter(all), [&](std::uint32_t each) {
+        return snapshot_.takes_by_level(taker, workload_of(each)) && may_leave(each);
+      });
     for (auto each = running_.rbegin(); each != running_.rend(); ++each) {
       if (priority(*each) > priority(member)) break;
       // Among equals only members behind it in an explicit order.
       if (priority(*each) == priority(member) && position_of(snapshot_, *each) <= position_of(snapshot_, member)) break;
-      if (may_preempt(snapshot_, *each) && !pass_.is_preempted(*each) && !snapshot_.members[*each].places.empty())
-        all.push_back(*each);
+      const Workload& loser = workload_of(*each);
+      const bool by_level = snapshot_.takes_by_level(taker, loser) || snapshot_.takes_by_level(loser, taker);
+      if (!by_level && may_leave(*each)) all.push_back(*each);
     }
     return all;
   }
@@ -231,10 +245,10 @@ class PriorityPass {
   const Snapshot& snapshot_;
   Members pending_;
   Members running_;
-  KnownShapes hopeless_;
-  std::optional<Eligibility> eligibility_;  ///< Made when a member finds no place.
-  bool filling_gaps_ = false;               ///< Something more important waits,
-  std::uint32_t first_unplaced_ = kNone;    ///< first of all this workload.
+  std::map<std::uint32_t, KnownShapes> hopeless_;  ///< By level of service.
+  std::optional<Eligibility> eligibility_;         ///< Made when a member finds no place.
+  bool filling_gaps_ = false;                      ///< Something more important waits,
+  std::uint32_t first_unplaced_ = kNone;           ///< first of all this workload.
   bool victims_chosen_ = false;
   bool turn_taken_ = false;
   WantedBands wanted_;

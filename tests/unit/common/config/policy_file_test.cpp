@@ -147,6 +147,7 @@ name = "night"
 factor = 0.25
 exempt = true
 usage_factor = 0.1
+preempts = ["standby"]
 [[policy.queue]]
 name = "short"
 priority = 7
@@ -180,6 +181,7 @@ waiting_jobs_max = 3
   EXPECT_TRUE(policy.qos[1].open);
   EXPECT_TRUE(policy.qos[1].exempt);
   EXPECT_EQ(policy.qos[1].usage_factor, 100);
+  EXPECT_EQ(policy.qos[1].preempts, std::vector<std::string>{"standby"});
   EXPECT_EQ(policy.queues[0].priority, 7);
   EXPECT_EQ(policy.queues[0].limits.gpu_slots_max, 1);
   EXPECT_EQ(policy.queues[0].time_limit, std::chrono::seconds{90});

@@ -161,5 +161,39 @@ TEST(PolicyRules, EachMistakeNamesItsEntry) {
   }
 }
 
+TEST(PolicyRules, LevelsTakeSlotsFromThoseThatTheyName) {
+  PolicyConfig config = site();
+  EXPECT_TRUE(preempting_levels(config).empty());
+  config.qos[0].preempts = {"night", "standby"};
+  ASSERT_TRUE(check_rules(config)) << refusal_of(check_rules(config));
+  const std::vector<std::vector<bool>> takes = preempting_levels(config);
+  const auto takes_from = [&](const char* taker, const char* loser) {
+    return takes[level_position(config, taker)][level_position(config, loser)];
+  };
+  EXPECT_TRUE(takes_from("expedite", "night"));
+  EXPECT_TRUE(takes_from("expedite", "standby"));
+  EXPECT_FALSE(takes_from("expedite", "normal"));
+  EXPECT_FALSE(takes_from("standby", "expedite"));
+  EXPECT_NE(level_position(config, "normal"), level_position(config, "standby"));
+}
+
+TEST(PolicyRules, LevelsDoNotTakeFromEachOtherInTurn) {
+  PolicyConfig config = site();
+  config.qos[0].preempts = {"gold"};
+  EXPECT_EQ(refusal_of(check_rules(config)),
+            "qos 'expedite': preempts 'gold', which is no level (name levels of [[policy.qos]])");
+  config.qos[0].preempts = {"expedite"};
+  EXPECT_EQ(refusal_of(check_rules(config)),
+            "qos 'expedite': would preempt itself (leave one of them out of preempts: jobs would take slots from each "
+            "other for ever)");
+  config.qos.push_back({.name = "day", .preempts = {"expedite", "standby"}});
+  config.qos[0].preempts = {"night", "standby"};
+  EXPECT_TRUE(check_rules(config)) << "two ways to one level are no circle";
+  config.qos[1].preempts = {"day"};
+  EXPECT_EQ(refusal_of(check_rules(config)),
+            "qos 'expedite': would preempt itself by way of 'day' (leave one of them out of preempts: jobs would take "
+            "slots from each other for ever)");
+}
+
 }  // namespace
 }  // namespace penstock

@@ -36,6 +36,10 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
       {"negative", [](Snapshot& it) { it.projects[0].shares[2].guaranteed = -2; }},
       {"not finite", [](Snapshot& it) { it.projects[0].shares[0].usage = std::numeric_limits<double>::infinity(); }},
       {"weight 0", [](Snapshot& it) { it.workloads[0].weight = 0; }},
+      {"levels that say nothing of some",
+       [](Snapshot& it) {
+         it.level_takes = {{false, true}, {false}};
+       }},
       {"an owner before its parent", [](Snapshot& it) { it.share_nodes[0].parent = 1; }},
       {"an owner of weight 0", [](Snapshot& it) { it.share_nodes[1].weight = 0; }},
       {"an owner with less than no limit", [](Snapshot& it) { it.share_nodes[1].slots_max = -2; }},

@@ -289,5 +289,57 @@ TEST(StartByPriority, WithPreemptionTheLessImportantLeaveForATurnAtOnce) {
   EXPECT_TRUE(plan.starts.empty()) << "the eighth slot is the gang's";
 }
 
+/// The first level takes slots from the second.
+void with_levels(PolicyBuilder& builder) { builder.snapshot.level_takes = {{false, true}, {false, false}}; }
+
+TEST(StartByPriority, ALevelTakesFromAMoreImportantJobOfAnotherAndNeverLosesToIt) {
+  PolicyBuilder builder;
+  builder.band(4);
+  with_levels(builder);
+  builder.workload("standby", 1).level = 1;
+  builder.running(1, 0, 2);
+  builder.workload("normal", 3);
+  builder.running(1, 0, 2);
+  builder.workload("expedite", 2).level = 0;
+  builder.waiting(1, 3);
+  const Parts parts = with_preemption();
+  EXPECT_EQ(step(builder, parts), (Counts{0, 3})) << "both of the level, then the less important";
+  EXPECT_EQ(builder.running_of("standby"), 0);
+  EXPECT_EQ(builder.running_of("normal"), 1);
+  EXPECT_EQ(step(builder, parts), (Counts{3, 0}));
+  EXPECT_EQ(step(builder, parts), (Counts{0, 1}))
+      << "standby waits: it takes from the normal one, which is less important";
+  EXPECT_EQ(builder.running_of("expedite"), 3);
+  EXPECT_EQ(step(builder, parts), (Counts{1, 0}));
+  EXPECT_EQ(step(builder, parts), (Counts{0, 0}));
+  EXPECT_EQ(builder.running_of("standby"), 1);
+}
+
+TEST(StartByPriority, ALevelWithoutVictimsDoesNotSpeakForTheOthers) {
+  PolicyBuilder builder;
+  builder.band(1);
+  with_levels(builder);
+  builder.workload("standby", 1).level = 1;
+  builder.running(1, 0);
+  builder.workload("normal", 2);
+  builder.waiting(1);
+  builder.workload("expedite", 3).level = 0;
+  builder.waiting(1);
+  EXPECT_EQ(step(builder, with_preemption()), (Counts{0, 1}));
+}
+
+TEST(StartByPriority, AJobThatMayNotBePreemptedIsNotTakenFromByLevelEither) {
+  PolicyBuilder builder;
+  builder.band(1);
+  with_levels(builder);
+  Workload& standby = builder.workload("standby", 1);
+  standby.level = 1;
+  standby.preemptible = false;
+  builder.running(1, 0);
+  builder.workload("expedite", 3).level = 0;
+  builder.waiting(1);
+  EXPECT_EQ(step(builder, with_preemption()), (Counts{0, 0}));
+}
+
 }  // namespace
 }  // namespace penstock::policy
