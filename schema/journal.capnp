@@ -106,6 +106,8 @@ struct JobChangedRecord {
   hasAccount @17 :Bool;     # that below is known
   account @18 :Text;        # charged with its use; empty: its owner's
   limitSinceMs @19 :Int64;       # since then its time limit counts, Unix time; 0: not yet
+  hasTimeLimit @20 :Bool;   # that below is known
+  timeLimitNs @21 :Int64;   # of the job; 0: none
 }
 
 struct SubtaskChangedRecord {

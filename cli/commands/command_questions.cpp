@@ -79,15 +79,15 @@ const std::vector<Question>& questions() {
       {"set",
        "Change a setting of a job, a project or an account for the policy",
        {{"WHAT",
-         "Of a job `priority`, `weight`, `cap`, `qos`, `queue`, `account` or `user-factor`; of a project `quota`, "
-         "`gpu-quota` (slots), `memory-quota` or `project-weight`; of an account `shares`",
+         "Of a job `priority`, `time-limit`, `weight`, `cap`, `qos`, `queue`, `account` or `user-factor`; of a "
+         "project `quota`, `gpu-quota` (slots), `memory-quota` or `project-weight`; of an account `shares`",
          true},
         {"WHOM", "The job, the project or the account", true},
         {"VALUE",
          "A priority is any whole number (larger first; in pools with priorities \"1-99\" one of these, smaller "
          "first), a weight from 0.001 to 1000000, a cap of 1 slot or more, a user factor from 0 to 1, memory as in "
-         "8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue or an account. Settings of a "
-         "project or an account hold until the configuration is read again",
+         "8GiB, a time as in 30min, or a name; `none` lifts a time limit, a cap or a project's weight, or leaves a "
+         "queue or an account. Settings of a project or an account hold until the configuration is read again",
          true}},
        {},
        {}},

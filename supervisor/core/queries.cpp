@@ -109,6 +109,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "queue") return driver_.answers.describe_queue();
   if (command == "limits") return policy_base_.rules.describe_limits();
   if (command == "hold" || command == "release") return admin_.orders.hold_by_request(request);
+  if (command == "set" && operand(request, 0) == "time-limit") return admin_.time_limit_orders.set_by_request(request);
   if (command == "set") return admin_.orders.set_by_request(request);
   if (command == "move") return admin_.orders.move_by_request(request);
   if (command == "reload") {

@@ -3,6 +3,7 @@
 
 #include "supervisor/core/admin/cluster_answers.hpp"
 #include "supervisor/core/admin/operator_orders.hpp"
+#include "supervisor/core/admin/time_limit_orders.hpp"
 #include "supervisor/core/admin/worker_questions.hpp"
 #include "supervisor/core/data/data_directory.hpp"
 #include "supervisor/core/driver/admission_audit.hpp"
@@ -196,6 +197,7 @@ struct Admin {
   WorkerQuestions questions;
   ClusterAnswers cluster_answers;
   OperatorOrders orders;
+  TimeLimitOrders time_limit_orders;
 };
 
 }  // namespace penstock::supervisor

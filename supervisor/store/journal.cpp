@@ -508,6 +508,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     }
     recovered.preempted = job.changed->preempted;
     if (job.changed->account.has_value()) recovered.spec.policy.account = *job.changed->account;
+    if (job.changed->time_limit.has_value()) recovered.spec.time_limit = *job.changed->time_limit;
     if (job.changed->user_factor.has_value()) recovered.spec.policy.user_factor = *job.changed->user_factor;
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);

@@ -215,6 +215,8 @@ std::string encode(const record::JobChanged& changed) {
                                           out.setHasAccount(changed.account.has_value());
                                           if (changed.account.has_value()) out.setAccount(wire::text(*changed.account));
                                           out.setLimitSinceMs(changed.limit_since_ms);
+                                          out.setHasTimeLimit(changed.time_limit.has_value());
+                                          out.setTimeLimitNs(changed.time_limit.value_or(Duration{0}).count());
                                         }));
 }
 
@@ -357,8 +359,9 @@ Result<record::WorkerJoined> decode_worker(std::string_view value) {
 Result<Accepted> decode_accepted(std::string_view value) {
   return unseal<schema::JobAcceptedRecord, Accepted>(value, [](schema::JobAcceptedRecord::Reader in) {
     const JobId graph_of = in.getGraphOf() == 0 ? JobId::none() : JobId{in.getGraphOf()};
-    return Accepted{JobId{in.getJob()},  wire::read_spec(in.getSpec()),          in.getSubtasks(),
-                    in.getChunks(),      in.getSubmittedMs(),                    graph_of,
+    return Accepted{JobId{in.getJob()},  wire::read_spec(in.getSpec()),
+                    in.getSubtasks(),    in.getChunks(),
+                    in.getSubmittedMs(), graph_of,
                     in.getScale(),       wire::read_identity(in.getIdentity())};
   });
 }
@@ -414,7 +417,8 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getHasUserFactor() ? std::optional{in.getUserFactor()} : std::nullopt,
                               in.getScale(),
                               in.getHasAccount() ? std::optional{wire::text(in.getAccount())} : std::nullopt,
-                              in.getLimitSinceMs()};
+                              in.getLimitSinceMs(),
+                              in.getHasTimeLimit() ? std::optional{Duration{in.getTimeLimitNs()}} : std::nullopt};
   });
 }
 

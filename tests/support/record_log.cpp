@@ -120,6 +120,7 @@ RecoveredState RecordLog::state() const {
         job.preempted = entry.changed->preempted;
         if (entry.changed->account) job.spec.policy.account = *entry.changed->account;
         if (entry.changed->user_factor) job.spec.policy.user_factor = *entry.changed->user_factor;
+        if (entry.changed->time_limit) job.spec.time_limit = *entry.changed->time_limit;
         job.limit_since_ms = entry.changed->limit_since_ms;
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;

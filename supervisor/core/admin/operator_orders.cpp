@@ -234,10 +234,10 @@ Result<Value> OperatorOrders::set_by_request(const AdminRequest& request) {
   if (what == "shares" || order_named(what) != nullptr) return set_of_owner(request);
   const bool of_rules = what == "qos" || what == "queue" || what == "account" || what == "user-factor";
   if (what != "weight" && what != "cap" && !of_rules)
-    return bad_argument(
-        "set " + what,
-        "there is no such setting; it takes priority, weight, cap, qos, queue, account or user-factor of a job, quota, "
-        "gpu-quota, memory-quota or project-weight of a project, shares of an account");
+    return bad_argument("set " + what,
+                        "there is no such setting; it takes priority, time-limit, weight, cap, qos, queue, account or "
+                        "user-factor of a job, "
+                        "quota, gpu-quota, memory-quota or project-weight of a project, shares of an account");
   Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)

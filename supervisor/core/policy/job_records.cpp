@@ -16,7 +16,7 @@ void JobRecords::record_change(const Job& job) {
       job.spec.policy.queue, job.status.on_hold, job.shares == nullptr ? "" : *job.shares->pool.kept_name,
       job.outputs.release_when_unreferenced, job.shares == nullptr ? 0 : job.shares->preemptions,
       job.spec.policy.user_factor, job.scale.code(), job.spec.policy.account,
-      job.status.limit_since == kNever ? 0 : clock_.unix_ms(job.status.limit_since)});
+      job.status.limit_since == kNever ? 0 : clock_.unix_ms(job.status.limit_since), job.spec.time_limit});
 }
 
 void JobRecords::record_change(const Job& job, std::uint32_t subtask) {

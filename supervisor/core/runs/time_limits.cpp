@@ -59,6 +59,18 @@ void TimeLimits::begin_anew(Job& job) {
   records_.record_change(job);
 }
 
+void TimeLimits::change(Job& job, Duration limit) {
+  leave(job);
+  const bool had_one = job.spec.time_limit > Duration{0};
+  job.spec.time_limit = limit;
+  if (limit == Duration{0})
+    job.status.limit_since = kNever;
+  else if (!had_one && !is_off(job))
+    job.status.limit_since = event_.now;
+  if (job.status.limit_since != kNever && !job.status.recovering) indices_.time_limits.insert(job.id, end_of(job));
+  records_.record_change(job);
+}
+
 void TimeLimits::go_on(Job& job, bool some_are_lost) {
   if (job.status.limit_since == kNever || job.spec.time_limit == Duration{0}) return;
   if ((some_are_lost || job.status.run_taken) && job.tally.in_flight == 0) return begin_anew(job);

@@ -44,6 +44,10 @@ TEST(JournalCodec, AnAccountThatIsSetComesBackAlsoWhenItIsEmpty) {
 // Of an older version, too: none is known.
 TEST(JournalCodec, SinceWhenATimeLimitCountsComesBack) {
   EXPECT_EQ(decode_changed(encode(record::JobChanged{JobId{7}})).value().limit_since_ms, 0);
+  EXPECT_FALSE(decode_changed(encode(record::JobChanged{JobId{7}})).value().time_limit.has_value());
+  for (const Duration limit : {Duration{0}, Duration{std::chrono::hours{2}}})
+    EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .time_limit = limit})).value().time_limit,
+              limit);
   EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .limit_since_ms = 1'800'000'000'123}))
                 .value()
                 .limit_since_ms,
@@ -91,7 +95,8 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
 
   const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
                                    true,       2500,    8,    -7,
-                                   "expedite", "short", true, "second", true, 7, 0, 255};
+                                   "expedite", "short", true, "second",
+                                   true,       7,       0,    255};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
   const record::PolicyKept kept{1'800'000'000'000,
                                 {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},
