@@ -157,7 +157,7 @@ struct Workload {
   // For multi-factor order and backfill.
   Instant submitted_at{};
   double quality_factor = 0.5;  ///< Of its level of service: expedite 1, normal 0.5, standby 0.
-  std::uint32_t level = kNone;  ///< That level, by its position in `Snapshot::level_takes`.
+  std::uint32_t level = kNone;  ///< The same, by its position in `Snapshot::level_takes`.
   double level_factor = 0;      ///< Of the named level that it was submitted to.
   double user_factor = 1;
   std::int64_t size = kUnlimited;  ///< In slots, for the size factor; not said: that of its largest member.

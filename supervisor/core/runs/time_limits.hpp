@@ -29,8 +29,8 @@ class TimeLimits {
   void note_report(Job& job, const AttemptReport& report, bool asked_to_leave);
   /// After a report, or a loss, was applied.
   void begin_anew_if_off(Job& job);
-  /// The job has that limit from now on, or none (0). It counts from when its first subtask began to run, or, if the
-  /// job had none, from now. A job that is past it is ended with the next `end_overdue`.
+  /// The job has that limit from now on, or none (0). The limit counts from when its first subtask began to run, or, if
+  /// the job had none, from now. A job that is past it is ended with the next `end_overdue`.
   void change(Job& job, Duration limit);
   /// The workers of before a restart are back. `some_are_lost`: not all of them.
   void go_on(Job& job, bool some_are_lost);

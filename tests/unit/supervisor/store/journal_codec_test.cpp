@@ -95,8 +95,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
 
   const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
                                    true,       2500,    8,    -7,
-                                   "expedite", "short", true, "second",
-                                   true,       7,       0,    255};
+                                   "expedite", "short", true, "second", true, 7, 0, 255};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
   const record::PolicyKept kept{1'800'000'000'000,
                                 {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},
