@@ -163,6 +163,7 @@ struct Workload {
   std::int64_t size = kUnlimited;  ///< In slots, for the size factor; not said: that of its largest member.
   std::optional<Duration> time_limit;
   std::optional<Instant> ends_by;  ///< Of a running one: when its time limit is over.
+  bool limit_is_kept = false;      ///< The job is ended then: its time limit is its own, and no guess.
   bool held = false;               ///< By a limit or by wish; never started.
   /// The job is tried in another pool of its list: its place here is kept, but no member leaves for it, and it does not
   /// start.

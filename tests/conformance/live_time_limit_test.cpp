@@ -37,6 +37,26 @@ TEST(LiveTimeLimit, AJobThatEndsInTimePassesTheBlockedHeadAndOneWithoutALimitDoe
   }
 }
 
+// D7 of issue 23: the same under `priority`, where only limits that are kept count.
+TEST(LiveTimeLimit, UnderPriorityAJobThatEndsInTimePassesTheHead) {
+  for (const auto& [limit, passes] : {std::pair{Duration{30s}, true}, {Duration{0}, false}, {Duration{200s}, false}}) {
+    LiveCluster cluster{config_of("priority")};
+    cluster.join(cpu_worker("w1", 4));
+    const JobId runs = submit(cluster, {.name = "runs", .milli = 3000, .time_limit = 100s});
+    cluster.advance(1s);
+    ASSERT_EQ(running(cluster, runs), 1U);
+    const JobId head = submit(cluster, {.name = "head", .milli = 4000, .priority = 5});
+    cluster.advance(1s);
+    const JobId small = submit(cluster, {.name = "small", .subtasks = 20, .time_limit = limit});
+    cluster.advance(5s);
+    EXPECT_EQ(running(cluster, small), passes ? 1U : 0U) << limit.count();
+    EXPECT_EQ(running(cluster, head), 0U);
+    cluster.advance(100s);
+    EXPECT_EQ(running(cluster, head), 1U);
+    EXPECT_EQ(preemptions(cluster), 0U);
+  }
+}
+
 TEST(LiveTimeLimit, AJobOverItsLimitIsStoppedAndHasFailed) {
   for (const bool policed : {true, false}) {
     SupervisorConfig config = config_of("fair_share");

@@ -247,6 +247,7 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot)
       is_held ? demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)) : share.demand;
   seen.size = static_cast<std::int64_t>(wanted / domain.granularity);
   seen.time_limit = view_.time_limit_of(job);
+  seen.limit_is_kept = job.spec.time_limit > Duration{0};
   if (!held.empty()) seen.ends_by = view_.ends_by(job, share.since.holds);
   if (!held.empty()) seen.last_start = share.since.holds;
   if (share.since.waits != kNever) seen.waits_since = share.since.waits;

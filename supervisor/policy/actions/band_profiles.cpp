@@ -15,8 +15,10 @@ void BandProfiles::make() {
   std::vector<std::vector<SlotsReturn>> returns(snapshot.bands.size());
   for (const std::uint32_t each : pass_.running()) {
     const Member& member = snapshot.members[each];
+    const Workload& owner = snapshot.workloads[member.workload];
+    const bool counts = ends_ == Ends::Assumed || owner.limit_is_kept;
     for (const Place& place : member.places)
-      returns[place.band].push_back({snapshot.workloads[member.workload].ends_by.value_or(kNever), place.slots});
+      returns[place.band].push_back({counts ? owner.ends_by.value_or(kNever) : kNever, place.slots});
   }
   for (std::size_t i = 0; i < started_.size(); ++i) returns[started_on_[i]].push_back(started_[i]);
   profiles_.reserve(snapshot.bands.size());

@@ -15,12 +15,18 @@ struct OwnPlace {
   std::int64_t free = 0;
 };
 
+/// The ends of running jobs that a profile counts on.
+enum class Ends : std::uint8_t {
+  Assumed,  ///< By the time limits of their jobs, queues or pools.
+  Kept,     ///< Of jobs that are ended at their time limits; those of others are not known.
+};
+
 /// One profile for each band, made when the first is asked for and kept for the pass, so that two reservations on one
 /// band never count on the same slots. The free slots of a band with a reservation are taken on the trial: a search
 /// does not find them, `place_in_gap` does. Cost: O(bands + running) once; O(bands that could hold it) for a choice.
 class BandProfiles {
  public:
-  explicit BandProfiles(SlotPass& pass) : pass_(pass) {}
+  explicit BandProfiles(SlotPass& pass, Ends ends = Ends::Assumed) : pass_(pass), ends_(ends) {}
 
   /// The band on which it starts first, not before then, and then the one with most room. None: no single one could
   /// ever hold it.
@@ -50,6 +56,7 @@ class BandProfiles {
   AvailabilityProfile& of(std::uint32_t band) { return profiles_[band]; }
 
   SlotPass& pass_;
+  const Ends ends_;
   std::vector<AvailabilityProfile> profiles_;  ///< By position in the snapshot; empty until first asked.
   std::vector<SlotsReturn> started_;           ///< Of this pass, before the profiles were made: end,
   std::vector<std::uint32_t> started_on_;      ///< and where.

@@ -57,10 +57,54 @@ class WantedBands {
   KnownShapes failed_;
 };
 
+/// Until when slots are of no use to the more important members that wait: none of them has a start by the time limits
+/// of running jobs before. A job that is ended by then delays no such start. EASY backfilling, Lifka 1995.
+class Gap {
+ public:
+  explicit Gap(SlotPass& pass) : pass_(pass) {
+    const auto may_fill = [&](std::uint32_t member) { return workload_of(member).limit_is_kept; };
+    closed_ = pass.parts().preemption || std::none_of(pass.waiting().begin(), pass.waiting().end(), may_fill);
+  }
+
+  /// The member waits. Where its start is not known, the gap is closed.
+  void end_before(std::uint32_t member) {
+    if (closed_) return;
+    const Member& subject = pass_.snapshot().members[member];
+    BandProfiles profiles{pass_, Ends::Kept};
+    OwnPlace first = profiles.choose(subject, Duration::max(), pass_.snapshot().now);
+    if (first.band == kNone) {
+      const std::vector<OwnPlace> whole = profiles.choose_whole(subject, Duration::max(), pass_.snapshot().now);
+      if (!whole.empty()) first = whole.front();
+    }
+    closed_ = first.at == kNever || ++members_ > kMembersMax;
+    ends_ = std::min(ends_, first.at);
+  }
+  /// Whether the job of the member is ended in it, if the member starts now.
+  bool has_room_for(std::uint32_t member) const {
+    const Workload& job = workload_of(member);
+    if (closed_ || ends_ == kNever || !job.limit_is_kept || !job.time_limit.has_value()) return false;
+    return job.ends_by.value_or(later(pass_.snapshot().now, *job.time_limit)) <= ends_;
+  }
+
+ private:
+  /// Members of which starts are looked for. Not a setting: each costs a look at every band, and later ones than these
+  /// leave no gap.
+  static constexpr std::uint32_t kMembersMax = 64;
+
+  const Workload& workload_of(std::uint32_t member) const {
+    return pass_.snapshot().workloads[pass_.snapshot().members[member].workload];
+  }
+
+  SlotPass& pass_;
+  bool closed_ = false;
+  std::uint32_t members_ = 0;
+  Instant ends_ = kNever;
+};
+
 /// One of the two independent passes: over members with slots, or over those without.
 class PriorityPass {
  public:
-  PriorityPass(SlotPass& pass, bool light) : pass_(pass), snapshot_(pass.snapshot()), wanted_(pass) {
+  PriorityPass(SlotPass& pass, bool light) : pass_(pass), snapshot_(pass.snapshot()), wanted_(pass), gap_(pass) {
     const auto belongs = [&](std::uint32_t member) { return (snapshot_.members[member].slots == 0) == light; };
     std::copy_if(pass.waiting().begin(), pass.waiting().end(), std::back_inserter(pending_), belongs);
     std::copy_if(pass.running().begin(), pass.running().end(), std::back_inserter(running_), belongs);
@@ -97,12 +141,12 @@ class PriorityPass {
       else if (!has_turn(member))
         unplaced.push_back(member);
     }
-    for (const std::uint32_t member : std::exchange(held_back_, {})) wanted_.add(member);
+    for (const std::uint32_t member : std::exchange(held_back_, {})) wait_for(member);
     if (unplaced.empty()) return;
     if (!filling_gaps_) first_unplaced_ = snapshot_.members[unplaced.front()].workload;
     filling_gaps_ = true;
     for (const std::uint32_t member : unplaced) {
-      wanted_.add(member);
+      wait_for(member);
       if (pass_.parts().preemption)
         make_room(member, filling_gaps);
       else
@@ -117,6 +161,12 @@ class PriorityPass {
     return eligibility_->admits(member);
   }
 
+  /// Starts of later ones must not delay it.
+  void wait_for(std::uint32_t member) {
+    wanted_.add(member);
+    gap_.end_before(member);
+  }
+
   /// True if the member starts, is reserved, or does not compete at all.
   bool place(std::uint32_t member, bool filling_gaps) {
     const Member& subject = snapshot_.members[member];
@@ -128,6 +178,7 @@ class PriorityPass {
     // A member that may not be preempted must not start in a gap, and must not make others leave either. Spec: 5.7 R1.
     if (filling_gaps && !(pass_.parts().preemption && may_preempt(snapshot_, member))) {
       std::vector<Place> elsewhere = wanted_.find_elsewhere(member);
+      if (elsewhere.empty() && gap_.has_room_for(member)) elsewhere = pass_.find(member);
       if (elsewhere.empty()) {
         pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest(), first_unplaced_);
         held_back_.push_back(member);
@@ -158,7 +209,7 @@ class PriorityPass {
     turn_taken_ = true;
     if (!filling_gaps_) first_unplaced_ = subject.workload;
     filling_gaps_ = true;
-    wanted_.add(member);
+    wait_for(member);
     if (pass_.parts().preemption && finds_victims(member)) return true;
     pass_.explain(member, Hold::NoRoom, subject.slots, pass_.trial().roomiest());
     keep_slots(member);
@@ -252,6 +303,7 @@ class PriorityPass {
   bool victims_chosen_ = false;
   bool turn_taken_ = false;
   WantedBands wanted_;
+  Gap gap_;
   Members held_back_;               ///< Members of the level at hand that might delay a more important one.
   std::uint32_t kept_for_ = kNone;  ///< The workload that has its turn, and
   std::int64_t kept_ = 0;           ///< the most slots of one band that are kept for it.
