@@ -206,6 +206,16 @@ std::uint32_t level_position(const PolicyConfig& config, const std::string& name
   return static_cast<std::uint32_t>(configured + own);
 }
 
+std::vector<std::uint32_t> level_ranks(const PolicyConfig& config) {
+  std::vector<std::uint32_t> ranks(config.qos.size() + own_levels().size(), 0);
+  // Chains are no longer than there are levels: `check_rules` refuses circles.
+  for (std::size_t round = 0; round < config.qos.size(); ++round)
+    for (std::size_t i = 0; i < config.qos.size(); ++i)
+      for (const std::string& other : config.qos[i].preempts)
+        ranks[i] = std::max(ranks[i], ranks[level_position(config, other)] + 1);
+  return ranks;
+}
+
 std::vector<std::vector<bool>> preempting_levels(const PolicyConfig& config) {
   if (std::all_of(config.qos.begin(), config.qos.end(), [](const QosConfig& level) { return level.preempts.empty(); }))
     return {};

@@ -65,7 +65,8 @@ struct QosConfig {
   bool exempt = false;                  ///< Limits of slots do not apply, like those of `standby`.
   std::int64_t usage_factor = 1000;     ///< Thousandths: this part of the use of its jobs is charged.
   JobLimits limits{};                   ///< Of each user at this level.
-  /// Levels of which its jobs take slots in pools with preemption, whatever the priorities.
+  /// Levels of which its jobs take slots in pools with preemption. Its jobs go before all jobs of less rank,
+  /// whatever the priorities: see `level_ranks`.
   std::vector<std::string> preempts{};
   friend bool operator==(const QosConfig&, const QosConfig&) = default;
 };
@@ -147,6 +148,8 @@ Result<void> check_queue(const PolicyConfig& config, const std::string& user, co
 const QosConfig& qos_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
 /// The position of a level among those of the configuration, the built-in ones behind them. REQUIRES: it is one.
 std::uint32_t level_position(const PolicyConfig& config, const std::string& name);
+/// By such a position: how many levels follow below, each named by the one above. Jobs of a larger rank go first.
+std::vector<std::uint32_t> level_ranks(const PolicyConfig& config);
 /// By two such positions: whether jobs of the first level take slots from jobs of the second. Empty: no level does.
 std::vector<std::vector<bool>> preempting_levels(const PolicyConfig& config);
 /// A limit that applies to a job, and its owner: `user 'ada'`, `account 'lab'`, `user 'ada' at qos 'normal'`. Limits

@@ -198,7 +198,8 @@ enum class LimitRule : std::uint8_t {
 /// The effect of the site's rules on a job: see `common/protocol/policy_rules.hpp`.
 struct JobRules {
   double qos_factor = 0.5;
-  std::uint32_t level = policy::kNone;  ///< Of service, by `level_position`.
+  std::uint32_t level = policy::kNone;  ///< Of service, by `level_position`,
+  std::uint32_t rank = 0;               ///< and its rank.
   double queue_factor = 0;
   double user_factor = 1;
   std::int64_t usage_factor = 1000;  ///< Thousandths of its use that are charged.

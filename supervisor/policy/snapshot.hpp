@@ -158,6 +158,7 @@ struct Workload {
   Instant submitted_at{};
   double quality_factor = 0.5;  ///< Of its level of service: expedite 1, normal 0.5, standby 0.
   std::uint32_t level = kNone;  ///< The same, by its position in `Snapshot::level_takes`.
+  std::uint32_t rank = 0;       ///< Of that level: `priority` is larger than that of any job of less rank.
   double level_factor = 0;      ///< Of the named level that it was submitted to.
   double user_factor = 1;
   std::int64_t size = kUnlimited;  ///< In slots, for the size factor; not said: that of its largest member.
@@ -201,8 +202,8 @@ struct Snapshot {
   std::vector<Band> bands;
   std::vector<Project> projects;
   std::vector<Account> accounts;
-  /// By two levels of service: jobs of the first may take slots from jobs of the second, whatever the priorities, and
-  /// never the other way round. Acyclic. Empty: none may.
+  /// By two levels of service: jobs of the first may take slots from jobs of the second, which has less rank. Empty:
+  /// none may.
   std::vector<std::vector<bool>> level_takes;
   std::vector<ShareNode> share_nodes;  ///< Of the pools that share slots fairly among projects.
   std::vector<Workload> workloads;
@@ -211,15 +212,12 @@ struct Snapshot {
   /// Ascending, none empty. Thousands of members of a job, or of all jobs with the same labels, name one list.
   std::vector<std::vector<std::uint32_t>> band_lists;
 
-  /// Whether the level of one job takes slots from the level of the other.
-  bool takes_by_level(const Workload& taker, const Workload& loser) const {
+  /// Whether a more important job may take slots from the other: jobs of one rank may, and a level from those that it
+  /// names. So slots only ever go to a larger priority, and never round in a circle.
+  bool may_take(const Workload& taker, const Workload& loser) const {
+    if (taker.rank == loser.rank) return true;
     return taker.level < level_takes.size() && loser.level < level_takes.size() &&
            level_takes[taker.level][loser.level];
-  }
-  /// Whether jobs take slots from a less important one: by their levels, else by their priorities.
-  bool outranks(const Workload& taker, const Workload& loser) const {
-    if (takes_by_level(taker, loser)) return true;
-    return taker.priority > loser.priority && !takes_by_level(loser, taker);
   }
   /// The bands that a member may use; empty: all.
   std::span<const std::uint32_t> bands_of(const Member& member) const {

@@ -170,27 +170,35 @@ TEST(LiveShares, AGangThatWaitsIsNotPassedForEver) {
   EXPECT_EQ(running(cluster, gang), 8U);
 }
 
-// A level of service takes slots from the one that it names, whatever the priorities, and keeps them.
+// A level of service takes slots from the one that it names, whatever the priorities, keeps them, and is served first.
 TEST(LiveShares, ALevelPreemptsTheLevelsThatItNames) {
   SupervisorConfig config = config_of("priority");
   config.policy.pools[0].preemption = true;
   config.policy.qos.push_back({.name = "urgent", .factor = 1000, .preempts = {"standby"}});
   LiveCluster cluster{config};
   cluster.join(cpu_worker("w1", 4));
-  const JobId standby = submit(cluster, {.name = "standby", .subtasks = 2, .priority = 9, .qos = "standby"});
+  const JobId standby = submit(cluster, {.name = "standby", .subtasks = 2, .priority = 5, .qos = "standby"});
   const JobId normal = submit(cluster, {.name = "normal", .subtasks = 2, .priority = 5});
   cluster.settle();
   EXPECT_EQ(running(cluster, standby), 2U);
   const JobId urgent = submit(cluster, {.name = "urgent", .subtasks = 3, .priority = 1, .qos = "urgent"});
   cluster.settle();
-  EXPECT_EQ(running(cluster, urgent), 2U) << "less important than normal";
+  EXPECT_EQ(running(cluster, urgent), 2U) << "it does not name the level of the others";
   EXPECT_EQ(running(cluster, normal), 2U);
   EXPECT_EQ(running(cluster, standby), 0U);
   const std::uint64_t left = preemptions(cluster);
   EXPECT_EQ(left, 2U);
   cluster.advance(30s);
-  EXPECT_EQ(preemptions(cluster), left) << "standby waits at the head, and takes nothing back";
+  EXPECT_EQ(preemptions(cluster), left) << "standby waits, and takes nothing back";
   EXPECT_EQ(running(cluster, urgent), 2U);
+  cluster.end({normal, SubtaskIndex{0}});
+  cluster.settle();
+  EXPECT_EQ(running(cluster, urgent), 3U);
+  EXPECT_EQ(running(cluster, standby), 0U);
+  cluster.end({normal, SubtaskIndex{1}});
+  cluster.settle();
+  EXPECT_EQ(running(cluster, standby), 1U);
+  EXPECT_EQ(preemptions(cluster), left);
 }
 
 }  // namespace

@@ -241,6 +241,7 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot)
   seen.submitted_at = job.status.submitted;
   seen.quality_factor = job.shares->rules.qos_factor;
   seen.level = job.shares->rules.level;
+  seen.rank = job.shares->rules.rank;
   seen.level_factor = job.shares->rules.queue_factor;
   seen.user_factor = job.shares->rules.user_factor;
   const std::uint64_t wanted =

@@ -194,6 +194,7 @@ void LimitRules::open_rules(Job& job) {
   JobRules& rules = job.shares->rules;
   rules.qos_factor = static_cast<double>(level.factor) / 1000;
   rules.level = level_position(config, level.name);
+  rules.rank = level_ranks(config)[rules.level];
   rules.queue_factor = wishes.queue.empty() ? 0 : queue_factor(config, wishes.queue);
   rules.user_factor = static_cast<double>(std::min(wishes.user_factor, kUserFactorMax)) / kUserFactorMax;
   rules.usage_factor = level.usage_factor;

@@ -84,8 +84,9 @@ Duration PolicyView::longest_grace_in(std::uint32_t pool) const {
 }
 
 std::int64_t PolicyView::precedence_of(const Job& job) const {
-  if (!counts_quotas(job.shares->pool.position)) return job.spec.priority;
-  return (base_priority(job.spec.policy) << 32U) + job.spec.priority;
+  const std::int64_t of_level = std::int64_t{job.shares->rules.rank} << 44U;  // Above all that is added here.
+  if (!counts_quotas(job.shares->pool.position)) return of_level + job.spec.priority;
+  return of_level + (base_priority(job.spec.policy) << 32U) + job.spec.priority;
 }
 
 std::int64_t PolicyView::own_weight(const Job& job) const {

@@ -1,5 +1,4 @@
-// Inside one project the more important job takes from the less important, and one level of service from another.
-// Spec: policy-runai 9, Preempt.
+// Inside one project the more important job takes from the less important. Spec: policy-runai 9, Preempt.
 #include <algorithm>
 
 #include "supervisor/policy/actions/protection.hpp"
@@ -50,17 +49,17 @@ void preempt(QuotaPass& pass) {
     if (members.empty()) continue;
     // Victims leave before limits are tested.
     if (pass.is_refused_at_best(*workload, members, Leavers::OwnProject)) continue;
-    // The least important come first, unless levels say otherwise.
-    const Snapshot& snapshot = pass.snapshot();
+    // The least important come first.
     const std::vector<std::uint32_t>& own = pass.victims_in_order()[source.project];
-    const bool by_level = !snapshot.level_takes.empty();
-    if (own.empty() || (!by_level && snapshot.workloads[own.front()].priority >= source.priority)) continue;
+    if (own.empty() || pass.snapshot().workloads[own.front()].priority >= source.priority) continue;
     SolveRules rules;
     rules.reason = PreemptionReason::Priority;
     rules.victims_move = rules.may_give_way = pass.parts().victims_move;
     rules.only_project = source.project;
     rules.is_candidate = [&](std::uint32_t victim) {
-      return snapshot.outranks(source, snapshot.workloads[victim]) && may_be_taken_from(pass, victim, kNone);
+      const Workload& other = pass.snapshot().workloads[victim];
+      return other.priority < source.priority && pass.snapshot().may_take(source, other) &&
+             may_be_taken_from(pass, victim, kNone);
     };
     const bool must_stay_fair = source.preemptible && pass.parts().own_rules;
     const std::array<OwnedAmount, kResources> before = pass.trial().owners()[source.project].of;

@@ -258,26 +258,16 @@ class PriorityPass {
     return false;
   }
 
-  bool may_leave(std::uint32_t member) const {
-    return may_preempt(snapshot_, member) && !pass_.is_preempted(member) && !snapshot_.members[member].places.empty();
-  }
-
-  /// Members that may leave for `member`: those of which its level of service takes slots, then less important ones;
-  /// of both the least important first. Spec: 5.3.
+  /// Members that may leave for `member`, least important first. Spec: 5.3.
   Members candidates(std::uint32_t member) const {
-    const Workload& taker = workload_of(member);
     Members all;
-    if (!snapshot_.level_takes.empty())
-      std::copy_if(running_.rbegin(), running_.rend(), std::back_inserter(all), [&](std::uint32_t each) {
-        return snapshot_.takes_by_level(taker, workload_of(each)) && may_leave(each);
-      });
     for (auto each = running_.rbegin(); each != running_.rend(); ++each) {
       if (priority(*each) > priority(member)) break;
       // Among equals only members behind it in an explicit order.
       if (priority(*each) == priority(member) && position_of(snapshot_, *each) <= position_of(snapshot_, member)) break;
-      const Workload& loser = workload_of(*each);
-      const bool by_level = snapshot_.takes_by_level(taker, loser) || snapshot_.takes_by_level(loser, taker);
-      if (!by_level && may_leave(*each)) all.push_back(*each);
+      if (may_preempt(snapshot_, *each) && !pass_.is_preempted(*each) && !snapshot_.members[*each].places.empty() &&
+          snapshot_.may_take(workload_of(member), workload_of(*each)))
+        all.push_back(*each);
     }
     return all;
   }

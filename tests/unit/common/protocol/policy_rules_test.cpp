@@ -175,6 +175,12 @@ TEST(PolicyRules, LevelsTakeSlotsFromThoseThatTheyName) {
   EXPECT_FALSE(takes_from("expedite", "normal"));
   EXPECT_FALSE(takes_from("standby", "expedite"));
   EXPECT_NE(level_position(config, "normal"), level_position(config, "standby"));
+  config.qos[1].preempts = {"standby"};
+  const std::vector<std::uint32_t> ranks = level_ranks(config);
+  EXPECT_EQ(ranks[level_position(config, "expedite")], 2U);
+  EXPECT_EQ(ranks[level_position(config, "night")], 1U);
+  EXPECT_EQ(ranks[level_position(config, "normal")], 0U);
+  EXPECT_EQ(ranks[level_position(config, "standby")], 0U);
 }
 
 TEST(PolicyRules, LevelsDoNotTakeFromEachOtherInTurn) {

@@ -97,28 +97,22 @@ TEST(Preempt, BeyondItsShareOneOfTheSameSizeDoes) {
   EXPECT_EQ(builder.snapshot.members[plan.preemptions[0].member].workload, 1U);
 }
 
-TEST(Preempt, InsideAProjectALevelTakesFromAnotherWhateverThePriorities) {
-  for (const std::uint32_t level : {0U, 1U}) {
+TEST(Preempt, InsideAProjectALevelTakesFromTheLevelThatItNamesAndFromNoOther) {
+  for (const std::uint32_t level : {1U, kNone}) {
     PolicyBuilder builder;
     const std::uint32_t band = builder.device_band(1);
     const std::uint32_t project = builder.project("p", 1);
     builder.snapshot.level_takes = {{false, true}, {false, false}};
-    builder.job("holds", project, 60).level = 1;
+    builder.job("holds", project, 60).level = level;
     builder.holds(1, band);
-    builder.job("waits", project, 50).level = level;
+    Workload& waits = builder.job("waits", project, 50);
+    waits.level = 0;
+    waits.rank = 1;
+    waits.priority += 1000;
     builder.wants(1);
     const Plan plan = run_actions(builder, {Action::Allocate, Action::Preempt});
-    EXPECT_EQ(plan.preemptions.size(), level == 0 ? 1U : 0U);
+    EXPECT_EQ(plan.preemptions.size(), level == 1 ? 1U : 0U);
   }
-  PolicyBuilder builder;
-  const std::uint32_t band = builder.device_band(1);
-  const std::uint32_t project = builder.project("p", 1);
-  builder.snapshot.level_takes = {{false, true}, {false, false}};
-  builder.job("holds", project, 50).level = 0;
-  builder.holds(1, band);
-  builder.job("waits", project, 60).level = 1;
-  builder.wants(1);
-  EXPECT_TRUE(run_actions(builder, {Action::Allocate, Action::Preempt}).preemptions.empty());
 }
 
 }  // namespace

@@ -289,33 +289,39 @@ TEST(StartByPriority, WithPreemptionTheLessImportantLeaveForATurnAtOnce) {
   EXPECT_TRUE(plan.starts.empty()) << "the eighth slot is the gang's";
 }
 
-/// The first level takes slots from the second.
+/// The first level takes slots from the second, and not from jobs without a level.
 void with_levels(PolicyBuilder& builder) { builder.snapshot.level_takes = {{false, true}, {false, false}}; }
 
-TEST(StartByPriority, ALevelTakesFromAMoreImportantJobOfAnotherAndNeverLosesToIt) {
+/// Makes the last workload one of the first level.
+Workload& raise(PolicyBuilder& builder) {
+  Workload& job = builder.snapshot.workloads.back();
+  job.level = 0;
+  job.rank = 1;
+  job.priority += 1000;
+  return job;
+}
+
+TEST(StartByPriority, ALevelTakesFromTheLevelThatItNamesAndFromNoOther) {
   PolicyBuilder builder;
   builder.band(4);
   with_levels(builder);
   builder.workload("standby", 1).level = 1;
   builder.running(1, 0, 2);
-  builder.workload("normal", 3);
+  builder.workload("normal", 1);
   builder.running(1, 0, 2);
-  builder.workload("expedite", 2).level = 0;
+  builder.workload("expedite", 9);
+  raise(builder);
   builder.waiting(1, 3);
   const Parts parts = with_preemption();
-  EXPECT_EQ(step(builder, parts), (Counts{0, 3})) << "both of the level, then the less important";
+  EXPECT_EQ(step(builder, parts), (Counts{0, 2})) << "those of the level that it names";
   EXPECT_EQ(builder.running_of("standby"), 0);
-  EXPECT_EQ(builder.running_of("normal"), 1);
-  EXPECT_EQ(step(builder, parts), (Counts{3, 0}));
-  EXPECT_EQ(step(builder, parts), (Counts{0, 1}))
-      << "standby waits: it takes from the normal one, which is less important";
-  EXPECT_EQ(builder.running_of("expedite"), 3);
-  EXPECT_EQ(step(builder, parts), (Counts{1, 0}));
-  EXPECT_EQ(step(builder, parts), (Counts{0, 0}));
-  EXPECT_EQ(builder.running_of("standby"), 1);
+  for (const Counts& counts : {Counts{2, 0}, Counts{0, 0}, Counts{0, 0}}) EXPECT_EQ(step(builder, parts), counts);
+  EXPECT_EQ(builder.running_of("expedite"), 2);
+  EXPECT_EQ(builder.running_of("normal"), 2);
 }
 
-TEST(StartByPriority, ALevelWithoutVictimsDoesNotSpeakForTheOthers) {
+// Slots that went from a level to another, by priority to a third job and back would go round for ever.
+TEST(StartByPriority, SlotsNeverGoRoundBetweenLevelsAndPriorities) {
   PolicyBuilder builder;
   builder.band(1);
   with_levels(builder);
@@ -323,9 +329,13 @@ TEST(StartByPriority, ALevelWithoutVictimsDoesNotSpeakForTheOthers) {
   builder.running(1, 0);
   builder.workload("normal", 2);
   builder.waiting(1);
-  builder.workload("expedite", 3).level = 0;
+  builder.workload("expedite", 3);
+  raise(builder);
   builder.waiting(1);
-  EXPECT_EQ(step(builder, with_preemption()), (Counts{0, 1}));
+  const Parts parts = with_preemption();
+  for (const Counts& counts : {Counts{0, 1}, Counts{1, 0}, Counts{0, 0}, Counts{0, 0}})
+    EXPECT_EQ(step(builder, parts), counts);
+  EXPECT_EQ(builder.running_of("expedite"), 1);
 }
 
 TEST(StartByPriority, AJobThatMayNotBePreemptedIsNotTakenFromByLevelEither) {
@@ -336,7 +346,8 @@ TEST(StartByPriority, AJobThatMayNotBePreemptedIsNotTakenFromByLevelEither) {
   standby.level = 1;
   standby.preemptible = false;
   builder.running(1, 0);
-  builder.workload("expedite", 3).level = 0;
+  builder.workload("expedite", 3);
+  raise(builder);
   builder.waiting(1);
   EXPECT_EQ(step(builder, with_preemption()), (Counts{0, 0}));
 }
