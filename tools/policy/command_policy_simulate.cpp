@@ -12,10 +12,12 @@
 #include "cli/show/render.hpp"
 #include "cli/show/terminal.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
+#include "supervisor/policy/choose_parts.hpp"
 #include "tools/plot/svg_plot.hpp"
 #include "tools/policy/command_policy_site.hpp"
 #include "tools/policy/distinct_files.hpp"
 #include "tools/policy/replay/replay.hpp"
+#include "tools/policy/replay/replay_site.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -88,6 +90,8 @@ Value report_value(const Played& played) {
                        {"fairness", report.mean.fairness},
                        {"fragmented", report.mean.fragmented},
                        {"while_jobs_arrive", while_arriving_value(report)},
+                       {"refused", report.refused},
+                       {"first_refusal", report.first_refusal},
                        {"never_fits", report.never_fits},
                        {"never_whole", report.never_whole},
                        {"never_ended", report.never_ended},
@@ -160,6 +164,10 @@ void print_unfinished(const std::vector<Played>& all) {
       std::cout << "\n"
                 << too_large << " jobs that the bands could not hold if they were empty, under `" << played.name
                 << "`.\n";
+    if (report.refused > 0)
+      std::cout << "\n"
+                << report.refused << " jobs that are refused under `" << played.name
+                << "`; the first: " << cli::harmless(report.first_refusal) << ".\n";
     if (report.never_whole > 0)
       std::cout << "\n"
                 << report.never_whole << " gangs that fit neither on one band nor on whole bands of one size, under `"
@@ -167,6 +175,8 @@ void print_unfinished(const std::vector<Played>& all) {
     if (played.report.never_ended > 0)
       std::cout << "\n"
                 << played.report.never_ended << " jobs that started and never ended under `" << played.name << "`.\n";
+    for (const std::string& trouble : report.troubles)
+      std::cout << "\nThe cluster under `" << played.name << "` complained: " << cli::harmless(trouble) << ".\n";
   }
 }
 
@@ -275,31 +285,39 @@ struct Contestant {
   policy::ReplayOptions options;
 };
 
+/// The preset as a pool. `--preemption` is for those with a choice.
+Result<PoolConfig> pool_of(const std::string& preset, const SimulateCommand& command) {
+  PoolConfig pool{.name = "all", .preset = preset};
+  PENSTOCK_TRY(policy::preset(preset));
+  if (command.preemption && policy::choose_parts({.preset = preset, .preemption = true})) pool.preemption = true;
+  return pool;
+}
+
 /// `of_site`: a pool of a configuration takes part as well.
-Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, bool of_site) {
+Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, const policy::ReplayTrace& trace,
+                                               bool of_site) {
   std::vector<std::string> names = command.policies;
   if (names.empty() && !of_site)
     for (const policy::Preset* each = policy::presets(); !each->name.empty(); ++each) names.emplace_back(each->name);
   std::vector<Contestant> all;
   for (const std::string& name : names) {
-    const Result<policy::Parts> parts = policy::preset(name);
-    if (!parts) return parts.error();
-    all.push_back({name, {.parts = *parts}});
-    all.back().options.parts.preemption = command.preemption;
+    Result<PoolConfig> pool = pool_of(name, command);
+    if (!pool) return pool.error();
+    all.push_back({name, {}});
+    all.back().options.supervisor.policy = policy::policy_of_equals(trace, std::move(pool).value());
   }
   return all;
 }
 
 /// Warnings are written like messages: the figures are for programs.
-Result<Contestant> chosen_pool(const cli::Invocation& invocation, const PolicyConfig& config, const std::string& pool,
-                               const policy::ReplayTrace& trace) {
-  Result<SitePool> site = site_pool(config, pool, trace.projects);
+Result<Contestant> chosen_pool(const cli::Invocation& invocation, const SupervisorConfig& config,
+                               const std::string& pool, const policy::ReplayTrace& trace) {
+  Result<SitePool> site = site_pool(config.policy, pool, trace.projects);
   if (!site) return site.error();
-  for (const std::string& warning : supervisor::warnings_of(config))
+  for (const std::string& warning : supervisor::warnings_of(config.policy))
     std::cerr << invocation.program << ": warning: " << cli::harmless(warning) << std::endl;
-  Contestant contestant{"pool " + site->name, {.parts = site->parts}};
-  contestant.options.half_life_s = site->half_life_s;
-  contestant.options.owners = std::move(site->owners);
+  Contestant contestant{"pool " + site->name, {.supervisor = config}};
+  contestant.options.supervisor.policy = std::move(site->policy);
   return contestant;
 }
 
@@ -339,15 +357,16 @@ std::function<void(std::int64_t)> progress_of(const std::string& policy, std::si
 Result<int> simulate(const cli::Invocation& invocation, const SimulateCommand& command) {
   PENSTOCK_TRY(check_files(invocation, command));
   const bool of_site = is_of_site(invocation, command);
-  Result<std::vector<Contestant>> policies = chosen_presets(command, of_site);
-  if (!policies) return policies.error();
+  for (const std::string& name : command.policies) PENSTOCK_TRY(policy::preset(name));
   Result<FileConfig> config = of_site ? cli::load_config(invocation) : FileConfig{};
   if (!config) return config.error();
   Result<policy::ReplayTrace> trace = load_trace(command);
   if (trace && of_site) trace = with_priorities_of(config->supervisor.policy, command.pool, std::move(trace).value());
   if (!trace) return trace.error();
+  Result<std::vector<Contestant>> policies = chosen_presets(command, *trace, of_site);
+  if (!policies) return policies.error();
   if (of_site) {
-    Result<Contestant> pool = chosen_pool(invocation, config->supervisor.policy, command.pool, *trace);
+    Result<Contestant> pool = chosen_pool(invocation, config->supervisor, command.pool, *trace);
     if (!pool) return pool.error();
     policies->insert(policies->begin(), std::move(pool).value());
   }
@@ -356,7 +375,7 @@ Result<int> simulate(const cli::Invocation& invocation, const SimulateCommand& c
   Value::List values;
   for (Contestant& each : *policies) {
     policy::ReplayOptions& options = each.options;
-    options.period_s = command.period_s;
+    options.supervisor.policy.period = std::chrono::seconds{command.period_s};
     options.progress = progress_of(each.name, trace->jobs.size());
     all.push_back({each.name, policy::replay(*trace, options)});
     if (options.progress) std::cerr << "\r\x1b[K" << std::flush;
@@ -399,7 +418,7 @@ void add_simulate(CLI::App& family, cli::Invocation& invocation) {
       ->check(CLI::Range(0, 1024))
       ->excludes(nodes);
   command->add_option("--policy", options->policies, "A preset; may be given several times (default: each in turn)");
-  command->add_option("--period", options->period_s, "Least number of seconds between passes")
+  command->add_option("--period", options->period_s, "Seconds between passes while nothing changes (`policy.period`)")
       ->capture_default_str()
       ->check(CLI::Range(1, 86'400));
   command->add_flag("--preemption", options->preemption, "Let `priority` preempt");

@@ -1,13 +1,10 @@
 #include "tools/policy/command_policy_site.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "common/base/nearest_name.hpp"
-#include "supervisor/core/job_shares.hpp"
-#include "supervisor/core/policy_owners.hpp"
-#include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/priority_scale.hpp"
+#include "tools/policy/replay/replay_site.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -63,27 +60,7 @@ Result<SitePool> site_pool(const PolicyConfig& config, const std::string& pool,
   const Result<std::uint32_t> at = find_wanted(config, pool);
   if (!at) return at.error();
   PENSTOCK_TRY(check_projects(config, projects));
-  SitePool site;
-  site.name = config.pools[*at].name;
-  site.parts = supervisor::parts_in_force(config)[*at * supervisor::kBandKinds];
-  site.half_life_s = config.usage_half_life / std::chrono::seconds{1};
-  site.owners.projects = supervisor::projects_in(config, supervisor::project_tree(config), *at, BandKind::Gpu, 0);
-  std::set<supervisor::UsageTable::Key> charged;
-  for (const std::string& name : projects)
-    if (find_account(config, name) >= 0) charged.insert({name, name});
-  supervisor::AccountTree accounts = supervisor::account_tree(config, supervisor::UsageTable{}, charged);
-  site.owners.accounts = std::move(accounts.accounts);
-  for (const std::string& name : projects) {
-    policy::ReplayOwners::Owner& owner = site.owners.of.emplace_back();
-    const std::int64_t project = find_project(config, name);
-    owner.project = static_cast<std::uint32_t>(project < 0 ? std::ssize(config.projects) : project);
-    if (const auto leaf = accounts.charged.find({name, name}); leaf != accounts.charged.end())
-      owner.account = leaf->second;
-    if (project < 0) continue;
-    const std::int64_t weight = config.projects[static_cast<std::size_t>(project)].weight;
-    owner.weight = weight == kNoWeight ? 1000 : std::max<std::int64_t>(weight, 1);
-  }
-  return site;
+  return SitePool{config.pools[*at].name, policy::policy_of_pool(config, *at)};
 }
 
 Result<policy::ReplayTrace> with_priorities_of(const PolicyConfig& config, const std::string& pool,

@@ -6,22 +6,19 @@
 
 #include "common/base/result.hpp"
 #include "common/protocol/policy_config.hpp"
-#include "tools/policy/replay/replay.hpp"
+#include "tools/policy/replay/trace.hpp"
 
 namespace penstock::tools {
 
 /// The part of a configuration that a replay uses.
 struct SitePool {
   std::string name;
-  policy::Parts parts;
-  policy::ReplayOwners owners;
-  std::int64_t half_life_s = 0;
+  PolicyConfig policy;  ///< With this pool alone: see `policy_of_pool`.
 };
 
 /// `pool`: its name; empty if there is only one. `projects`: those of the trace, which the configuration must have,
-/// unless it has none at all: then no job has a project. The use of a project's jobs is charged to the account of the
-/// same name, if there is one. Errors: InvalidArgument, NotFound, which list the existing names. REQUIRES:
-/// `load_config` accepts the configuration.
+/// unless it has none at all: then no job has a project. Errors: InvalidArgument, NotFound, which list the existing
+/// names. REQUIRES: `load_config` accepts the configuration.
 Result<SitePool> site_pool(const PolicyConfig& config, const std::string& pool,
                            const std::vector<std::string>& projects);
 

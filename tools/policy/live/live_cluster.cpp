@@ -125,6 +125,13 @@ void LiveCluster::advance(Duration duration) {
   now_ = until;
 }
 
+void LiveCluster::step(Instant until) {
+  deliver();
+  const Instant due = next_deadline();
+  now_ = std::max(now_, std::min(due, until));
+  if (due <= now_) tick_what_is_due();
+}
+
 void LiveCluster::settle(Duration most) {
   constexpr std::uint32_t kQuietPasses = 3;
   const Instant until = later(now_, most);

@@ -38,6 +38,8 @@ class LiveCluster {
 
   /// Lets time pass, with everything that falls due.
   void advance(Duration duration);
+  /// Lets time pass until the first moment at which something falls due, but not beyond `until`, and carries that out.
+  void step(Instant until);
   /// Lets passes of the policy go by until three in a row have changed nothing that runs, at most for `most`.
   void settle(Duration most = std::chrono::seconds{20});
   /// The run ends: it has succeeded, or failed, by default for good.
@@ -48,6 +50,9 @@ class LiveCluster {
   OnStop on_stop() const { return hosts_.on_stop(); }
   void set_on_stop(OnStop reaction) { hosts_.set_on_stop(reaction); }
 
+  void set_on_run(OnRun listener) { hosts_.set_on_run(std::move(listener)); }
+
+  Instant now() const { return now_; }
   /// By subtask.
   const std::map<SubtaskId, LiveRun>& runs() const { return hosts_.runs(); }
   const supervisor::SupervisorCore& core() const { return core_; }

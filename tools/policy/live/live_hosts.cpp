@@ -22,7 +22,11 @@ void LiveHosts::add(WorkerId worker, const Register& description) {
 void LiveHosts::remove(WorkerId worker) {
   const auto host = hosts_.find(worker);
   if (host == hosts_.end()) return;
-  std::erase_if(runs_, [worker](const auto& run) { return run.second.worker == worker; });
+  std::erase_if(runs_, [&](const auto& run) {
+    if (run.second.worker != worker) return false;
+    tell_of(run.second, RunNews::Ended);
+    return true;
+  });
   deadlines_.erase({host->second->deadline, worker});
   hosts_.erase(host);
 }
@@ -60,6 +64,7 @@ void LiveHosts::end_run(SubtaskId subtask, bool succeeded, FailureClass failure,
   if (found == runs_.end()) return;
   const LiveRun run = found->second;
   runs_.erase(found);
+  tell_of(run, RunNews::Ended);
   auto& records = hosts_.at(run.worker)->records;
   const auto record = record_of(records, subtask);
   if (record == records.end()) return;
@@ -91,7 +96,12 @@ void LiveHosts::lend(SubtaskId subtask, Instant now) {
 
 void LiveHosts::carry_out(WorkerId worker, const StartSubtask& order) {
   hosts_.at(worker)->records[order.record] = order.id;
-  runs_[order.id] = {order.id, order.attempt, worker, order.band, false, order.devices};
+  const auto [found, is_new] = runs_.try_emplace(order.id);
+  LiveRun& run = found->second;
+  const bool goes_on = !is_new && run.attempt == order.attempt;
+  if (!is_new && !goes_on) tell_of(run, RunNews::Ended);  // Of a worker that was cut off.
+  run = {order.id, order.attempt, worker, order.band, false, order.devices};
+  if (!goes_on) tell_of(run, RunNews::Begun);
 }
 
 void LiveHosts::carry_out(WorkerId worker, const StopRun& order) {

@@ -22,8 +22,14 @@ struct LiveRun {
   WorkerId worker;
   BandIndex band;
   bool asked = false;     ///< To stop.
-  DeviceSet devices = 0;  ///< Of a band with several, those that it may use.
+  DeviceSet devices = 0;  ///< Of a band with several, its own.
 };
+
+/// The news about a run.
+enum class RunNews : std::uint8_t { Begun, Ended };
+/// Hears of each run when it begins, and when it has ended, for whatever reason. REQUIRES: changes nothing in the
+/// cluster.
+using OnRun = std::function<void(const LiveRun&, RunNews)>;
 
 /// The reaction of a program that is asked to stop; killed ones leave in any case.
 enum class OnStop : std::uint8_t {
@@ -59,6 +65,8 @@ class LiveHosts {
   OnStop on_stop() const { return on_stop_; }
   void set_on_stop(OnStop reaction) { on_stop_ = reaction; }
 
+  void set_on_run(OnRun listener) { on_run_ = std::move(listener); }
+
   /// By subtask.
   const std::map<SubtaskId, LiveRun>& runs() const { return runs_; }
   /// Protocol errors: none in a sound cluster.
@@ -75,6 +83,9 @@ class LiveHosts {
   };
 
   void note_deadline(WorkerId worker, Host& host);
+  void tell_of(const LiveRun& run, RunNews news) const {
+    if (on_run_) on_run_(run, news);
+  }
 
   void carry_out(WorkerId worker, const worker::worker_action::StartSubtask& order);
   void carry_out(WorkerId worker, const worker::worker_action::StopRun& order);
@@ -97,6 +108,7 @@ class LiveHosts {
   std::map<SubtaskId, LiveRun> runs_;
   std::deque<SubtaskId> leaving_;  ///< Runs that end because they were asked to stop.
   OnStop on_stop_ = OnStop::Leave;
+  OnRun on_run_;
   std::vector<Error> troubles_;
 };
 

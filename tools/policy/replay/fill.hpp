@@ -28,7 +28,8 @@ struct FillResult {
   }
 };
 
-/// The policy of the supervisor, with a pass each `period_s` seconds. REQUIRES: a trace of `filling_trace`.
+/// The policy of the supervisor over snapshots, with a pass for every `period_s` jobs; no pass moves a job. REQUIRES: a
+/// trace of `filling_trace` without gangs, and parts that count quotas.
 FillResult fill_by_policy(const ReplayTrace& filling, const Parts& parts, std::int64_t period_s);
 
 /// Ways of placing to compare with, which share no code with the policy. A job that fits nowhere is gone.

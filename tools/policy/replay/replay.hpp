@@ -1,4 +1,4 @@
-// A trace through the production policy, in virtual time.
+// A trace on a cluster of the production cores, in virtual time.
 #pragma once
 
 #include <cstdint>
@@ -7,31 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/policy/parts.hpp"
+#include "common/protocol/config.hpp"
 #include "tools/policy/replay/trace.hpp"
 
 namespace penstock::policy {
 
-/// The owners of the jobs of a trace under the configuration of a site.
-struct ReplayOwners {
-  struct Owner {
-    std::uint32_t project = kNone;  ///< Among `projects`.
-    std::uint32_t account = kNone;  ///< A leaf of `accounts`, charged for no other owner. kNone: no use counts.
-    std::int64_t weight = 0;        ///< Thousandths, of its jobs together; 0: each of them has 1.
-  };
-  std::vector<Project> projects;
-  std::vector<Account> accounts;
-  std::vector<Owner> of;  ///< By project of the trace.
-};
-
 struct ReplayOptions {
-  Parts parts;
-  std::int64_t period_s = 10;             ///< A pass comes at most this often, and only when something has changed.
-  std::int64_t samples = 400;             ///< Of the whole time, from half as many on.
-  std::int64_t half_life_s = 7 * 86'400;  ///< Of the usage of a project, for the order by factors.
-  std::optional<ReplayOwners> owners{};   ///< None: each project of the trace has an equal part and account.
-  /// Called at each pass with the number of jobs that have ended.
-  std::function<void(std::int64_t ended)> progress;
+  SupervisorConfig supervisor;  ///< With a policy of one pool, for all hosts.
+  std::int64_t samples = 400;   ///< Of the whole time, from half as many on.
+  /// Called when a job has ended, with the number of those that have ended or were refused.
+  std::function<void(std::int64_t ended)> progress{};
 };
 
 /// The cluster over some time: means, weighted by time.
@@ -52,7 +37,7 @@ struct ReplayOutcome {
   std::int64_t ended_s = -1;              ///< -1: never.
   std::int64_t ran_s = 0;                 ///< In all.
   std::int64_t waited_s = 0;              ///< In all, also after preemptions.
-  std::vector<std::int64_t> preempted_s;  ///< Also where it got another place at once.
+  std::vector<std::int64_t> preempted_s;  ///< Also where it went on elsewhere at once.
   std::vector<std::uint32_t> bands;       ///< Where it was last, ascending.
 };
 
@@ -81,23 +66,24 @@ struct ReplayReport {
   std::vector<ReplayOutcome> jobs;  ///< As in the trace.
   std::int64_t passes = 0;
   std::int64_t preemptions = 0;  ///< Of jobs: a gang that has to leave counts once.
-  std::int64_t moves = 0;        ///< Of these: jobs that got another place at once.
-  std::int64_t never_fits = 0;   ///< Jobs that the bands could not hold if they were empty: none waits for them.
-  std::int64_t never_whole = 0;  ///< Of these: gangs with room for each member, but not as gangs are placed.
+  std::int64_t moves = 0;        ///< Of these: jobs that went on within a second, or as soon as the next pass let them.
+  std::int64_t refused = 0;      ///< Jobs that a rule of the site does not admit: none waits for them.
+  std::string first_refusal;     ///< The reason of the first of these.
+  std::int64_t never_fits = 0;   ///< Jobs that the hosts could not hold if they were empty: none waits for them either.
+  std::int64_t never_whole = 0;  ///< Of these: gangs with slots enough in all, but not as gangs are placed.
   std::int64_t never_ended = 0;  ///< Jobs that started, had to leave, and never ran again.
   std::int64_t ended_s = 0;      ///< When the last job ended, or came, of those that could run.
   ReplaySample mean;             ///< From the first arrival to the last end.
   /// From the first arrival to the last of a job that could run, if they are not one instant.
   std::optional<ReplaySample> while_arriving;
+  std::vector<std::string> troubles;  ///< Alerts and protocol errors of the cores: none in a sound cluster.
 };
 
-/// Runs until no job runs and no waiting job can start. A preempted job goes on later from where it was, as with a
-/// checkpoint that costs nothing. As the supervisor shows them, presets that count slots see a gang as one member,
-/// parts of devices by the largest part that all are multiples of, and neither CPU nor memory. So a start on a band
-/// without room for those, or with devices that are too broken up, is refused, and the job is then shown only bands
-/// with room. Jobs without devices go wherever there is room. Entitlements for the fairness index are the max-min
-/// shares of equal projects, whatever they own. Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass
-/// for each change while jobs wait.
+/// Submits each job when it arrives to a `LiveCluster` with a worker for each host, ends its runs when they have run
+/// for as long as the trace says, and measures what runs. A preempted job goes on later from where it was, as with a
+/// checkpoint that costs nothing. Runs until no job runs and no waiting job starts for an hour. Entitlements for the
+/// fairness index are the max-min shares of equal projects, whatever they own. Deterministic. REQUIRES: a trace as
+/// `read_trace` makes it. Cost: that of the cores; a pass for each change, and for each period in which jobs are there.
 ReplayReport replay(const ReplayTrace& trace, const ReplayOptions& options);
 
 }  // namespace penstock::policy

@@ -153,18 +153,19 @@ ReplaySample ReplayMeter::Sum::mean() const {
 ReplayMeter::ReplayMeter(std::int64_t begins_s, std::int64_t samples_max)
     : begins_s_(begins_s), samples_max_(static_cast<std::size_t>(std::max<std::int64_t>(2, samples_max))) {}
 
-void ReplayMeter::hold(const ReplaySample& now, std::int64_t seconds) {
-  if (seconds <= 0) return;
-  all_.add(now, static_cast<double>(seconds));
+void ReplayMeter::hold(const ReplaySample& now, Duration time) {
+  if (time <= Duration{0}) return;
+  const auto seconds = [](Duration each) { return std::chrono::duration<double>{each}.count(); };
+  all_.add(now, seconds(time));
   // As few steps as there are samples, however long it lasts.
-  while ((passed_s_ + seconds - 1) / span_s_ >= static_cast<std::int64_t>(samples_max_)) halve();
-  while (seconds > 0) {
-    const auto at = static_cast<std::size_t>(passed_s_ / span_s_);
-    if (at >= sums_.size()) sums_.resize(at + 1);
-    const std::int64_t here = std::min(seconds, span_s_ * (static_cast<std::int64_t>(at) + 1) - passed_s_);
-    sums_[at].add(now, static_cast<double>(here));
-    passed_s_ += here;
-    seconds -= here;
+  while ((passed_ + time - Duration{1}) / span_ >= static_cast<std::int64_t>(samples_max_)) halve();
+  while (time > Duration{0}) {
+    const std::int64_t at = passed_ / span_;
+    if (at >= std::ssize(sums_)) sums_.resize(static_cast<std::size_t>(at + 1));
+    const Duration here = std::min<Duration>(time, span_ * (at + 1) - passed_);
+    sums_[static_cast<std::size_t>(at)].add(now, seconds(here));
+    passed_ += here;
+    time -= here;
   }
 }
 
@@ -176,14 +177,14 @@ void ReplayMeter::halve() {
       sums_[i / 2] = sums_[i];
   }
   sums_.resize((sums_.size() + 1) / 2);
-  span_s_ *= 2;
+  span_ *= 2;
 }
 
 std::vector<ReplaySample> ReplayMeter::samples() const {
   std::vector<ReplaySample> all;
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     all.push_back(sums_[i].mean());
-    all.back().at_s = begins_s_ + span_s_ * static_cast<std::int64_t>(i);
+    all.back().at_s = begins_s_ + span_.count() * static_cast<std::int64_t>(i);
   }
   return all;
 }

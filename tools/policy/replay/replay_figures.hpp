@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/time.hpp"
 #include "tools/policy/replay/replay.hpp"
 
 namespace penstock::policy {
@@ -91,8 +92,8 @@ class ReplayMeter {
  public:
   ReplayMeter(std::int64_t begins_s, std::int64_t samples_max);
 
-  /// The state is `now` for so many seconds from where the last call ended.
-  void hold(const ReplaySample& now, std::int64_t seconds);
+  /// The state is `now` for so long from where the last call ended.
+  void hold(const ReplaySample& now, Duration time);
   /// By time; the last span may be shorter than the others.
   std::vector<ReplaySample> samples() const;
   /// The mean of all. Of nothing: that of an idle cluster.
@@ -114,8 +115,8 @@ class ReplayMeter {
 
   std::int64_t begins_s_;
   std::size_t samples_max_;
-  std::int64_t span_s_ = 1;
-  std::int64_t passed_s_ = 0;
+  std::chrono::seconds span_{1};
+  Duration passed_{0};
   std::vector<Sum> sums_;
   Sum all_;
 };

@@ -21,29 +21,16 @@ PolicyConfig site() {
   return config;
 }
 
-TEST(SitePool, HasThePartsOfThePoolAndOwnersOfTheConfiguration) {
+TEST(SitePool, IsThePoolAloneWithTheOwnersOfTheConfiguration) {
   const Result<SitePool> found = site_pool(site(), "gpu", {"speech", "vision"});
   ASSERT_TRUE(found.has_value()) << to_string(found.error());
   EXPECT_EQ(found->name, "gpu");
-  EXPECT_EQ(found->parts.sharing, policy::Sharing::QuotaTree);
-  EXPECT_FALSE(policy::has_action(found->parts, policy::Action::Consolidate));
-  EXPECT_EQ(found->half_life_s, 7200);
-  const policy::ReplayOwners& owners = found->owners;
-  ASSERT_EQ(owners.projects.size(), 4U) << "and one for jobs without a project";
-  ASSERT_EQ(owners.of.size(), 2U);
-  const auto guaranteed = [&](std::uint32_t project) {
-    return owners.projects[project].shares[static_cast<std::size_t>(policy::Resource::Gpu)].guaranteed;
-  };
-  EXPECT_EQ(owners.projects[owners.of[1].project].name, "vision");
-  EXPECT_EQ(owners.projects[owners.of[1].project].parent, 0U);
-  EXPECT_EQ(guaranteed(owners.of[1].project), 4000) << "of devices, in thousandths";
-  EXPECT_EQ(guaranteed(owners.of[0].project), 0) << "its guarantee stands in another pool";
-  EXPECT_EQ(owners.of[1].weight, 2500);
-  EXPECT_EQ(owners.of[0].weight, 1000);
-  EXPECT_EQ(owners.accounts[owners.of[1].account].name, "vision");
-  EXPECT_EQ(owners.accounts[owners.of[1].account].shares, 3);
-  EXPECT_TRUE(owners.accounts[owners.of[1].account].user);
-  EXPECT_EQ(owners.of[0].account, policy::kNone);
+  ASSERT_EQ(found->policy.pools.size(), 1U);
+  EXPECT_EQ(found->policy.pools[0].preset, "quota");
+  EXPECT_EQ(found->policy.pools[0].consolidation, std::optional{false});
+  EXPECT_EQ(found->policy.projects.size(), 3U);
+  EXPECT_EQ(found->policy.accounts.size(), 2U);
+  EXPECT_EQ(found->policy.usage_half_life, std::chrono::hours{2});
 }
 
 TEST(SitePool, WhichPoolIsMeantMustBeClear) {
@@ -85,10 +72,7 @@ TEST(SitePool, ProjectsThatTheConfigurationLacksAreAnErrorUnlessItHasNone) {
   nobody.projects.clear();
   const Result<SitePool> found = site_pool(nobody, "gpu", {"LS", "BE"});
   ASSERT_TRUE(found.has_value());
-  for (const policy::ReplayOwners::Owner& owner : found->owners.of) {
-    EXPECT_EQ(owner.project, 0U) << "that of jobs without one";
-    EXPECT_EQ(owner.weight, 0) << "each job for itself";
-  }
+  EXPECT_TRUE(found->policy.projects.empty());
 }
 
 }  // namespace

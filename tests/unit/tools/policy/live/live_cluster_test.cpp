@@ -51,6 +51,26 @@ TEST(LiveCluster, RunsAsManyAsThereAreSlotsAndTheNextWhenOneEnds) {
   EXPECT_TRUE(cluster.troubles().empty());
 }
 
+TEST(LiveCluster, AListenerHearsOfEachRunAtTheMomentWhenItBeginsAndEnds) {
+  LiveCluster cluster{by_priority()};
+  cluster.join(worker_of(1));
+  const Instant begins = cluster.now();
+  std::vector<std::pair<SubtaskId, RunNews>> heard;
+  cluster.set_on_run([&](const LiveRun& run, RunNews news) { heard.emplace_back(run.subtask, news); });
+  cluster.submit(named("low"), GraphBuilder{}.sources(1).build());
+  while (heard.empty() && cluster.now() < begins + 1s) cluster.step(begins + 1s);
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_LT(cluster.now(), begins + 1s) << "a step ends with what falls due first";
+  cluster.submit(named("high", 5), GraphBuilder{}.sources(1).build());
+  cluster.settle();
+  cluster.end(subtask(2, 0));
+  ASSERT_GE(heard.size(), 4U);
+  EXPECT_EQ(heard[0], (std::pair{subtask(1, 0), RunNews::Begun}));
+  EXPECT_EQ(heard[1], (std::pair{subtask(1, 0), RunNews::Ended}));
+  EXPECT_EQ(heard[2], (std::pair{subtask(2, 0), RunNews::Begun}));
+  EXPECT_EQ(heard[3], (std::pair{subtask(2, 0), RunNews::Ended}));
+}
+
 TEST(LiveCluster, ARefusedGraphAndARefusedOrderSayWhy) {
   LiveCluster cluster{by_priority()};
   cluster.join(worker_of(2));

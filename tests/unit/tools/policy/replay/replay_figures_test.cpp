@@ -7,6 +7,8 @@
 namespace penstock::policy {
 namespace {
 
+using std::chrono_literals::operator""s;
+
 TEST(ReplayFigures, JainsIndex) {
   EXPECT_DOUBLE_EQ(jain_index({}), 1);
   EXPECT_DOUBLE_EQ(jain_index({3, 3, 3}), 1);
@@ -99,9 +101,9 @@ TEST(ReplayFigures, EveryRequestOfATraceCounts) {
 
 TEST(ReplayFigures, AMeterNeedsNoMoreSpansThanItWasGivenHoweverLongItTakes) {
   ReplayMeter meter{100, 4};
-  meter.hold({.used = 1, .fairness = 0.5, .judged = true, .waiting = 2}, 3);
+  meter.hold({.used = 1, .fairness = 0.5, .judged = true, .waiting = 2}, 3s);
   ASSERT_EQ(meter.samples().size(), 3U);
-  meter.hold({.used = 0}, 9);  // 12 s in 3 spans of 4.
+  meter.hold({.used = 0}, 9s);  // 12 s in 3 spans of 4.
   const std::vector<ReplaySample> samples = meter.samples();
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples[0].at_s, 100);
@@ -112,7 +114,7 @@ TEST(ReplayFigures, AMeterNeedsNoMoreSpansThanItWasGivenHoweverLongItTakes) {
   EXPECT_FALSE(samples[1].judged);
   EXPECT_DOUBLE_EQ(meter.mean().used, 0.25);
   EXPECT_DOUBLE_EQ(meter.mean().waiting, 0.5);
-  meter.hold({.used = 1}, std::int64_t{1} << 40);
+  meter.hold({.used = 1}, std::chrono::seconds{std::int64_t{1} << 32});
   EXPECT_LE(meter.samples().size(), 4U);
 }
 

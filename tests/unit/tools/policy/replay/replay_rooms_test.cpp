@@ -5,33 +5,62 @@
 namespace penstock::policy {
 namespace {
 
-constexpr RoomDemand kPart{0, 0, 0, 600};
-
-TEST(ReplayRooms, APartTakesTheFullestDeviceWithRoom) {
-  const ReplayTrace trace;
-  const TypicalRequests typical{trace};
-  ReplayRooms rooms{equal_trace_bands(1, 2), typical};
-  std::vector<RoomHolding> first{{0, kPart, kNone}};
-  std::vector<RoomHolding> second{{0, {0, 0, 0, 400}, kNone}};
-  ASSERT_TRUE(rooms.take(first));
-  ASSERT_TRUE(rooms.take(second));
-  EXPECT_EQ(first[0].device, second[0].device);
-  EXPECT_EQ(rooms.room_for(0, {0, 0, 1, 0}, 9), 1);
-  rooms.give_back(first);
-  rooms.give_back(second);
-  EXPECT_EQ(rooms.room_for(0, {0, 0, 2, 0}, 9), 1);
+BandDescription band_of(std::int64_t devices) {
+  BandDescription band;
+  band.kind = BandKind::Gpu;
+  band.capacity.gpu = MilliGpu{1000} * devices;
+  band.capacity.cpu = MilliCpu{16'000} * devices;
+  band.capacity.memory = Bytes{1000};
+  return band;
 }
 
-TEST(ReplayRooms, WhatDoesNotFitWhollyTakesNothing) {
+ResourceVector request_of(std::int64_t gpu, std::int64_t cpu = 0, std::int64_t memory = 0) {
+  ResourceVector request;
+  request.gpu = MilliGpu{gpu};
+  request.cpu = MilliCpu{cpu};
+  request.memory = Bytes{memory};
+  return request;
+}
+
+TEST(ReplayRooms, PartsOfOneDeviceLeaveTheOthersWhole) {
   const ReplayTrace trace;
   const TypicalRequests typical{trace};
-  ReplayRooms rooms{equal_trace_bands(1, 2), typical};
-  std::vector<RoomHolding> three(3, RoomHolding{0, kPart, kNone});
-  EXPECT_FALSE(rooms.take(three));
-  EXPECT_EQ(rooms.room_for(0, {0, 0, 2, 0}, 9), 1);
-  EXPECT_EQ(rooms.room_for(0, {16'000, 0, 0, 0}, 9), 2);  // 32 processors.
-  std::vector<RoomHolding> processors{{0, {32'001, 0, 0, 0}, kNone}};
-  EXPECT_FALSE(rooms.take(processors));
+  ReplayRooms rooms{typical};
+  const std::uint32_t band = rooms.add(band_of(2));
+  rooms.take(band, request_of(600), 2);
+  rooms.take(band, request_of(300), 2);
+  EXPECT_EQ(rooms.rest(band).whole, 1000);
+  EXPECT_EQ(rooms.rest(band).parts, std::vector<std::int64_t>{100});
+  rooms.take(band, request_of(1000), 1);
+  EXPECT_EQ(rooms.rest(band).whole, 0);
+  rooms.give_back(band, request_of(600), 2);
+  EXPECT_EQ(rooms.rest(band).parts, std::vector<std::int64_t>{700});
+  rooms.give_back(band, request_of(300), 2);
+  EXPECT_EQ(rooms.rest(band).whole, 1000);
+  EXPECT_TRUE(rooms.rest(band).parts.empty());
+}
+
+TEST(ReplayRooms, ARunWithMoreMemoryThanItsBandLeavesLessThanNothing) {
+  const ReplayTrace trace;
+  const TypicalRequests typical{trace};
+  ReplayRooms rooms{typical};
+  const std::uint32_t band = rooms.add(band_of(1));
+  rooms.take(band, request_of(1000, 4000, 1100), 0);
+  EXPECT_EQ(rooms.rest(band).cpu_milli, 12'000);
+  EXPECT_EQ(rooms.rest(band).memory, -100);
+  rooms.give_back(band, request_of(1000, 4000, 1100), 0);
+  EXPECT_EQ(rooms.rest(band).memory, 1000);
+}
+
+TEST(ReplayRooms, FreeDevicesBesideTooFewProcessorsAreNoUse) {
+  ReplayTrace trace;
+  trace.jobs = {{.devices = 1, .cpu_milli = 1000}, {.devices = 1, .cpu_milli = 20'000}};
+  const TypicalRequests typical{trace};
+  ReplayRooms rooms{typical};
+  const std::uint32_t band = rooms.add(band_of(2));
+  EXPECT_DOUBLE_EQ(rooms.unusable_part(), 0);
+  rooms.take(band, request_of(1000, 20'000), 1);
+  EXPECT_DOUBLE_EQ(rooms.unusable_part(), 0.5);
 }
 
 }  // namespace
