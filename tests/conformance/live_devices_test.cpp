@@ -62,6 +62,29 @@ TEST(LiveDevices, AMoreImportantRunGetsAllItsDevicesAtOnce) {
   EXPECT_EQ(running(cluster, low), 1U);
 }
 
+// Its work was tied to the host where it had been kept first, and waited there while others stood empty.
+TEST(LiveDevices, AWideRunTakesWhicheverHostIsFreeAlthoughSomeHostsAreTooSmallForIt) {
+  for (const char* preset : {"priority", "multifactor"})
+    for (const char* free : {"a", "b", "c"}) {
+      LiveCluster cluster{config_of(preset)};
+      cluster.join(gpu_host("small", 2));
+      for (const char* each : {"a", "b", "c"}) cluster.join(gpu_host(each, 4));
+      const JobId singles = submit(cluster, {.name = "singles", .subtasks = 14, .milli = 1000, .on_gpu = true});
+      cluster.settle();
+      ASSERT_EQ(running(cluster, singles), 14U) << preset;
+      const JobId wide = submit(cluster, {.name = "wide", .milli = 4000, .on_gpu = true});
+      cluster.settle();
+      EXPECT_EQ(running(cluster, wide), 0U) << preset;
+      std::vector<SubtaskId> ends;
+      for (const auto& [subtask, run] : cluster.runs())
+        if (cluster.name_of(run.worker) == free) ends.push_back(subtask);
+      for (const SubtaskId each : ends) cluster.end(each);
+      cluster.settle();
+      EXPECT_EQ(place_of(cluster, wide), free) << preset;
+      EXPECT_TRUE(cluster.troubles().empty()) << preset;
+    }
+}
+
 /// A job of one subtask with so many thousandths of devices, and as many of slots.
 SubmitReply offer(LiveCluster& cluster, std::int64_t gpu) {
   JobSpec spec;

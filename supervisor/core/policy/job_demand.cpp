@@ -166,6 +166,22 @@ bool JobDemand::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
   return wanted.required.empty() && !is_alias(wanted);
 }
 
+bool JobDemand::fits_where_it_may(const Job& job, BandKind kind) {
+  const std::vector<Template>& templates = job.graph.shape->graph().templates;
+  const auto of_kind = [kind](const Template& each) { return may_take(each, kind); };
+  const auto first = std::find_if(templates.begin(), templates.end(), of_kind);
+  const bool is_only = first != templates.end() && std::none_of(std::next(first), templates.end(), of_kind);
+  if (is_only && job.spec.policy.gang == 0 && first->required.empty() && !is_alias(*first)) {
+    const auto at = static_cast<std::uint32_t>(first - templates.begin());
+    const IndexSet& bands = eligibility_.bands_of(job, at).bands;
+    for (std::uint32_t band = bands.next(0); band != IndexSet::kNone; band = bands.next(band + 1))
+      if (view_.may_use(job, BandSlot{band})) return true;
+  }
+  for (std::uint32_t i = 0; i < templates.size(); ++i)
+    if (of_kind(templates[i]) && !fits_all_of_pool(job, i)) return false;
+  return true;
+}
+
 bool JobDemand::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds.edit(kind);
   if (job.shares->pool.placed != job.shares->pool.position) return false;
@@ -173,9 +189,7 @@ bool JobDemand::is_bound(Job& job, BandKind kind) {
   if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_)
            : share.bound || !job.extras.histories->empty())
     return true;
-  const std::vector<Template>& templates = job.graph.shape->graph().templates;
-  for (std::uint32_t i = 0; i < templates.size(); ++i)
-    if (may_take(templates[i], kind) && !fits_all_of_pool(job, i)) return true;
+  if (!fits_where_it_may(job, kind)) return true;
   bool idle = false;
   bool unserved = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {

@@ -34,10 +34,10 @@ class JobDemand {
   /// The slots of one band that a job could use if its work there can run nowhere else.
   std::uint64_t measure_demand_at(const Job& job, BandSlot slot) const;
   /// Most jobs take slots wherever they are, and bring their work there. A job is bound if its slots must be where its
-  /// work is: if its subtasks fit certain bands only or must not return to where they have failed, or if it was given
-  /// slots that it cannot use. A bound gang takes as many slots as it gets, but only while it is bound: one that has
-  /// lost a worker, say, stays a gang. A job without tentative placements, because it is only tried in the pool, takes
-  /// any slots.
+  /// work is: if its subtasks fit different bands, or are to run at certain ones, or must not return to where they have
+  /// failed, or if it was given slots that it cannot use. A bound gang takes as many slots as it gets, but only while
+  /// it is bound: one that has lost a worker, say, stays a gang. A job without tentative placements, because it is only
+  /// tried in the pool, takes any slots.
   bool is_bound(Job& job, BandKind kind);
   /// Whether the attempt was asked to leave its slots and has not ended yet.
   static bool is_leaving(const Job& job, std::uint32_t subtask, Attempt attempt);
@@ -55,6 +55,9 @@ class JobDemand {
   std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
 
  private:
+  /// Whether any of the bands that the plan may give the job can run any of its subtasks of that kind: all bands of the
+  /// pool can, or all its subtasks are alike, so that the plan knows the bands (`PolicyView::bands_allowed`).
+  bool fits_where_it_may(const Job& job, BandKind kind);
   /// Bands where the job may not be are ignored.
   bool fits_all_of_pool(const Job& job, std::uint32_t template_index);
   /// Attempts that are leaving the band, and so need no slots there.

@@ -176,8 +176,11 @@ bool PolicyView::has_workers(const Reach& reach) const {
 
 std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind kind) const {
   const bool placed = job.shares->pool.placed == job.shares->pool.position;
-  if (placed && job.place.label_limits.empty()) return {};
   const std::vector<Template>& templates = job.graph.shape->graph().templates;
+  bool fits_all = placed && job.place.label_limits.empty();
+  for (std::uint32_t i = 0; i < templates.size() && fits_all; ++i)
+    fits_all = eligibility_.bands_of(job, i).misfits.empty();
+  if (fits_all) return {};
   std::vector<std::uint32_t> allowed;
   std::size_t all = 0;
   const std::vector<BandSlot>& seen = policy_.pass->bands;
@@ -186,8 +189,7 @@ std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind ki
     if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool.position) continue;
     ++all;
     const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
-    if (may_use(job, seen[i]) && (placed || std::any_of(templates.begin(), templates.end(), has_it)))
-      allowed.push_back(i);
+    if (may_use(job, seen[i]) && std::any_of(templates.begin(), templates.end(), has_it)) allowed.push_back(i);
   }
   if (allowed.size() == all) return {};
   return allowed.empty() ? std::vector<std::uint32_t>{policy::kNone} : allowed;

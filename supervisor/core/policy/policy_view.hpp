@@ -56,8 +56,8 @@ class PolicyView {
   }
   /// The capacity of the bands that the job may use; `all`: that of all bands of its pool.
   std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;
-  /// Positions of the pass's bands that the job may use, by labels, and for a job without tentative bands also by the
-  /// requests of its subtasks. Empty: any; `kNone`: none.
+  /// Positions of the pass's bands that the job may use, by labels and by the requests of its subtasks. Empty: any;
+  /// `kNone`: none.
   std::vector<std::uint32_t> bands_allowed(const Job& job, BandKind kind) const;
   /// Larger sums first, then more important ones, then earlier ones; as the last pass has left it.
   bool goes_before(const Job& left, const Job& right) const;
