@@ -52,7 +52,7 @@ ReplaySite::ReplaySite(const ReplayTrace& trace, const PolicyConfig& policy) : t
   const bool counts_slots = supervisor::parts_in_force(policy).front().sharing != Sharing::QuotaTree;
   const bool any_shared =
       std::any_of(trace.bands.begin(), trace.bands.end(), [](const Band& band) { return devices_of(band) > 1; });
-  whole_devices_ = any_shared && (counts_slots || !kQuotasGiveParts);
+  whole_devices_ = any_shared && counts_slots;
   for (const ReplayJob& job : trace.jobs)
     if (!job.bands.empty()) places_.push_back(job.bands);
   std::sort(places_.begin(), places_.end());

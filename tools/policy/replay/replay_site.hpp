@@ -17,9 +17,6 @@ struct ReplayHost {
   Register worker;
 };
 
-/// Whether pools that count quotas give parts of a device on bands of several; if not, all jobs have whole ones there.
-inline constexpr bool kQuotasGiveParts = false;
-
 /// Describes hosts as workers describe themselves: see `make_bands`. The devices of a host are one band. Where slots
 /// are counted, bands of several devices give no parts of them, so if a host of the trace has several, all jobs have
 /// whole devices. Refers to the trace and the policy. Pure.

@@ -73,7 +73,7 @@ TEST(ReplaySite, WhereSlotsAreCountedAJobHasWholeDevicesUnlessNoHostHasSeveral) 
     EXPECT_EQ(asked(several, preset), 1000) << preset;
   }
   EXPECT_EQ(asked(single, "quota"), 460);
-  EXPECT_EQ(asked(several, "quota"), kQuotasGiveParts ? 460 : 1000);
+  EXPECT_EQ(asked(several, "quota"), 460);
   const PolicyConfig policy = under("quota", single);
   const ResourceVector request = ReplaySite{single, policy}.request_of(job);
   EXPECT_EQ(request.slots.value(), 460);
