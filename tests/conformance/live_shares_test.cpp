@@ -178,7 +178,7 @@ TEST(LiveShares, ALevelPreemptsTheLevelsThatItNames) {
   LiveCluster cluster{config};
   cluster.join(cpu_worker("w1", 4));
   const JobId standby = submit(cluster, {.name = "standby", .subtasks = 2, .priority = 5, .qos = "standby"});
-  const JobId normal = submit(cluster, {.name = "normal", .subtasks = 2, .priority = 5});
+  const JobId normal = submit(cluster, {.name = "normal", .subtasks = 2, .priority = 6});
   cluster.settle();
   EXPECT_EQ(running(cluster, standby), 2U);
   const JobId urgent = submit(cluster, {.name = "urgent", .subtasks = 3, .priority = 1, .qos = "urgent"});

@@ -305,7 +305,7 @@ TEST(StartByPriority, ALevelTakesFromTheLevelThatItNamesAndFromNoOther) {
   PolicyBuilder builder;
   builder.band(4);
   with_levels(builder);
-  builder.workload("standby", 1).level = 1;
+  builder.workload("standby", 2).level = 1;
   builder.running(1, 0, 2);
   builder.workload("normal", 1);
   builder.running(1, 0, 2);
