@@ -27,17 +27,19 @@ void run_for_a_second(SupervisorHarness& cluster) {
   JobReports reports;
   reports.job = JobId{1};
   AttemptReport& report = reports.attempts.emplace_back();
+  report.subtask = SubtaskIndex{0};
   report.attempt = Attempt{cluster.job().hot[0].attempt};
   report.outcome = Outcome::Started;
   report.run_us = 1'000'000;
   cluster.report(1, reports);
 }
 
-double left(SupervisorHarness& cluster) {
-  const Result<Value> answer = cluster.ask("job", {"night"});
-  const double* number = answer ? (*answer)["time_left_s"].number() : nullptr;
+double number_of(const Result<Value>& answer, const char* field) {
+  const double* number = answer ? (*answer)[field].number() : nullptr;
   return number == nullptr ? -1 : *number;
 }
+
+double left(SupervisorHarness& cluster) { return number_of(cluster.ask("job", {"night"}), "time_left_s"); }
 
 TEST(TimeLimitOrders, AnOrderChangesALimitThatCounts) {
   SupervisorHarness cluster;
@@ -46,9 +48,9 @@ TEST(TimeLimitOrders, AnOrderChangesALimitThatCounts) {
   run_for_a_second(cluster);
   const Result<Value> longer = cluster.ask("set", {"time-limit", "night", "1min"});
   ASSERT_TRUE(longer.has_value()) << to_string(longer.error());
-  EXPECT_EQ(*(*longer)["time_limit_s"].number(), 60);
-  EXPECT_EQ(*(*longer)["was"].number(), 10);
-  EXPECT_EQ(*(*longer)["time_left_s"].number(), 59);
+  EXPECT_EQ(number_of(longer, "time_limit_s"), 60);
+  EXPECT_EQ(number_of(longer, "was"), 10);
+  EXPECT_EQ(number_of(longer, "time_left_s"), 59);
   cluster.tick_after(30s);
   EXPECT_FALSE(cluster.job().status.cancelling) << "the former limit is void";
   ASSERT_TRUE(cluster.ask("set", {"time-limit", "night", "none"}).has_value());
