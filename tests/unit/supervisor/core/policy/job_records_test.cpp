@@ -71,6 +71,7 @@ TEST_F(JobRecordsTest, AChangeOfAJobIsWrittenWholeWithItsPlaceInThePolicy) {
   job.scale = PriorityScale{PoolConfig{.priorities = "1-99", .default_priority = 30}};
   job.spec.policy = JobPolicy{.weight = 1500, .slots_max = 4, .qos = "expedite", .queue = "night", .user_factor = 250};
   job.spec.policy.account = "lab";
+  job.spec.time_limit = std::chrono::minutes{5};
   job.status.cancelling = job.status.on_hold = job.outputs.release_when_unreferenced = true;
   job.status.error.edit() = Error{ErrorCode::Cancelled, "job-7", "was cancelled", {}};
   record::JobChanged expected;
@@ -85,6 +86,7 @@ TEST_F(JobRecordsTest, AChangeOfAJobIsWrittenWholeWithItsPlaceInThePolicy) {
   expected.user_factor = 250;
   expected.scale = 30;
   expected.account = "lab";
+  expected.time_limit = std::chrono::minutes{5};
   records.record_change(job);
   EXPECT_EQ(only<record::JobChanged>(), expected) << "no policy is in force";
 
