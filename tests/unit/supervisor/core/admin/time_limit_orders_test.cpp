@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/journal_harness.hpp"
+#include "tests/support/supervisor_harness.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -96,18 +96,6 @@ TEST(TimeLimitOrders, AWrongOrderChangesNothing) {
   EXPECT_EQ(cluster.ask("set", {"time-limit", "night", "1000000h"}).error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(cluster.job().spec.time_limit, 10s);
   cluster.ignore();
-}
-
-TEST(TimeLimitOrders, AnOrderSurvivesARestart) {
-  JournalHarness cluster;
-  cluster->join();
-  cluster->submit(GraphBuilder{}.sources(1).build(), limited(10s));
-  cluster.write_all();
-  ASSERT_TRUE(cluster->ask("set", {"time-limit", "night", "1min"}).has_value());
-  cluster.write_all();
-  cluster.restart();
-  EXPECT_EQ(cluster->job().spec.time_limit, 1min);
-  cluster->ignore();
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class PolicyViewTest : public ::testing::Test {
     job.id = id;
     job.spec.policy = wishes;
     job.graph.shape = shape.get();
-    job.graph.shared = &graph;
+    job.graph.shared = &kept;
     job.shares = std::make_unique<JobShares>();
     job.shares->pool.position = job.shares->pool.placed = pool;
     job.shares->project = static_cast<std::uint32_t>(policy.config.projects.size());
@@ -70,7 +70,7 @@ class PolicyViewTest : public ::testing::Test {
   }
   using Pools = std::vector<std::uint32_t>;
 
-  SharedGraph graph = [] {
+  SharedGraph kept = [] {
     SharedGraph empty;
     empty.eligible.resize(1);
     return empty;
@@ -161,7 +161,7 @@ TEST_F(PolicyViewTest, AJobWithoutTentativeBandsIsAllowedBandsThatFitARequest) {
   builder.template_at(0).request.slots = kOneSlot * 3;
   shape = shape_of(builder.sources(1).build());
   job.graph.shape = shape.get();
-  graph.eligible = std::vector<EligibleBands>(1);
+  kept.eligible = std::vector<EligibleBands>(1);
   EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{3}) << "the large one, by its position in the pass";
   job.shares->pool.placed = kFirst;
   EXPECT_EQ(view.bands_allowed(job, BandKind::Cpu), Pools{3}) << "also with tentative bands";
