@@ -31,6 +31,12 @@ CORE = {
           "return free == MilliGpu{1000} && memory == capacity;",
           "return free > MilliGpu{0};")],
         found_by="unit_worker:DeviceRooms.*"),
+    "devices-of-a-plan-not-told": Defect(
+        "a worker is not told the devices that a plan gives a job",
+        [("supervisor/core/policy/entitlement_mail.cpp",
+          "      batch->entitlements.back().device_slots = at->second.entitled;",
+          "      static_cast<void>(at);")],
+        found_by="unit_supervisor:EntitlementMailTest.*"),
     "device-beyond-its-part": Defect(
         "a job takes more of a device than it may",
         [("worker/core/band/device_rooms.cpp",

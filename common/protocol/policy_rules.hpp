@@ -22,8 +22,8 @@ struct JobLimits {
   std::int64_t running_jobs_max = kUnbounded;  ///< Jobs that have begun; one more waits.
   /// Jobs that wait for slots to begin; policy does not consider one more yet.
   std::int64_t waiting_jobs_max = kUnbounded;
-  std::int64_t slots_max = kUnbounded;      ///< Of CPU bands; requests beyond it wait.
-  std::int64_t gpu_slots_max = kUnbounded;  ///< Of device bands.
+  std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; requests beyond it wait.
+  std::int64_t gpu_slots_max = kUnbounded;     ///< Of device bands.
   /// Slots of the jobs that wait to begin, together; policy does not consider one more yet.
   std::int64_t waiting_slots_max = kUnbounded;
   std::int64_t waiting_gpu_slots_max = kUnbounded;

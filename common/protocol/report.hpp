@@ -41,7 +41,7 @@ static_assert(static_cast<std::size_t>(ForwardResult::Lease) + 1 == WorkerCounte
 /// if it failed.
 struct AttemptReport {
   SubtaskIndex subtask;
-  std::uint32_t run_us = 0;  ///< Time on the slot, saturated.
+  std::uint32_t run_us = 0;        ///< Time on the slot, saturated.
   Attempt attempt;
   std::uint16_t output_count = 0;  ///< Outputs with bytes; empty ones are left out.
   Outcome outcome = Outcome::Succeeded;
@@ -64,7 +64,7 @@ struct AttemptTrace {
   BandIndex band;
   SlotIndex lane;
   std::uint64_t arrived_us = 0;
-  std::uint64_t ready_us = 0;  ///< Its inputs and memory were there.
+  std::uint64_t ready_us = 0;    ///< Its inputs and memory were there.
   std::uint64_t started_us = 0;
   std::uint64_t ended_us = 0;
   friend bool operator==(const AttemptTrace&, const AttemptTrace&) = default;
@@ -84,10 +84,10 @@ struct JobReports {
 /// The load of a band, for placement and for people.
 struct BandLoad {
   BandIndex band;
-  std::uint32_t cached = 0;  ///< Successors that wait for inputs.
-  std::uint32_t queued = 0;  ///< In the prepare queue.
+  std::uint32_t cached = 0;     ///< Successors that wait for inputs.
+  std::uint32_t queued = 0;     ///< In the prepare queue.
   std::uint32_t preparing = 0;
-  std::uint32_t ready = 0;  ///< In the execution queue.
+  std::uint32_t ready = 0;      ///< In the execution queue.
   std::uint32_t running = 0;
   Bytes quota_used;
   Bytes store_used;
@@ -108,7 +108,7 @@ struct ReportBatch {
   std::uint64_t number = 0;  ///< Counts the batches of this incarnation from 1; `ReportsApplied` answers it.
   std::vector<JobReports> jobs;
   std::vector<ReplicaReport> replicas;
-  std::vector<BandLoad> loads;        ///< With the periodic report and when a band falls idle.
+  std::vector<BandLoad> loads;  ///< With the periodic report and when a band falls idle.
   Seldom<WorkerCounters> counters{};  ///< With the loads.
   friend bool operator==(const ReportBatch&, const ReportBatch&) = default;
 };
@@ -122,7 +122,7 @@ struct DrainState {
 
 struct ExplainAnswer {
   std::uint64_t question = 0;
-  bool known = false;  ///< False: no live attempt of it is here.
+  bool known = false;      ///< False: no live attempt of it is here.
   std::string state;
   std::string reason;
   friend bool operator==(const ExplainAnswer&, const ExplainAnswer&) = default;

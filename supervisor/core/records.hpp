@@ -48,7 +48,7 @@ struct JobAccepted {
   const Graph* graph = nullptr;
   std::int64_t submitted_ms = 0;  ///< Unix time.
   JobId graph_of;                 ///< The graph was written with this job; none: it is written with this one.
-  std::uint8_t scale = 0;         ///< As in `JobChanged`.
+  std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
 };
 /// No job needs the graph any more that was written with this job.
@@ -63,8 +63,8 @@ struct SubtasksEnded {
   std::vector<SubtaskRange> succeeded;
   std::vector<SubtaskRange> cancelled;
   std::vector<SubtaskFailure> failures;
-  std::vector<OutputLocation> outputs;       ///< Kept for the client.
-  std::vector<MadeOutput> made;              ///< Of those that succeeded, also when they ran again.
+  std::vector<OutputLocation> outputs;  ///< Kept for the client.
+  std::vector<MadeOutput> made;         ///< Of those that succeeded, also when they ran again.
   std::vector<CheckpointPlace> checkpoints;  ///< Of earlier runs; a repeated run has none at first.
   friend bool operator==(const SubtasksEnded&, const SubtasksEnded&) = default;
 };
@@ -73,21 +73,21 @@ struct JobChanged {
   JobId job;
   std::int32_t priority = 0;
   bool cancelling = false;
-  Error why;                                   ///< Why it is cancelled or has failed.
-  bool has_policy = false;                     ///< The fields below are known; older versions have not written them.
-  std::uint32_t weight = 0;                    ///< As in `JobPolicy`.
-  std::uint32_t slots_max = 0;                 ///< The same.
-  std::int64_t position = 0;                   ///< In the order of its priority; 0: by its number.
-  std::string qos{};                           ///< As in `JobPolicy`.
-  std::string queue{};                         ///< The same.
-  bool on_hold = false;                        ///< By an operator.
-  std::string pool{};                          ///< Of its list: where it was placed last; empty: nowhere yet.
-  bool unneeded = false;                       ///< The job is to be released when it has ended.
-  std::uint64_t preempted = 0;                 ///< Preempted attempts, over all terms.
+  Error why;  ///< Why it is cancelled or has failed.
+  bool has_policy = false;      ///< The fields below are known; older versions have not written them.
+  std::uint32_t weight = 0;     ///< As in `JobPolicy`.
+  std::uint32_t slots_max = 0;  ///< The same.
+  std::int64_t position = 0;    ///< In the order of its priority; 0: by its number.
+  std::string qos{};            ///< As in `JobPolicy`.
+  std::string queue{};          ///< The same.
+  bool on_hold = false;         ///< By an operator.
+  std::string pool{};           ///< Of its list: where it was placed last; empty: nowhere yet.
+  bool unneeded = false;        ///< The job is to be released when it has ended.
+  std::uint64_t preempted = 0;  ///< Preempted attempts, over all terms.
   std::optional<std::uint32_t> user_factor{};  ///< As in `JobPolicy`; none: an older version has not written it.
   std::uint8_t scale = 0;                      ///< Of its priority: a `PriorityScale::code`. The same: 0.
   std::optional<std::string> account{};        ///< As in `JobPolicy`; none: an older version has not written it.
-  std::int64_t limit_since_ms = 0;       ///< Unix time from which its time limit counts; 0: not yet, or without one.
+  std::int64_t limit_since_ms = 0;  ///< Unix time from which its time limit counts; 0: not yet, or without one.
   std::optional<Duration> time_limit{};  ///< As in `JobSpec`; none: an older version has not written it.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
@@ -112,8 +112,8 @@ struct JobEnded {
   std::int64_t submitted_ms = 0;  ///< Unix time; 0 in records of an older version.
   std::int64_t ended_ms = 0;
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
-  bool unneeded = false;                     ///< Kept only for jobs that refer to them.
-  std::uint8_t scale = 0;                    ///< As in `JobChanged`.
+  bool unneeded = false;  ///< Kept only for jobs that refer to them.
+  std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
   std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
@@ -166,7 +166,7 @@ struct OrderForgotten {
 struct PolicyKept {
   struct Usage {
     std::string account;
-    std::string user;    ///< Empty: an earlier version has not recorded the user.
+    std::string user;  ///< Empty: an earlier version has not recorded the user.
     UsedSeconds used{};  ///< Decayed until then.
     friend bool operator==(const Usage&, const Usage&) = default;
   };
@@ -205,10 +205,10 @@ struct RecoveredGraph {
 struct RecoveredJob {
   JobId id;
   JobIdentity identity{};
-  JobSpec spec;                                 ///< With its last priority.
-  std::uint8_t scale = 0;                       ///< Of that; as in `JobChanged`.
-  JobId graph;                                  ///< The job that brought its graph; none once it has ended.
-  record::SubtasksEnded ended;                  ///< All of them together, in the order of the records.
+  JobSpec spec;                 ///< With its last priority.
+  std::uint8_t scale = 0;       ///< Of that; as in `JobChanged`.
+  JobId graph;                  ///< The job that brought its graph; none once it has ended.
+  record::SubtasksEnded ended;  ///< All of them together, in the order of the records.
   std::vector<record::SubtaskChanged> changes;  ///< The last of each subtask.
   bool cancelling = false;
   Error why;
@@ -218,10 +218,10 @@ struct RecoveredJob {
   std::uint64_t preempted = 0;  ///< The same.
   bool unneeded = false;        ///< The same, or as in `JobEnded`.
   bool is_over = false;
-  JobProgress everything;                    ///< Once it is over.
+  JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.
-  std::vector<KeptKey> keys;                 ///< As in `JobEnded`.
-  std::int64_t submitted_ms = 0;             ///< Unix time; 0: not known.
+  std::vector<KeptKey> keys;  ///< As in `JobEnded`.
+  std::int64_t submitted_ms = 0;  ///< Unix time; 0: not known.
   std::int64_t ended_ms = 0;
   std::int64_t limit_since_ms = 0;  ///< As in `JobChanged`.
 };
@@ -230,10 +230,10 @@ struct RecoveredJob {
 struct RecoveredState {
   std::vector<RecoveredJob> jobs;  ///< By id.
   std::vector<RecoveredGraph> graphs;
-  JobId next_job{1};                          ///< Numbers below it have been used.
+  JobId next_job{1};               ///< Numbers below it have been used.
   std::vector<record::WorkerJoined> workers;  ///< Workers that may still hold work, by number.
   WorkerId next_worker{1};
-  std::vector<record::Ordered> orders;    ///< By number.
+  std::vector<record::Ordered> orders;  ///< By number.
   std::vector<Incarnation> lost_writers;  ///< Lost incarnations of workers that may have left checkpoints.
   std::optional<record::PolicyKept> policy;
 };

@@ -47,24 +47,24 @@ struct alignas(64) BandEntry {
   BandId id;
   WorkerSlot worker;
   bool alive : 1 = false;
-  bool draining : 1 = false;      ///< Gets nothing new: drained by an order, suspected, or not yet claimed.
-  bool dirty : 1 = false;         ///< To be filled at the end of this event.
-  bool offers : 1 = false;        ///< Is among those that idle bands examine.
-  bool blocked : 1 = false;       ///< By its last word something is ready that its free slots are too few for.
-  bool pressed : 1 = false;       ///< Its memory is nearly full, by its last word: `load` costs something.
+  bool draining : 1 = false;        ///< Gets nothing new: drained by an order, suspected, or not yet claimed.
+  bool dirty : 1 = false;           ///< To be filled at the end of this event.
+  bool offers : 1 = false;          ///< Is among those that idle bands examine.
+  bool blocked : 1 = false;         ///< By its last word something is ready that its free slots are too few for.
+  bool pressed : 1 = false;         ///< Its memory is nearly full, by its last word: `load` costs something.
   bool whole_only : 1 = false;    ///< Of its several devices it gives whole ones only, because of the policy.
-  BandKind kind = BandKind::Cpu;  ///< As in `description`.
+  BandKind kind = BandKind::Cpu;    ///< As in `description`.
   std::uint32_t slots = 1;
-  std::uint32_t in_flight = 0;        ///< Attempts that it holds, cached successors included.
-  std::uint32_t runnable = 0;         ///< Attempts with complete inputs.
-  std::uint32_t ready_here = 0;       ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
-  Instant idle_since = kNever;        ///< Since when it has had free slots and nothing to run.
+  std::uint32_t in_flight = 0;      ///< Attempts that it holds, cached successors included.
+  std::uint32_t runnable = 0;       ///< Attempts with complete inputs.
+  std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
+  Instant idle_since = kNever;      ///< Since when it has had free slots and nothing to run.
   std::vector<AssignedRef> assigned;  ///< Its attempts, oldest first; ended ones are swept out now and then.
-  std::uint32_t yielded = 0;          ///< Attempts that run without a slot, by the last report: as many more may run.
-  Instant progress_at{};              ///< When an attempt has ended there last, or the first one came.
-  Instant may_ask_at{};               ///< The band asks no other band for sent work before.
-  WaitingJobs waiting;                ///< The jobs that keep something here for it.
-  std::vector<JobId> entitled;        ///< Jobs that policy gives a part of it, and perhaps some that it no longer does.
+  std::uint32_t yielded = 0;        ///< Attempts that run without a slot, by the last report: as many more may run.
+  Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
+  Instant may_ask_at{};             ///< The band asks no other band for sent work before.
+  WaitingJobs waiting;              ///< The jobs that keep something here for it.
+  std::vector<JobId> entitled;      ///< Jobs that policy gives a part of it, and perhaps some that it no longer does.
   BandLoad load;
   BandDescription description;
 };
@@ -78,20 +78,20 @@ struct alignas(64) WorkerEntry {
   bool alive = false;
   bool draining = false;
   bool drained = false;
-  bool suspected = false;  ///< Nothing is heard of it: it gets nothing new.
-  bool lost = false;       ///< For good, and that is being written down.
+  bool suspected = false;           ///< Nothing is heard of it: it gets nothing new.
+  bool lost = false;                ///< For good, and that is being written down.
   bool has_new_peers = false;
-  bool claiming = false;             ///< The worker reports its earlier work; nothing is sent before.
-  bool reclaimed = false;            ///< Introduced: the worker may know addresses of other workers.
-  bool owed_applied = false;         ///< `ReportsApplied` waits until the records are on the disk.
+  bool claiming = false;            ///< The worker reports its earlier work; nothing is sent before.
+  bool reclaimed = false;           ///< Introduced: the worker may know addresses of other workers.
+  bool owed_applied = false;        ///< `ReportsApplied` waits until the records are on the disk.
   std::uint32_t outbox = kNoOutbox;  ///< The outbox of its messages of this event.
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;
   std::vector<BandSlot> bands;
-  std::vector<PeerAddress> new_peers;  ///< Sent first at the end of this event.
+  std::vector<PeerAddress> new_peers;     ///< Sent first at the end of this event.
   Incarnation incarnation;
-  std::vector<HeldOutput> held;    ///< Outputs and copies that it has; those that are gone are swept out now and then.
-  std::size_t sweep_held_at = 64;  ///< Size of `held` at which that is done next.
+  std::vector<HeldOutput> held;  ///< Outputs and copies that it has; those that are gone are swept out now and then.
+  std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
   std::vector<HeldOutput> retained;       ///< Retained outputs, oldest first; an entry may be needed again.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers with a data address that it knows.
   std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.

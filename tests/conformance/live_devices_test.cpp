@@ -186,6 +186,24 @@ TEST(LiveDevices, APartKeepsOffADeviceThatIsLeftForAWholeRun) {
   EXPECT_EQ(preemptions(cluster), 1U);
 }
 
+// The next band in its place may have other devices.
+TEST(LiveDevices, OfAHostThatIsLostNoDeviceIsRemembered) {
+  LiveCluster cluster{config_of("quota")};
+  const WorkerId lost = cluster.join(gpu_host("a", 4));
+  const JobId parts = submit(cluster, {.name = "parts", .subtasks = 7, .milli = 500, .on_gpu = true});
+  const JobId other = submit(cluster, {.name = "other", .milli = 500, .on_gpu = true});
+  cluster.settle();
+  ASSERT_EQ(running(cluster, parts) + running(cluster, other), 8U);
+  const auto told = [&] { return cluster.core().find_job(parts)->shares->devices->size(); };
+  ASSERT_EQ(told(), 1U);
+  cluster.lose(lost);
+  EXPECT_EQ(told(), 0U);
+  cluster.join(gpu_host("b", 2));
+  cluster.settle();
+  EXPECT_EQ(running(cluster, parts) + running(cluster, other), 4U);
+  EXPECT_TRUE(cluster.troubles().empty());
+}
+
 TEST(LiveDevices, AnotherPolicyIsInForceWithoutARestart) {
   LiveCluster cluster{config_of("quota")};
   cluster.join(gpu_host("a", 2));

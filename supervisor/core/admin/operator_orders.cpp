@@ -236,8 +236,8 @@ Result<Value> OperatorOrders::set_by_request(const AdminRequest& request) {
   if (what != "weight" && what != "cap" && !of_rules)
     return bad_argument("set " + what,
                         "there is no such setting; it takes priority, time-limit, weight, cap, qos, queue, account or "
-                        "user-factor of a job, "
-                        "quota, gpu-quota, memory-quota or project-weight of a project, shares of an account");
+                        "user-factor of a job, quota, gpu-quota, memory-quota or project-weight of a project, shares "
+                        "of an account");
   Job* job = jobs_.find(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)

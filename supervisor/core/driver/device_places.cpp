@@ -54,13 +54,14 @@ std::vector<std::uint8_t> parts_of(const PassDevices& devices, const Job& job, B
   }
   std::vector<std::uint8_t> order = std::move(stay);
   order.insert(order.end(), run.begin(), run.end());
-  const auto planned = job.shares->devices->find(slot);
-  for (std::size_t i = 0; planned != job.shares->devices->end() && i < planned->second.planned.size(); ++i) {
-    const auto begun = std::count(order.begin(), order.end(), static_cast<std::uint8_t>(i));
-    // A whole device that another run has taken meanwhile is not shared.
-    for (std::uint64_t at = static_cast<std::uint64_t>(begun) * milli;
-         at + milli <= planned->second.planned[i] && (devices.whole & bit(i)) == 0; at += milli)
-      order.push_back(static_cast<std::uint8_t>(i));
+  if (const auto known = job.shares->devices->find(slot); known != job.shares->devices->end()) {
+    const std::vector<std::uint16_t>& planned = known->second.planned;
+    for (std::size_t i = 0; i < planned.size(); ++i) {
+      if ((devices.whole & bit(i)) != 0) continue;  // Another run has taken all of it meanwhile.
+      const auto begun = std::count(order.begin(), order.end(), static_cast<std::uint8_t>(i));
+      for (std::uint64_t at = static_cast<std::uint64_t>(begun) * milli; at + milli <= planned[i]; at += milli)
+        order.push_back(static_cast<std::uint8_t>(i));
+    }
   }
   order.insert(order.end(), leave.begin(), leave.end());
   return order;

@@ -132,6 +132,9 @@ void WorkerLosses::lose_worker(WorkerSlot slot, const std::string& reason, const
       for (const BandSlot band : worker.bands)
         if (band.value() < job.shares->bands.size())
           job.shares->change(band, fleet_.workers[band].kind, [](BandShare& share) { share = {}; });
+      // The slot's next band may have other devices.
+      for (const BandSlot band : worker.bands)
+        if (job.shares->devices.any()) job.shares->devices.edit().erase(band);
       if (close_where_all_is_lost(*job.shares, fleet_.workers)) closed.push_back(id);
     }
     std::erase(job.audience.workers, worker.id);

@@ -16,15 +16,15 @@ void Entitlements::apply(const EntitlementBatch& message) {
     if (!slot.valid() && entitlement.slots != MilliSlots::max()) slot = tables_.open_job(entitlement.job);
     if (!slot.valid()) continue;
     Band& band = bands_[entitlement.band];
-    // Of a band that has other devices now nothing is meant.
+    // Words about devices that the band has not say nothing; its slots are limited all the same.
     const bool names_devices = entitlement.device_slots.size() == band.execute.lanes().devices.size();
-    if (!entitlement.device_slots.empty() && !names_devices) continue;
     if (entitlement.barrier != 0 && !entitlement.slots.is_zero()) {
       tables_.jobs[slot].gang = true;
       band.join_barrier(slot, entitlement, event_.now, config_.barrier_margin);
       continue;
     }
-    band.set_entitlement(slot, entitlement.slots, entitlement.fair_rank, entitlement.device_slots);
+    band.set_entitlement(slot, entitlement.slots, entitlement.fair_rank,
+                         names_devices ? entitlement.device_slots : std::vector<std::uint16_t>{});
     if (bands_.any_barrier()) leave_barrier(slot, band, !entitlement.slots.is_zero());
     band.dirty = true;
   }

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/supervisor_harness.hpp"
+#include "tests/support/journal_harness.hpp"
+#include "tests/support/time_limit_words.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -12,34 +13,10 @@ using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-JobSpec limited(Duration limit) {
-  JobSpec spec;
-  spec.name = "night";
-  spec.keep = Keep::Nothing;
-  spec.time_limit = limit;
-  return spec;
-}
-
-/// The first subtask is reported to run for a second already.
-void run_for_a_second(SupervisorHarness& cluster) {
-  cluster.assigned();
-  cluster.tick_after(1s);
-  JobReports reports;
-  reports.job = JobId{1};
-  AttemptReport& report = reports.attempts.emplace_back();
-  report.subtask = SubtaskIndex{0};
-  report.attempt = Attempt{cluster.job().hot[0].attempt};
-  report.outcome = Outcome::Started;
-  report.run_us = 1'000'000;
-  cluster.report(1, reports);
-}
-
 double number_of(const Result<Value>& answer, const char* field) {
   const double* number = answer ? (*answer)[field].number() : nullptr;
   return number == nullptr ? -1 : *number;
 }
-
-double left(SupervisorHarness& cluster) { return number_of(cluster.ask("job", {"night"}), "time_left_s"); }
 
 TEST(TimeLimitOrders, AnOrderChangesALimitThatCounts) {
   SupervisorHarness cluster;
@@ -96,6 +73,21 @@ TEST(TimeLimitOrders, AWrongOrderChangesNothing) {
   EXPECT_EQ(cluster.ask("set", {"time-limit", "night", "1000000h"}).error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(cluster.job().spec.time_limit, 10s);
   cluster.ignore();
+}
+
+TEST(TimeLimitOrders, AnOrderIsAnsweredWhenItIsWrittenAndSurvivesARestart) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.sources(1).build(), limited(10s));
+  cluster.write_all();
+  constexpr ClientId kOperator{99};
+  cluster->client_says(AdminRequest{1, "set", {"time-limit", "night", "1min"}, {}}, kOperator);
+  EXPECT_TRUE(cluster->take_for<AdminAnswer>(kOperator).empty()) << "it might be forgotten";
+  cluster.write_all();
+  EXPECT_EQ(cluster->take_for<AdminAnswer>(kOperator).size(), 1U);
+  cluster.restart();
+  EXPECT_EQ(cluster->job().spec.time_limit, 1min);
+  cluster->ignore();
 }
 
 }  // namespace

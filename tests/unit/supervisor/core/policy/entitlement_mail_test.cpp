@@ -169,5 +169,13 @@ TEST_F(EntitlementMailTest, AGangFromBeforeARestartIsFreedOnEveryBandOfAWorkerTh
   EXPECT_TRUE(take().empty());
 }
 
+TEST_F(EntitlementMailTest, ABandWithSeveralDevicesIsToldThePartsOfEach) {
+  job.shares->devices.edit()[workers[kWorker].bands[1]].entitled = {0, 500};
+  EXPECT_EQ(sent_for(1).device_slots, (std::vector<std::uint16_t>{0, 500}));
+  EXPECT_TRUE(sent_for(0).device_slots.empty()) << "on any";
+  job.shares->devices.edit().clear();
+  EXPECT_TRUE(sent_for(1).device_slots.empty());
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -5,6 +5,7 @@
 
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/journal_harness.hpp"
+#include "tests/support/time_limit_words.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -12,47 +13,18 @@ namespace {
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-JobSpec limited(Duration limit) {
-  JobSpec spec;
-  spec.name = "night";
-  spec.keep = Keep::Nothing;
-  spec.time_limit = limit;
-  return spec;
-}
-
 FailureDetail worth_a_retry() {
   FailureDetail detail;
   detail.failure = FailureClass::UserError;
   return detail;
 }
 
-/// The job has one subtask, which its worker reports to run for a second already.
-void run_for_a_second(SupervisorHarness& cluster, std::uint32_t worker = 1, std::uint32_t subtask = 0) {
-  cluster.assigned();
-  cluster.tick_after(1s);
-  JobReports reports;
-  reports.job = JobId{1};
-  AttemptReport& report = reports.attempts.emplace_back();
-  report.subtask = SubtaskIndex{subtask};
-  report.attempt = Attempt{cluster.job().hot[subtask].attempt};
-  report.outcome = Outcome::Started;
-  report.run_us = 1'000'000;
-  cluster.report(worker, reports);
-}
-
-/// The same of a job that is written down.
+/// A job that is written down runs for a second.
 void begin_a_run(JournalHarness& cluster, const Graph& graph, Duration limit) {
   cluster->join();
   cluster->submit(graph, limited(limit));
   cluster.write_all();
   run_for_a_second(cluster.life());
-}
-
-double left(SupervisorHarness& cluster) {
-  const Result<Value> answer = cluster.ask("job", {"night"});
-  EXPECT_TRUE(answer.has_value());
-  const double* number = answer ? (*answer)["time_left_s"].number() : nullptr;
-  return number == nullptr ? -1 : *number;
 }
 
 TEST(TimeLimits, AJobIsStoppedAtItsLimitAndHasFailed) {

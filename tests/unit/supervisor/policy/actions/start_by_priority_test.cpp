@@ -352,85 +352,83 @@ TEST(StartByPriority, AJobThatMayNotBePreemptedIsNotTakenFromByLevelEither) {
   EXPECT_EQ(step(builder, with_preemption()), (Counts{0, 0}));
 }
 
-/// The last workload is ended after so long, or so long from now if it runs.
-void ended_after(PolicyBuilder& builder, Duration limit) {
-  Workload& job = builder.snapshot.workloads.back();
-  job.time_limit = limit;
-  job.ends_by = later(builder.snapshot.now, limit);
-  job.limit_is_kept = true;
+/// The last workload has a time limit of its own, and is ended when it is over.
+void limit_to(PolicyBuilder& builder, Duration limit) {
+  builder.snapshot.workloads.back().time_limit = limit;
+  builder.snapshot.workloads.back().limit_is_kept = true;
 }
 
-// D7 of issue 23: 3 of 4 slots are free in 100 s at the latest, and the head wants all of them.
+/// A job on so many slots of the band that is ended so long from now.
+void runs_until(PolicyBuilder& builder, std::int64_t slots, std::uint32_t band, Duration rest) {
+  builder.workload("runs", 1);
+  builder.running(slots, band);
+  limit_to(builder, rest);
+  builder.snapshot.workloads.back().ends_by = later(builder.snapshot.now, rest);
+}
+
+/// The head wants 4 slots of a band, 3 of which run for 100 s at most, and a small job is behind it.
+PolicyBuilder head_and_small() {
+  PolicyBuilder builder;
+  builder.band(4);
+  runs_until(builder, 3, 0, std::chrono::seconds{100});
+  builder.workload("head", 2);
+  builder.waiting(4);
+  builder.workload("small", 3);
+  builder.waiting(1);
+  return builder;
+}
+
+// D7 of issue 23.
 TEST(StartByPriority, AJobThatEndsBeforeTheHeadCouldStartPassesIt) {
   using std::chrono::seconds;
   for (const auto& [limit, passes] : {std::pair{seconds{30}, true}, {seconds{100}, true}, {seconds{101}, false}}) {
-    PolicyBuilder builder;
-    builder.band(4);
-    builder.workload("runs", 1);
-    builder.running(3, 0);
-    ended_after(builder, seconds{100});
-    builder.workload("head", 2);
-    builder.waiting(4);
-    builder.workload("small", 3);
-    builder.waiting(1);
-    ended_after(builder, limit);
-    builder.snapshot.workloads.back().ends_by.reset();
+    PolicyBuilder builder = head_and_small();
+    limit_to(builder, limit);
     EXPECT_EQ(step(builder, parts_named("priority")), (Counts{passes ? 1 : 0, 0})) << limit.count();
   }
 }
 
 TEST(StartByPriority, NobodyPassesAHeadOfWhichTheStartIsNotKnown) {
-  using std::chrono::seconds;
   for (const bool guess : {true, false}) {
-    PolicyBuilder builder;
-    builder.band(4);
-    builder.workload("runs", 1);
-    builder.running(3, 0);
-    if (guess) builder.snapshot.workloads.back().ends_by = later(builder.snapshot.now, seconds{100});
-    builder.workload("head", 2);
-    builder.waiting(4);
-    builder.workload("small", 3);
-    builder.waiting(1);
-    ended_after(builder, seconds{30});
+    PolicyBuilder builder = head_and_small();
+    limit_to(builder, std::chrono::seconds{30});
+    builder.snapshot.workloads[0].limit_is_kept = false;
+    if (!guess) builder.snapshot.workloads[0].ends_by.reset();
     EXPECT_EQ(step(builder, parts_named("priority")), (Counts{0, 0})) << "what runs may end at any time";
   }
 }
 
 TEST(StartByPriority, ALimitThatIsOnlyAssumedFillsNoGap) {
-  PolicyBuilder builder;
-  builder.band(4);
-  builder.workload("runs", 1);
-  builder.running(3, 0);
-  ended_after(builder, std::chrono::seconds{100});
-  builder.workload("head", 2);
-  builder.waiting(4);
-  builder.workload("small", 3).time_limit = std::chrono::seconds{30};
-  builder.waiting(1);
+  PolicyBuilder builder = head_and_small();
+  builder.snapshot.workloads.back().time_limit = std::chrono::seconds{30};
   EXPECT_EQ(step(builder, parts_named("priority")), (Counts{0, 0}));
+}
+
+// The head takes slots back where it may: it starts earlier than any time limit says.
+TEST(StartByPriority, WithPreemptionAJobThatMayNotBePreemptedFillsNoGap) {
+  PolicyBuilder builder = head_and_small();
+  limit_to(builder, std::chrono::seconds{30});
+  builder.snapshot.workloads[0].preemptible = builder.snapshot.workloads.back().preemptible = false;
+  EXPECT_EQ(step(builder, with_preemption()), (Counts{0, 0}));
 }
 
 TEST(StartByPriority, TheGapEndsWithTheFirstStartOfAllThatWait) {
   using std::chrono::seconds;
-  PolicyBuilder builder;
-  builder.band(4);
-  builder.band(2);
-  builder.workload("long", 1);
-  builder.running(3, 0);
-  ended_after(builder, seconds{100});
-  builder.workload("short", 1);
-  builder.running(1, 1);
-  ended_after(builder, seconds{50});
-  builder.workload("head", 2);
-  builder.waiting(4);
-  builder.workload("second", 3);
-  builder.waiting(2);
-  builder.workload("small", 4);
-  builder.waiting(1);
-  ended_after(builder, seconds{60});
-  EXPECT_EQ(step(builder, parts_named("priority")), (Counts{0, 0})) << "the second starts in 50 s";
-  builder.snapshot.workloads.back().time_limit = seconds{50};
-  builder.snapshot.workloads.back().ends_by.reset();
-  EXPECT_EQ(step(builder, parts_named("priority")), (Counts{1, 0}));
+  for (const auto& [limit, passes] : {std::pair{seconds{60}, false}, {seconds{50}, true}}) {
+    PolicyBuilder builder;
+    builder.band(4);
+    builder.band(2);
+    runs_until(builder, 3, 0, seconds{100});
+    runs_until(builder, 1, 1, seconds{50});
+    builder.workload("head", 2);
+    builder.waiting(4);
+    builder.workload("second", 3);
+    builder.waiting(2);
+    builder.workload("small", 4);
+    builder.waiting(1);
+    limit_to(builder, limit);
+    EXPECT_EQ(step(builder, parts_named("priority")), (Counts{passes ? 1 : 0, 0})) << "the second starts in 50 s";
+  }
 }
 
 }  // namespace

@@ -431,5 +431,16 @@ TEST_F(Barriers, MoreThanTheBandHasIsAllThatItHas) {
   EXPECT_EQ(answers(), Lines{"7: 2 held"});
 }
 
+// A band of two slots has no devices: the words were meant for another one.
+TEST_F(Barriers, SlotsAreLimitedAlsoByAMessageThatNamesDevicesThatAreNotThere) {
+  Entitlement entitlement{JobId{kGang}, BandIndex{0}, MilliSlots{}, 0};
+  entitlement.device_slots = {500, 500, 0};
+  worker.receive(EntitlementBatch{++version, {entitlement}});
+  bring_gang();
+  entitlement.slots = kOneSlot;
+  worker.receive(EntitlementBatch{++version, {entitlement}});
+  EXPECT_EQ(worker.started(), List{10});
+}
+
 }  // namespace
 }  // namespace penstock::worker
