@@ -201,7 +201,6 @@ TEST(LiveDevices, OfAHostThatIsLostNoDeviceIsRemembered) {
   cluster.join(gpu_host("b", 2));
   cluster.settle();
   EXPECT_EQ(running(cluster, parts) + running(cluster, other), 4U);
-  EXPECT_TRUE(cluster.troubles().empty());
 }
 
 TEST(LiveDevices, AnotherPolicyIsInForceWithoutARestart) {
