@@ -231,14 +231,21 @@ struct JobUse {
   Instant accrued{};                      ///< Until when `used` counts these.
 };
 
-/// The pool of a job. All that it holds is there.
+/// The pool of a job. All that it holds is there, but of a bag: that is tried for more in this one, and holds slots in
+/// any of its list.
 struct JobPool {
   std::uint32_t position = 0;          ///< In the configuration.
+  bool spreads = false;                ///< A bag of independent subtasks with several pools, where it counts alike.
   std::string name;                    ///< Positions change with the configuration.
   Seldom<std::string> kept_name;       ///< The one that is written down.
   policy::PoolFallback fallback{{0}};  ///< Its list of pools, and the one where it is tried.
   std::vector<TriedPool> tried;        ///< By position in that list; empty: there is only one.
   std::uint32_t placed = 0;            ///< Its waiting subtasks have tentative bands in that pool.
+  bool lists(std::uint32_t pool) const {
+    return std::find(fallback.pools().begin(), fallback.pools().end(), pool) != fallback.pools().end();
+  }
+  /// Whether the job may hold slots there now.
+  bool may_hold_in(std::uint32_t pool) const { return pool == position || (spreads && lists(pool)); }
 };
 
 /// All policy state of a job. A job has this while a policy is in force; a job without it pays one look at a pointer.

@@ -61,6 +61,7 @@ struct PassUnderWay {
     bool gang = false;
     std::uint32_t domain = 0;
     bool keeps_place = false;  ///< The job is tried elsewhere; see `policy::Workload`.
+    bool holds_only = false;   ///< The job is a bag that holds slots there, and is tried for more in another pool.
   };
   struct Member {
     std::uint32_t subject = 0;

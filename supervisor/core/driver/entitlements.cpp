@@ -51,6 +51,12 @@ bool is_entitled(const JobShares& shares) {
 void Entitlements::entitle(Job& job) {
   if (job.shares == nullptr || job.status.cancelling) return;
   const bool limited[kBandKinds] = {view_.is_limited(job, BandKind::Cpu), view_.is_limited(job, BandKind::Gpu)};
+  const auto is_limited_on = [&](BandSlot band) {
+    const BandKind kind = workers_[band].kind;
+    const std::uint32_t pool = policy_.pool_of_band[band.value()];
+    return pool == job.shares->pool.position ? limited[static_cast<std::size_t>(kind)]
+                                             : view_.is_limited(job, kind, pool);
+  };
   const std::uint64_t preempted = job.shares->preemptions;
   const bool placed_first = !is_entitled(*job.shares) && holds_slots(*job.shares);
   const bool anew[kBandKinds] = {barriers_.watch_barrier(job, BandKind::Cpu),
@@ -62,8 +68,7 @@ void Entitlements::entitle(Job& job) {
     bool waits = false;
     for (const BandSlot band : worker.bands) {
       const BandShare share = job.shares->of(band);
-      const bool free =
-          view_.may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)] && !placed_first;
+      const bool free = view_.may_use(job, band) && !is_limited_on(band) && !placed_first;
       const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       const bool moves =
@@ -179,8 +184,9 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
   const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
   const bool keeps_to_devices = job.shares->devices->contains(slot);
   if (!share.limited() || (most <= share.entitled && !keeps_to_devices) || share.claimed) return;
-  if (!job.spec.policy.may_be_preempted() || !view_.parts_in(job.shares->pool.position).preemption) return;
-  if (!policy_.contended[job.shares->pool.position * kBandKinds + kind]) return;
+  const std::uint32_t pool = job.shares->pool.spreads ? policy_.pool_of_band[slot.value()] : job.shares->pool.position;
+  if (!job.spec.policy.may_be_preempted() || !view_.parts_in(pool).preemption) return;
+  if (!policy_.contended[pool * kBandKinds + kind]) return;
   const Instant seen_by = policy_.last.has_value() ? policy_.last->pass.begun : Instant{};
   std::vector<AssignedRef> running;
   MilliSlots held;

@@ -124,7 +124,8 @@ void PassSnapshot::begin_pass() {
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (!view_.is_shown(job)) continue;
-    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) show_job(job, kind, snapshot);
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+      job.shares->pool.spreads ? show_bag(job, kind, snapshot) : show_job(job, kind, snapshot);
   }
   // After all jobs that may start: where there are more members than a pass can hold, none is left out for these.
   for (const JobId id : policy_.agenda.in_sight())
@@ -138,10 +139,12 @@ void PassSnapshot::measure_job(Job& job) {
     KindShare& share = job.shares->kinds.edit(kind);
     share.bound = demand_.is_bound(job, kind);
     const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool.position, kind)].capacity;
-    const std::uint64_t capacity = view_.capacity_for(job, kind, all);
+    std::uint64_t capacity = view_.capacity_for(job, kind, all);
+    if (job.shares->pool.spreads)
+      capacity += view_.milli_held(job, kind) - view_.milli_held(job, kind, job.shares->pool.position);
     share.demand = demand_.measure_demand(job, kind, capacity);
     // Spec: policy-determined 3.1, a share is by all of the demand.
-    if (view_.parts_in(job.shares->pool.position).sharing == policy::Sharing::FairShare)
+    if (job.shares->pool.spreads || view_.parts_in(job.shares->pool.position).sharing == policy::Sharing::FairShare)
       share.beyond = demand_.measure_beyond(job, kind, capacity);
     if (share.gang.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
   }
@@ -203,19 +206,52 @@ void PassSnapshot::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
 
-void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot) {
+void PassSnapshot::show_bag(Job& job, BandKind kind, policy::Snapshot& snapshot) {
+  JobShares& shares = *job.shares;
+  const auto of_kind = static_cast<std::size_t>(kind);
+  if (shares.kinds[of_kind].unit_milli == 0) return;
+  note_turn(shares.kinds.edit(kind), view_.milli_held(job, kind) > 0, shares.kinds[of_kind].demand > 0, false,
+            event_.now, policy_.config.starvation_after);
+  const KindShare all = shares.kinds[of_kind];
+  const std::uint32_t tried_in = shares.pool.position;
+  const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
+  const std::vector<std::uint64_t> parts = demand_.divide_by_pool(job, kind);
+  const auto at = static_cast<std::size_t>(std::find(pools.begin(), pools.end(), tried_in) - pools.begin());
+  const std::uint64_t wants_more = parts[at] - std::min(parts[at], view_.milli_held(job, kind, tried_in));
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    if (pools[i] == tried_in) continue;
+    const DomainView& domain = policy_.pass->domains[domain_of(pools[i], kind)];
+    KindShare& share = shares.kinds.edit(kind);
+    share.allocation_unit = units_.allocation_unit_of(share, kind, domain, view_.counts_quotas(pools[i]));
+    if (!domain.by_amount) share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
+    // The whole demand counts in each pool, or the shares would change with the pool where the job is tried.
+    const bool by_demand = view_.parts_in(pools[i]).sharing == policy::Sharing::FairShare;
+    share.demand = parts[i], share.beyond = by_demand ? all.beyond + wants_more : 0;
+    share.promised.clear();
+    shares.pool.position = pools[i];
+    show_job(job, kind, snapshot, true);
+    shares.kinds.edit(kind) = all;
+  }
+  shares.pool.position = tried_in;
+  shares.kinds.edit(kind).demand = parts[at];
+  show_job(job, kind, snapshot);
+  shares.kinds.edit(kind).demand = all.demand;
+}
+
+void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot, bool holds_only) {
   if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) return;
   KindShare& share = job.shares->kinds.edit(kind);
   const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool.position, kind)];
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = demand_.settle_holdings(job, kind, leaving);
   const bool backs_off = share.gang.barrier->backs_off_through >= policy_.pass->number;
-  note_turn(share, !held.empty(), share.demand > 0, backs_off, event_.now, policy_.config.starvation_after);
+  if (!job.shares->pool.spreads)
+    note_turn(share, !held.empty(), share.demand > 0, backs_off, event_.now, policy_.config.starvation_after);
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
   if (gang) watch_gang(job, kind, held, leaving);
   // A job that a limit holds has no members, but a priority: jobs are admitted by it.
-  const bool is_held = !job.shares->rules.hold.empty();
+  const bool is_held = !job.shares->rules.hold.empty() && !holds_only;
   if (share.demand == 0 && held.empty() && leaving.empty() && !is_held) return;
   PassUnderWay& pass = *policy_.pass;
   policy::Workload seen;
@@ -257,7 +293,7 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot)
   if (share.gang.incomplete_since != kNever) seen.stale_since = share.gang.incomplete_since;
   const bool together = gang && view_.counts_quotas(job.shares->pool.position);
   if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.allocation_unit.milli)}};
-  pass.subjects.push_back({job.id, kind, gang, seen.pool});
+  pass.subjects.push_back({job.id, kind, gang, seen.pool, false, holds_only});
   snapshot.workloads.push_back(std::move(seen));
   show_members(share, held, leaving, snapshot);
 }
@@ -271,8 +307,8 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   for (const PromisedPlace& place : held) sum += place.milli;
   const Job& job = jobs_[subject.job];
   // The first slots of a turn are not taken back.
-  bool is_kept =
-      view_.shares_slots(job.shares->pool.position) && is_in_turn(share, event_.now, policy_.config.starvation_after);
+  bool is_kept = view_.shares_slots(job.shares->pool.position) && !subject.holds_only &&
+                 is_in_turn(share, event_.now, policy_.config.starvation_after);
   if (whole && sum > 0) {
     show_member(sum, held, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : held)
@@ -296,7 +332,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
     }
   }
   for (const PromisedPlace& place : leaving) show_member(place.milli, {place}, policy::MemberState::Leaving, snapshot);
-  if (sum >= share.demand) return;
+  if (sum >= share.demand || subject.holds_only) return;
   if (share.bound)
     show_bound_members(share, share.demand - sum, snapshot);
   else
@@ -370,7 +406,7 @@ void PassSnapshot::show_bound_members(const KindShare& share, std::uint64_t miss
     if (places.size() == 1) promised[places.front().band].push_back(&places);
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
-    if (band.kind != subject.kind) continue;
+    if (band.kind != subject.kind || !view_.is_tried_on(job, pass.bands[i])) continue;
     const std::uint64_t unit = share.unit_on(band);
     const std::uint64_t wanted = demand_.measure_demand_at(job, pass.bands[i]);
     for (std::uint64_t held = job.shares->of(pass.bands[i]).planned; held < wanted && missing > 0; held += unit) {

@@ -61,7 +61,10 @@ class PassSnapshot {
   void measure_job(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
-  void show_job(Job& job, BandKind kind, policy::Snapshot& snapshot);
+  /// `holds_only`: shows nothing that the job wants beside that.
+  void show_job(Job& job, BandKind kind, policy::Snapshot& snapshot, bool holds_only = false);
+  /// Shows a job that spreads: what it holds in each of its pools, and what it wants beside that where it is tried.
+  void show_bag(Job& job, BandKind kind, policy::Snapshot& snapshot);
   /// Takes all places of a gang back that has waited too long for the rest. Where quotas count, the pass itself does so
   /// for a gang that holds places. The pass may also move a part of the gang; the promise for the moved part then
   /// stays, because without it the gang would run in part.

@@ -106,7 +106,7 @@ void PlanEffects::give(const PassUnderWay& pass, const PassUnderWay::Subject& su
   if (!is_still(pass, place.band) || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
   JobShares& shares = *jobs_[subject.job].shares;
   if (shares.kinds[static_cast<std::size_t>(subject.kind)].gang.barrier->backs_off_through >= pass.number) return;
-  if (policy_.pool_of_band[place.band.value()] != shares.pool.position) {
+  if (!shares.pool.may_hold_in(policy_.pool_of_band[place.band.value()])) {
     PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
     return;
   }
@@ -160,7 +160,8 @@ bool PlanEffects::is_still(const PassUnderWay& pass, BandSlot band) const {
 }
 
 std::vector<std::uint32_t> PlanEffects::pools_wanted_by(const JobShares& shares) {
-  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool.position} : shares.pool.fallback.pools();
+  const bool only_here = holds_slots(shares) && !shares.pool.spreads;
+  return only_here ? std::vector<std::uint32_t>{shares.pool.position} : shares.pool.fallback.pools();
 }
 
 void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
@@ -171,7 +172,7 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     JobShares& shares = *jobs_[of.job].shares;
     for (const std::uint32_t pool : pools_wanted_by(shares))
       policy_.contended[pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
-    return &shares.kinds.edit(of.kind);
+    return of.holds_only ? nullptr : &shares.kinds.edit(of.kind);
   };
   const std::size_t projects = policy_.config.projects.size() + 1;
   for (const policy::Explanation& why : plan.explanations) {
@@ -210,7 +211,8 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
   for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
     const PassUnderWay::Subject& subject = pass.subjects[i];
-    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    if (subject.keeps_place || subject.holds_only || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr)
+      continue;
     const JobShares& shares = *jobs_[subject.job].shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
     if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // The job takes nothing.

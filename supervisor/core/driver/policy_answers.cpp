@@ -106,10 +106,10 @@ Result<Value> PolicyAnswers::describe_pools() const {
         const Job& job = jobs_[id];
         if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
         const std::vector<std::uint32_t>& listed = job.shares->pool.fallback.pools();
-        if (job.shares->pool.position != pool)
-          elsewhere += std::find(listed.begin(), listed.end(), pool) != listed.end() ? 1 : 0;
-        if (job.shares->pool.position != pool) continue;
-        ++jobs, entitled += view_.milli_held(job, static_cast<BandKind>(kind));
+        const std::uint64_t held = view_.milli_held(job, static_cast<BandKind>(kind), pool);
+        const bool is_here = job.shares->pool.position == pool || held > 0;
+        if (!is_here) elsewhere += std::find(listed.begin(), listed.end(), pool) != listed.end() ? 1 : 0;
+        if (is_here) ++jobs, entitled += held;
       }
       if (kind > 0 && bands == 0 && jobs == 0) continue;
       const policy::PartsChoice parts = policy::words_of(view_.parts_in(pool));
@@ -251,7 +251,7 @@ Result<Value> PolicyAnswers::describe_queue() const {
       const std::array<double, 6>& terms_now = *share.why.terms;
       Value::Record terms{{"wait", terms_now[0]},  {"fair_share", terms_now[1]}, {"qos", terms_now[2]},
                           {"queue", terms_now[3]}, {"size", terms_now[4]},       {"user", terms_now[5]}};
-      rows.push_back(Value::Record{{"pool", policy_.config.pools[job->shares->pool.position].name},
+      rows.push_back(Value::Record{{"pool", fallbacks_.pools_text(*job)},
                                    {"position", position},
                                    {"job", to_string(job->id)},
                                    {"name", job->spec.name},

@@ -58,7 +58,7 @@ void PolicyMembership::open_shares(Job& job) {
   }
   // The last plan stays in force until the next one; where the job may not be any more it has ended.
   for (std::uint32_t i = 0; i < before.size() && i < workers_.band_slots(); ++i) {
-    if (!workers_[BandSlot{i}].alive || !view_.may_use(job, BandSlot{i})) continue;
+    if (!workers_[BandSlot{i}].alive || !view_.may_hold(job, BandSlot{i})) continue;
     shares.bands[i].planned = before[i].planned;
     shares.bands[i].claimed = before[i].claimed;
   }

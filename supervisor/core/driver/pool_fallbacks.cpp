@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/driver/pool_spread.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/ledger/audit_log.hpp"
@@ -62,6 +63,7 @@ void PoolFallbacks::open_pools(Job& job) const {
   if (!job.graph.shape->external_inputs().empty()) pools.resize(1);
   shares.pool.fallback =
       policy::PoolFallback{std::move(pools), before < 0 ? kAnyPool : static_cast<std::uint32_t>(before)};
+  shares.pool.spreads = is_bag(job) && shares.pool.fallback.pools().size() > 1;
   shares.pool.tried.clear();
   if (shares.pool.fallback.pools().size() > 1) shares.pool.tried.resize(shares.pool.fallback.pools().size());
   shares.pool.position = shares.pool.fallback.pool();
@@ -74,7 +76,8 @@ void PoolFallbacks::open_pools(Job& job) const {
 void PoolFallbacks::follow_fallback(Job& job) {
   JobShares& shares = *job.shares;
   const std::size_t pools = shares.pool.fallback.pools().size();
-  if (pools == 1 || job.status.recovering || job.tally.in_flight > 0 || holds_slots(shares)) return;
+  if (pools == 1 || job.status.recovering) return;
+  if (!shares.pool.spreads && (job.tally.in_flight > 0 || holds_slots(shares))) return;
   for (std::size_t passed_over = 0; passed_over < pools && pass_over(job); ++passed_over) {
   }
   enter_fallback_pool(job);
@@ -133,6 +136,8 @@ void PoolFallbacks::note_fallbacks(const PassUnderWay& pass, const policy::Plan&
     room_in[owner_of[at]] = subject.domain / static_cast<std::uint32_t>(kBandKinds);
   }
   const std::vector<bool> being_left = domains_being_left(pass, plan);
+  const std::vector<bool> promised = promised_owners(pass, plan, owner_of, owners.size());
+  const std::vector<bool> waits = waiting_owners(pass, plan, owner_of, owners.size());
   for (std::size_t i = 0; i < owners.size(); ++i) {
     if (!jobs_.knows(owners[i]) || jobs_[owners[i]].shares == nullptr) continue;
     Job& job = jobs_[owners[i]];
@@ -144,6 +149,10 @@ void PoolFallbacks::note_fallbacks(const PassUnderWay& pass, const policy::Plan&
                           being_left[domain_of(job.shares->pool.position, kind)]);
     if (outcomes[i] == policy::PoolFallback::Outcome::Waits && is_due && room_in[i] == kAnyPool) continue;
     note_fallback(job, outcomes[i], room_in[i]);
+    const bool goes_on = job.shares->pool.spreads && outcomes[i] == policy::PoolFallback::Outcome::Placed;
+    if (!goes_on || is_due || promised[i] || !(waits[i] || wants_more_pools(*job.shares))) continue;
+    PENSTOCK_COVERAGE_MARK("a bag that holds slots is tried for more in the next of its pools");
+    note_fallback(job, policy::PoolFallback::Outcome::Waits, kAnyPool);
   }
   // A job that may run nowhere in its pool wants nothing there, and so no pass has seen it.
   for (const JobId id : policy_.agenda.in_sight()) {
@@ -163,11 +172,13 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
   JobShares& shares = *job.shares;
   const bool listed = shares.pool.fallback.pools().size() > 1;
   if (outcome == Outcome::Placed) {
-    if (shares.pool.placed != shares.pool.position) placer_.place_in_pool(job);
+    // Where a bag has lost its slots in another pool, its work leaves. Work that has failed somewhere is not pulled.
+    const bool is_new_there = shares.pool.placed != shares.pool.position;
+    if (is_new_there || shares.pool.spreads) placer_.place_in_pool(job, is_new_there && !job.extras.histories->empty());
     if (!listed) return;
     shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), shares.pool.position};
     shares.pool.tried[shares.pool.fallback.index()] = {};
-    if (*shares.pool.kept_name == shares.pool.name) return;
+    if (*shares.pool.kept_name == shares.pool.name || (shares.pool.spreads && !shares.pool.kept_name->empty())) return;
     shares.pool.kept_name.edit() = shares.pool.name;
     records_.record_change(job);
   } else if (outcome == Outcome::Sent) {
@@ -181,7 +192,7 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
     }
     const std::size_t next = shares.pool.fallback.index();
     if (job.tally.in_flight == 0) enter_fallback_pool(job);
-    if (next != before)
+    if (next != before && !(shares.pool.spreads && holds_slots(shares)))
       show_hold_in_pool(shares, shares.pool.tried[next],
                         policy_.config.pools[shares.pool.fallback.pools()[before]].name);
     // Known room is not left idle for a period: a pass there uses it.
@@ -191,7 +202,7 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
 }
 
 void PoolFallbacks::stay_where_claimed(Job& job) const {
-  if (job.shares == nullptr || job.shares->pool.fallback.pools().size() == 1) return;
+  if (job.shares == nullptr || job.shares->pool.fallback.pools().size() == 1 || job.shares->pool.spreads) return;
   JobShares& shares = *job.shares;
   const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
   std::uint32_t claimed = kAnyPool;
@@ -212,7 +223,7 @@ bool PoolFallbacks::goes_on_elsewhere(Job& job, WorkerSlot slot) {
   if (job.status.recovering || job.shares == nullptr || job.shares->pool.fallback.pools().size() == 1) return false;
   JobShares& shares = *job.shares;
   const std::uint32_t pool = policy_.pool_of_band[workers_[slot].bands.front().value()];
-  if (pool == shares.pool.position) return false;
+  if (shares.pool.may_hold_in(pool)) return false;
   const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
   const bool holds = job.tally.in_flight > 0 || holds_slots(shares);
   if (!holds && std::find(pools.begin(), pools.end(), pool) != pools.end()) {
@@ -240,12 +251,27 @@ void PoolFallbacks::open_labels(Job& job) {
   if (job.graph.shape != nullptr) placer_.place_in_pool(job);
 }
 
+bool PoolFallbacks::is_in(const Job& job, std::uint32_t pool) const {
+  const auto holds_in = [&](std::uint32_t each) {
+    return view_.milli_held(job, BandKind::Cpu, each) + view_.milli_held(job, BandKind::Gpu, each) > 0;
+  };
+  if (!job.shares->pool.spreads || !holds_slots(*job.shares)) return pool == job.shares->pool.position;
+  return holds_in(pool);
+}
+
+std::string PoolFallbacks::pools_text(const Job& job) const {
+  std::string text;
+  for (const std::uint32_t pool : job.shares->pool.fallback.pools())
+    if (is_in(job, pool)) text += (text.empty() ? "" : ",") + policy_.config.pools[pool].name;
+  return text;
+}
+
 Value::List PoolFallbacks::describe_fallback(const Job& job) const {
   Value::List rows;
   const JobShares& shares = *job.shares;
   for (std::size_t i = 0; i < shares.pool.fallback.pools().size(); ++i)
     rows.push_back(Value::Record{{"pool", policy_.config.pools[shares.pool.fallback.pools()[i]].name},
-                                 {"here", shares.pool.fallback.pools()[i] == shares.pool.position},
+                                 {"here", is_in(job, shares.pool.fallback.pools()[i])},
                                  {"held_by", i < shares.pool.tried.size() ? shares.pool.tried[i].blocked_by : ""}});
   return rows;
 }

@@ -249,11 +249,12 @@ void Placer::place_again(Job& job, BandSlot band) {
   for (const std::uint32_t subtask : placed) become_placeable(job, subtask);
 }
 
-void Placer::place_in_pool(Job& job) {
+void Placer::place_in_pool(Job& job, bool all) {
   if (job.status.recovering) return;
   if (job.shares != nullptr) job.shares->pool.placed = job.shares->pool.position;
   for (std::uint32_t band = job.place.locals.first(); band < job.place.locals.end(); ++band)
-    if (!workers_[BandSlot{band}].alive || !view_.may_use(job, BandSlot{band})) place_again(job, BandSlot{band});
+    if (all || !workers_[BandSlot{band}].alive || !view_.may_use(job, BandSlot{band}))
+      place_again(job, BandSlot{band});
   place_unschedulable(job);
 }
 

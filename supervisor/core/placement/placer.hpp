@@ -66,8 +66,8 @@ class Placer {
   void note_load(BandSlot slot, const BandLoad& load);
   /// Whether the band may have the subtask now: state, policy, requests, inputs and past failures.
   bool may_run_on(const Job& job, std::uint32_t subtask, BandSlot band);
-  /// Waiting subtasks of the job on bands that it may not use any more, or without a band, are placed again.
-  void place_in_pool(Job& job);
+  /// Waiting subtasks of the job on bands that it may not use any more, or without a band, are placed again; or `all`.
+  void place_in_pool(Job& job, bool all = false);
 
  private:
   void await_bands(Job& job, Instant until);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
@@ -158,7 +159,23 @@ void AllocationUnits::size_allocation_units(PassUnderWay& pass) {
         // A gang is promised its slots together; their memory it may have to wait for.
         if (job.spec.policy.gang > 0) share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
         domain.by_amount |= share.allocation_unit.cpu > MilliCpu{0} || share.allocation_unit.memory > Bytes{0};
+        if (job.shares->pool.spreads) size_in_all_pools(job, kind, pass);
       }
+}
+
+void AllocationUnits::size_in_all_pools(Job& job, BandKind kind, PassUnderWay& pass) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  const AllocationUnit& here = share.allocation_unit;
+  for (const std::uint32_t pool : job.shares->pool.fallback.pools()) {
+    DomainView& domain = pass.domains[domain_of(pool, kind)];
+    const AllocationUnit unit = allocation_unit_of(share, kind, domain, view_.counts_quotas(pool));
+    if (unit.milli != here.milli || unit.run_milli != here.run_milli || unit.entitles != here.entitles) {
+      PENSTOCK_COVERAGE_MARK("a bag counts for other amounts in another of its pools, and stays in one");
+      job.shares->pool.spreads = false;
+      return;
+    }
+    domain.by_amount |= unit.cpu > MilliCpu{0} || unit.memory > Bytes{0};
+  }
 }
 
 std::uint64_t AllocationUnits::run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const {
@@ -176,11 +193,18 @@ void AllocationUnits::choose_granularities(PassUnderWay& pass) const {
     pass.domains[at].granularity = view_.counts_quotas(static_cast<std::uint32_t>(at / kBandKinds)) ? 1 : 1000;
   for (const JobId id : policy_.agenda.in_sight()) {
     const Job& job = jobs_[id];
-    if (job.shares == nullptr || view_.counts_quotas(job.shares->pool.position)) continue;
+    if (job.shares == nullptr) continue;
     const KindShare& share = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)];
-    DomainView& domain = pass.domains[domain_of(job.shares->pool.position, BandKind::Gpu)];
     if (share.unit_milli == 0) continue;
-    domain.granularity = policy::granularity_with(domain.granularity, run_milli(share, BandKind::Gpu, domain));
+    const auto tell_apart = [&](std::uint32_t pool) {
+      DomainView& domain = pass.domains[domain_of(pool, BandKind::Gpu)];
+      if (!view_.counts_quotas(pool))
+        domain.granularity = policy::granularity_with(domain.granularity, run_milli(share, BandKind::Gpu, domain));
+    };
+    if (!job.shares->pool.spreads)
+      tell_apart(job.shares->pool.position);
+    else
+      for (const std::uint32_t pool : job.shares->pool.fallback.pools()) tell_apart(pool);
   }
 }
 

@@ -38,6 +38,8 @@ class AllocationUnits {
  private:
   /// Quotas are in thousandths anyhow, and CPU bands are divided by whole slots.
   void choose_granularities(PassUnderWay& pass) const;
+  /// A bag spreads over its pools where one of its runs counts alike in all of them.
+  void size_in_all_pools(Job& job, BandKind kind, PassUnderWay& pass) const;
   /// One run, on the band where it counts for most.
   std::uint64_t run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const;
 

@@ -261,7 +261,7 @@ void JobDemand::count_holdings() {
       BandShare& share = job.shares->bands[i];
       const BandEntry& band = workers_[BandSlot{i}];
       if (!band.alive) continue;
-      const bool claimed = share.claimed && view_.may_use(job, BandSlot{i}) && runs_whole(job, band.kind);
+      const bool claimed = share.claimed && view_.may_hold(job, BandSlot{i}) && runs_whole(job, band.kind);
       if (view_.is_shown(job)) share.claimed = false;
       const bool keeps = claimed || !share.limited() || !may_leave(job, band.kind);
       if (keeps)
@@ -294,6 +294,33 @@ void JobDemand::count_holdings() {
     }
 }
 
+std::vector<std::uint64_t> JobDemand::divide_by_pool(const Job& job, BandKind kind) const {
+  const JobShares& shares = *job.shares;
+  const KindShare& of_kind = shares.kinds[static_cast<std::size_t>(kind)];
+  const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
+  std::vector<std::uint64_t> busy(pools.size(), 0);
+  std::vector<std::uint64_t> idle(pools.size(), 0);
+  for (std::uint32_t i = 0; i < shares.bands.size() && i < workers_.band_slots(); ++i) {
+    const BandShare& share = shares.bands[i];
+    const auto pool = std::find(pools.begin(), pools.end(), policy_.pool_of_band[i]);
+    if (!workers_[BandSlot{i}].alive || workers_[BandSlot{i}].kind != kind || pool == pools.end()) continue;
+    const AllocationUnit& unit = of_kind.allocation_unit;
+    const std::uint64_t runs = std::min(share.planned, round_up(share.runnable * unit.run_milli, step_of(unit)));
+    busy[static_cast<std::size_t>(pool - pools.begin())] += runs;
+    idle[static_cast<std::size_t>(pool - pools.begin())] += share.planned - runs;
+  }
+  std::vector<std::uint64_t> parts(pools.size(), 0);
+  std::uint64_t left = of_kind.demand;
+  for (const std::vector<std::uint64_t>* most : {&busy, &idle})
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      const std::uint64_t part = std::min(left, (*most)[i]);
+      parts[i] += part, left -= part;
+    }
+  const auto tried = std::find(pools.begin(), pools.end(), shares.pool.position);
+  parts[static_cast<std::size_t>(tried - pools.begin())] += left;
+  return parts;
+}
+
 std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving) {
   std::vector<PromisedPlace> held;
   const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
@@ -304,6 +331,7 @@ std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, s
   for (std::uint32_t i = 0; i < job.shares->bands.size(); ++i) {
     const BandShare& share = job.shares->bands[i];
     if (i >= workers_.band_slots() || !workers_[BandSlot{i}].alive || workers_[BandSlot{i}].kind != kind) continue;
+    if (job.shares->pool.spreads && policy_.pool_of_band[i] != job.shares->pool.position) continue;
     const std::uint64_t runs = milli_run(of_kind, share, workers_[BandSlot{i}]);
     const std::uint64_t stays = all_leaves ? 0 : share.planned;
     if (runs > stays) leaving.push_back({BandSlot{i}, runs - stays});

@@ -47,7 +47,11 @@ class JobDemand {
   std::uint64_t measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const;
   /// The slots that the job could use, or could until lately, beyond its demand for all of the capacity.
   std::uint64_t measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity) const;
-  /// The part of the last plan that the job holds. Where the plan was limited, runs beyond it are leaving.
+  /// The demand of a bag by position in its list of pools: its runs, then idle slots that it holds, in the order of
+  /// the list, then the rest where it is tried.
+  std::vector<std::uint64_t> divide_by_pool(const Job& job, BandKind kind) const;
+  /// The part of the last plan that the job holds, of a bag in the pool where it is looked at. Where the plan was
+  /// limited, runs beyond it are leaving.
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   /// Whether policy may take back slots of the job's runs on bands of that kind.
   bool may_leave(const Job& job, BandKind kind) const;

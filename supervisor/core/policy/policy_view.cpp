@@ -122,11 +122,13 @@ bool PolicyView::is_shown(const Job& job) const {
   return job.shares != nullptr && !job.status.cancelling && !job.status.waiting_for_disk && !job.status.recovering;
 }
 
-std::uint64_t PolicyView::milli_held(const Job& job, BandKind kind) const {
+std::uint64_t PolicyView::milli_held(const Job& job, BandKind kind, std::uint32_t pool) const {
   std::uint64_t milli = 0;
   if (job.shares == nullptr) return 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) milli += job.shares->of(BandSlot{i}).planned;
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind &&
+        (pool == kAnyPool || policy_.pool_of_band[i] == pool))
+      milli += job.shares->of(BandSlot{i}).planned;
   return milli;
 }
 
@@ -189,7 +191,7 @@ std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind ki
     if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool.position) continue;
     ++all;
     const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
-    if (may_use(job, seen[i]) && std::any_of(templates.begin(), templates.end(), has_it)) allowed.push_back(i);
+    if (is_tried_on(job, seen[i]) && std::any_of(templates.begin(), templates.end(), has_it)) allowed.push_back(i);
   }
   if (allowed.size() == all) return {};
   return allowed.empty() ? std::vector<std::uint32_t>{policy::kNone} : allowed;
@@ -199,17 +201,17 @@ std::uint64_t PolicyView::capacity_for(const Job& job, BandKind kind, std::uint6
   if (job.place.label_limits.empty()) return all;
   std::uint64_t capacity = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind && may_use(job, BandSlot{i}))
+    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind && is_tried_on(job, BandSlot{i}))
       capacity += std::uint64_t{band.slots} * 1000;
   return capacity;
 }
 
-bool PolicyView::is_limited(const Job& job, BandKind kind) const {
+bool PolicyView::is_limited(const Job& job, BandKind kind, std::uint32_t pool) const {
   const JobShares& shares = *job.shares;
-  if (policy_.contended[shares.pool.position * kBandKinds + static_cast<std::size_t>(kind)]) return true;
+  if (policy_.contended[pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
   if (job.spec.policy.slots_max > 0 || job.spec.policy.gang > 0) return true;
   if (job.status.on_hold || !shares.rules.limits.empty()) return true;
-  if (!counts_quotas(shares.pool.position)) return false;
+  if (!counts_quotas(pool)) return false;
   if (!job.spec.policy.may_be_preempted()) return true;
   for (std::uint32_t at = shares.project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at]) {
     const ProjectConfig& project = policy_.config.projects[at];

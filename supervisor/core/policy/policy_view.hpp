@@ -49,9 +49,20 @@ class PolicyView {
   void route_light(JobSpec& spec, const GraphShape& shape) const;
   /// All of its pools have the same.
   PriorityScale scale_of(const JobSpec& spec) const;
-  /// Whether the job may be on that band at all, apart from the requests of its subtasks.
+  /// Whether work of the job may go to that band, apart from the requests of its subtasks: a band of the pool where it
+  /// is tried, or one of another pool of a bag, where it has slots.
   bool may_use(const Job& job, BandSlot band) const {
+    return is_tried_on(job, band) || (job.shares != nullptr && job.shares->pool.spreads &&
+                                      job.shares->of(band).planned > 0 && may_hold(job, band));
+  }
+  /// Whether a plan may give the job more of that band.
+  bool is_tried_on(const Job& job, BandSlot band) const {
     if (job.shares != nullptr && policy_.pool_of_band[band.value()] != job.shares->pool.position) return false;
+    return job.place.label_limits.empty() || labels_allow(job, band);
+  }
+  /// Whether the job may have slots there at all.
+  bool may_hold(const Job& job, BandSlot band) const {
+    if (job.shares != nullptr && !job.shares->pool.may_hold_in(policy_.pool_of_band[band.value()])) return false;
     return job.place.label_limits.empty() || labels_allow(job, band);
   }
   /// The capacity of the bands that the job may use; `all`: that of all bands of its pool.
@@ -85,10 +96,11 @@ class PolicyView {
   /// In thousandths: among the jobs of its user in its project.
   std::int64_t own_weight(const Job& job) const;
   /// Where no job waits and none needs several slots together, only capped jobs are limited; else each job is limited
-  /// to the slots of the plan.
-  bool is_limited(const Job& job, BandKind kind) const;
-  /// Thousandths of slots.
-  std::uint64_t milli_held(const Job& job, BandKind kind) const;
+  /// to the slots of the plan. In the pool where it is tried, or in that one.
+  bool is_limited(const Job& job, BandKind kind) const { return is_limited(job, kind, job.shares->pool.position); }
+  bool is_limited(const Job& job, BandKind kind, std::uint32_t pool) const;
+  /// Thousandths of slots, in all pools or in that one.
+  std::uint64_t milli_held(const Job& job, BandKind kind, std::uint32_t pool = kAnyPool) const;
 
  private:
   bool labels_allow(const Job& job, BandSlot band) const;

@@ -181,6 +181,45 @@ TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
   EXPECT_EQ(wait_for_end(*session, holds->job), JobState::Succeeded);
 }
 
+// Row D6 of issue 23: the slots of the pool that became free stayed idle until the end of the job.
+TEST(PolicyLive, ABagHoldsSlotsInAllItsPools) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[policy]\nperiod = \"50ms\"\n"
+                                           "[[policy.pool]]\nname = \"gpu\"\npreset = \"fair_share\"\n"
+                                           "workers = [\"gpu-*\"]\n"
+                                           "[[policy.pool]]\nname = \"rest\"\npreset = \"fair_share\"\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  cluster.start_worker("gpu-1", {"--slots", "2"});
+  cluster.start_worker("cpu-1", {"--slots", "3"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  const auto session = cluster.connect();
+  const auto until = [&](const std::string& file) {
+    return "while [ ! -e " + scratch.at(file) + " ]; do sleep 0.02; done";
+  };
+  const auto submit = [&](const std::string& name, std::vector<std::string> pools, std::uint32_t count,
+                          const std::string& ends) {
+    JobSpec spec = of_project(name, "");
+    spec.policy.pools = std::move(pools);
+    spec.policy.preemptible = Preemptible::No;
+    const auto submitted = session->submit(spec, commands(count, until(ends)));
+    EXPECT_TRUE(submitted.has_value()) << to_string(submitted.error());
+    return submitted->job;
+  };
+  const auto running = [&](const char* worker) { return number(rows(*session, "workers", "name")[worker]["running"]); };
+  const JobId first = submit("first", {"gpu"}, 2, "first-ends");
+  ASSERT_TRUE(wait_until([&] { return running("gpu-1") == 2; }));
+  const JobId bag = submit("bag", {"gpu", "rest"}, 40, "bag-ends");
+  ASSERT_TRUE(wait_until([&] { return running("cpu-1") == 3; })) << cluster.log_of("supervisor");
+  scratch.write("first-ends", "");
+  ASSERT_EQ(wait_for_end(*session, first), JobState::Succeeded);
+  EXPECT_TRUE(wait_until([&] { return running("gpu-1") == 2; })) << cluster.log_of("supervisor");
+  EXPECT_EQ(running("cpu-1"), 3) << "what runs goes on";
+  EXPECT_TRUE(wait_until([&] { return *rows(*session, "queue", "name")["bag"]["pool"].text() == "gpu,rest"; }));
+  scratch.write("bag-ends", "");
+  EXPECT_EQ(wait_for_end(*session, bag), JobState::Succeeded) << cluster.log_of("supervisor");
+}
+
 // Each is given one device, and runs two halves on it at once; neither waits for the other's.
 TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
   const ScratchDirectory scratch;

@@ -65,8 +65,7 @@ void OrderWitness::check_place(WorkerId id, JobId number) const {
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which has none of its labels");
   if (job->shares == nullptr || !is_in_force(config().policy)) return;
   const auto pool = static_cast<std::uint32_t>(pool_of_worker(config().policy, worker.name));
-  const std::vector<std::uint32_t>& pools = job->shares->pool.fallback.pools();
-  if (pool != job->shares->pool.position || std::find(pools.begin(), pools.end(), pool) == pools.end())
+  if (!job->shares->pool.may_hold_in(pool) || !job->shares->pool.lists(pool))
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
 }
 

@@ -11,7 +11,7 @@ namespace penstock::simulation {
 using namespace supervisor;
 using namespace supervisor::supervisor_action;
 
-/// Whatever is in flight of a job with a list of pools is in one of them, but for what must not run twice.
+/// Whatever is in flight of a job with a list of pools is in one of them, but for bags and for what must not run twice.
 void PlanWitness::check_one_pool() const {
   if (config().policy.pools.size() < 2) return;
   const WorkerTable& table = core().workers();
@@ -26,6 +26,7 @@ void PlanWitness::check_one_pool() const {
       const SubtaskHot& hot = job->hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
       if (!job->graph.shape->template_of(ref.subtask).retryable) continue;
+      if (job->shares->pool.spreads && job->shares->pool.lists(pool)) continue;
       if (pool_of.try_emplace(ref.job, pool).first->second != pool)
         world_.oracle().breach(to_string(ref.job) + " is in two of its pools at once");
     }

@@ -196,6 +196,7 @@ TEST(PlanEffects, APoolThatTheJobHasLeftMeanwhileGivesNothing) {
   rooms.told_by(pass, plan);
   EXPECT_EQ(job.shares->of(BandSlot{0}).planned, 1000U);
   job.shares->pool.position = 1;
+  job.shares->pool.spreads = false;
   PENSTOCK_EXPECT_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile",
                                 rooms.told_by(pass, plan));
   EXPECT_EQ(job.shares->of(BandSlot{0}).planned, 0U);

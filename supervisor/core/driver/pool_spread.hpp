@@ -1,0 +1,28 @@
+// Bags of independent subtasks, which hold slots in several of their pools at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
+#include "supervisor/policy/plan.hpp"
+
+namespace penstock::supervisor {
+
+/// Whether its subtasks run without one another, each wherever a slot is. REQUIRES: the job has its graph.
+bool is_bag(const Job& job);
+
+/// Whether the job wants more than all of the pool where it is tried, and no limit keeps it from that.
+bool wants_more_pools(const JobShares& shares);
+
+/// By owner, whether it is promised a place, for which others leave. `owner_of`: by subject of the pass.
+std::vector<bool> promised_owners(const PassUnderWay& pass, const policy::Plan& plan,
+                                  const std::vector<std::uint32_t>& owner_of, std::size_t owners);
+
+/// By owner, whether a member of it waits on where the job is tried.
+std::vector<bool> waiting_owners(const PassUnderWay& pass, const policy::Plan& plan,
+                                 const std::vector<std::uint32_t>& owner_of, std::size_t owners);
+
+}  // namespace penstock::supervisor
