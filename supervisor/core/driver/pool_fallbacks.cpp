@@ -177,7 +177,7 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
     if (is_new_there || shares.pool.spreads) placer_.place_in_pool(job, is_new_there && !job.extras.histories->empty());
     if (!listed) return;
     shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), shares.pool.position};
-    shares.pool.tried[shares.pool.fallback.index()] = {};
+    if (is_in(job, shares.pool.position)) shares.pool.tried[shares.pool.fallback.index()] = {};
     if (*shares.pool.kept_name == shares.pool.name || (shares.pool.spreads && !shares.pool.kept_name->empty())) return;
     shares.pool.kept_name.edit() = shares.pool.name;
     records_.record_change(job);

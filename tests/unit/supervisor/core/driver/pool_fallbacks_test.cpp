@@ -512,7 +512,7 @@ TEST(PoolFallbackTest, AReloadThatTakesItsPoolAwayMovesItsWorkToTheNext) {
   for (const std::string& line : it.cluster.steals()) EXPECT_NE(line.find("w1"), std::string::npos);
   it.cluster.succeed(1, 0);
   for (const std::uint32_t prepared : {1U, 2U}) it.cluster.say(1, prepared, Outcome::Returned);
-  it.cluster.settle(6);
+  it.cluster.settle(5);
   EXPECT_EQ(it.pools_of(job), Lines{}) << "one pool is left: no list";
   bool in_second = false;
   for (const std::string& line : it.cluster.assigned()) in_second |= line.find("to w2") != std::string::npos;
