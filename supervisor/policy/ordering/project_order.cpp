@@ -72,18 +72,28 @@ Fraction share_with(const Owner& owner, const Resources& change, const Resources
   return dominant_share({&owner, {}, change}, total);
 }
 
-int compare_ranks(const ProjectRank& left, const ProjectRank& right) {
+int compare_standing(const ProjectRank& left, const ProjectRank& right) {
   if (const int order = prefer(!left.over_fair_share, !right.over_fair_share)) return order;
   if (const int order = prefer(!left.beyond_guarantee, !right.beyond_guarantee)) return order;
   const Owner& l = *left.owner;
   const Owner& r = *right.owner;
   if (l.priority != r.priority) return l.priority > r.priority ? -1 : 1;
-  if (const int order = prefer(!left.without_share, !right.without_share)) return order;
-  if (const int order = compare_shares(left.with_job, right.with_job)) return order;
+  return prefer(!left.without_share, !right.without_share);
+}
+
+int compare_ties(const ProjectRank& left, const ProjectRank& right) {
+  const Owner& l = *left.owner;
+  const Owner& r = *right.owner;
   if (const int order = compare_shares(left.without_job, right.without_job)) return order;
   if (const int order = compare_allocatable(l, r)) return order;
   if (l.created != r.created) return l.created < r.created ? -1 : 1;
   return 0;
+}
+
+int compare_ranks(const ProjectRank& left, const ProjectRank& right) {
+  if (const int order = compare_standing(left, right)) return order;
+  if (const int order = compare_shares(left.with_job, right.with_job)) return order;
+  return compare_ties(left, right);
 }
 
 }  // namespace penstock::policy

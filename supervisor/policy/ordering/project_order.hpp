@@ -30,5 +30,8 @@ ProjectRank rank_project(const Contest& contest, const Resources& total);
 Fraction share_with(const Owner& owner, const Resources& change, const Resources& total);
 /// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers differ. Spec: policy-runai 5.
 int compare_ranks(const ProjectRank& left, const ProjectRank& right);
+/// The same by the facts that come before `ProjectRank::with_job`, and by those that come after.
+int compare_standing(const ProjectRank& left, const ProjectRank& right);
+int compare_ties(const ProjectRank& left, const ProjectRank& right);
 
 }  // namespace penstock::policy

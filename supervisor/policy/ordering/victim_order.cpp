@@ -1,8 +1,44 @@
 #include "supervisor/policy/ordering/victim_order.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 namespace penstock::policy {
+namespace {
+
+/// The amounts that decide between owners that are equal otherwise, without bound the largest.
+std::array<std::int64_t, kResources> allocatable(const Owner& owner) {
+  std::array<std::int64_t, kResources> amounts{};
+  for (std::size_t resource = 0; resource < kResources; ++resource) {
+    const std::int64_t amount = owner.of[resource].allocatable();
+    amounts[resource] = amount == kUnlimited ? INT64_MAX : amount;
+  }
+  return amounts;
+}
+
+/// Whether of any two of them one has at least as much of everything. Otherwise `compare_ranks` may go round in a
+/// circle, and no order of all of them exists.
+bool are_comparable(std::vector<std::array<std::int64_t, kResources>> all) {
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 1; i < all.size(); ++i)
+    for (std::size_t resource = 0; resource < kResources; ++resource)
+      if (all[i - 1][resource] > all[i][resource]) return false;
+  return true;
+}
+
+}  // namespace
+
+void VictimOrder::Line::clear() {
+  began = ended = is_ranked = false;
+  order.clear();
+  looked_at = left = 0;
+  gone = {};
+  shares.clear();
+  children.clear();
+  unseen.clear();
+  ranking.clear();
+}
 
 VictimOrder::VictimOrder(const WorkloadOrder& order)
     : order_(order),
@@ -10,7 +46,7 @@ VictimOrder::VictimOrder(const WorkloadOrder& order)
       tree_(order.tree()),
       all_(static_cast<std::uint32_t>(trial_.owners().size())),
       leaves_(trial_.owners().size()),
-      merges_(trial_.owners().size() + 1),
+      lines_(trial_.owners().size() + 1),
       taken_(trial_.snapshot().members.size(), false) {}
 
 bool VictimOrder::has_victims(std::uint32_t owner) const { return !is_leaf(owner) || leaves_[owner].any; }
@@ -19,7 +55,9 @@ bool VictimOrder::has_victims(std::uint32_t owner) const { return !is_leaf(owner
 void VictimOrder::forget_above(std::uint32_t project) {
   for (std::uint32_t at = project; at != kNone; at = trial_.owners()[at].parent) {
     const std::uint32_t parent = trial_.owners()[at].parent;
-    if (has_victims(at)) merges_[parent == kNone ? all_ : parent] = {};
+    lines_[at].shares.clear();
+    lines_[at].gone = {};
+    if (has_victims(at)) lines_[parent == kNone ? all_ : parent].clear();
   }
 }
 
@@ -30,6 +68,7 @@ void VictimOrder::project_changed(std::uint32_t project, const std::vector<std::
   for (const VictimPiece& piece : leaf.pieces)
     for (const std::uint32_t member : piece.members) taken_[member] = false;
   leaf = {};
+  lines_[project].clear();
   leaf.sorted = &jobs;
   leaf.any = !jobs.empty();
   forget_above(project);
@@ -39,7 +78,7 @@ void VictimOrder::project_changed(std::uint32_t project, const std::vector<std::
 void VictimOrder::choose_only(std::uint32_t project) {
   only_project_ = project;
   only_.clear();
-  only_cursor_ = 0;
+  only_looked_at_ = 0;
 }
 
 void VictimOrder::choose(const VictimChoice& choice, std::function<bool(std::uint32_t)> admits) {
@@ -47,7 +86,7 @@ void VictimOrder::choose(const VictimChoice& choice, std::function<bool(std::uin
   choose_only(choice.only_project);
   if (choice.only_project != kNone) return;
   if (choice.name != merged_.name) {
-    for (Merge& merge : merges_) merge = {};
+    for (Line& line : lines_) line.clear();
   } else if (choice.not_project != merged_.not_project) {
     if (merged_.not_project != kNone) forget_above(merged_.not_project);
     if (choice.not_project != kNone) forget_above(choice.not_project);
@@ -56,17 +95,17 @@ void VictimOrder::choose(const VictimChoice& choice, std::function<bool(std::uin
 }
 
 const VictimPiece* VictimOrder::at(std::size_t position) {
-  if (const std::uint32_t project = only_project_; project != kNone) {
+  if (only_project_ != kNone) {
     while (only_.size() <= position) {
-      if (leaves_[project].pieces.size() <= only_cursor_ && !extend_leaf(project)) return nullptr;
-      const PieceName name{project, only_cursor_++};
-      if (admits_(piece(name).workload)) only_.push_back(name);
+      const VictimPiece* next = next_admitted(only_project_, only_looked_at_);
+      if (next == nullptr) return nullptr;
+      only_.push_back(next);
     }
-    return &piece(only_[position]);
+    return only_[position];
   }
-  Merge& all = merges_[all_];
+  Line& all = lines_[all_];
   while (all.order.size() <= position && !all.ended) extend(all_);
-  return position < all.order.size() ? &piece(all.order[position]) : nullptr;
+  return position < all.order.size() ? all.order[position] : nullptr;
 }
 
 std::optional<std::uint32_t> VictimOrder::take_job(Leaf& leaf) {
@@ -112,103 +151,151 @@ bool VictimOrder::extend_leaf(std::uint32_t project) {
   return false;
 }
 
-void VictimOrder::begin(std::uint32_t owner) {
-  Merge& merge = merges_[owner];
-  merge.began = true;
-  for (const std::uint32_t child : owner == all_ ? tree_.roots : tree_.children[owner])
-    if (child != merged_.not_project && has_victims(child)) merge.children.push_back({.owner = child});
-  for (std::size_t i = 0; i < merge.children.size(); ++i) merge.unseen.push_back(i);
-  merge.second = merge.best = merge.children.size();
+const VictimPiece* VictimOrder::next_admitted(std::uint32_t project, std::size_t& looked_at) {
+  const Leaf& leaf = leaves_[project];
+  while (looked_at < leaf.pieces.size() || extend_leaf(project)) {
+    const VictimPiece& piece = leaf.pieces[looked_at++];
+    if (admits_(piece.workload)) return &piece;
+  }
+  return nullptr;
 }
 
-/// Finds the piece at the child's cursor. False: the child has to know more first; `is_known` then says nothing.
-bool VictimOrder::look_at(Child& child, bool& is_known) {
-  const VictimPiece* next = nullptr;
-  if (is_leaf(child.owner)) {
-    const Leaf& leaf = leaves_[child.owner];
-    for (;; ++child.cursor) {
-      if (leaf.pieces.size() <= child.cursor && !extend_leaf(child.owner)) break;
-      if (!admits_(leaf.pieces[child.cursor].workload)) continue;
-      next = &leaf.pieces[child.cursor];
-      break;
-    }
-  } else {
-    const Merge& merge = merges_[child.owner];
-    if (merge.order.size() <= child.cursor && !merge.ended) return false;
-    if (child.cursor < merge.order.size()) next = &piece(merge.order[child.cursor]);
+const Fraction& VictimOrder::share_after(std::uint32_t owner, std::size_t position) {
+  Line& line = lines_[owner];
+  while (line.shares.size() <= position) {
+    line.gone += line.order[line.shares.size()]->amount;
+    line.shares.push_back(share_with(trial_.owners()[owner], Resources{} - line.gone, trial_.total()));
   }
-  is_known = next != nullptr;
-  if (next == nullptr) return true;
-  child.next = next->amount;
-  const Owner& owner = trial_.owners()[child.owner];
-  const Resources change = Resources{} - child.next - child.gone;
-  if (child.ranked)
-    child.rank.with_job = share_with(owner, change, trial_.total());
-  else
-    child.rank = rank_project({&owner, {}, change}, trial_.total());
-  child.ranked = true;
+  return line.shares[position];
+}
+
+/// Orders siblings by all that stays the same while pieces are taken.
+void VictimOrder::rank_children(Line& line) const {
+  std::vector<std::array<std::int64_t, kResources>> amounts;
+  for (const Child& child : line.children) amounts.push_back(allocatable(trial_.owners()[child.owner]));
+  line.is_ranked = are_comparable(std::move(amounts));
+  if (!line.is_ranked) return;
+  std::vector<std::size_t> served(line.children.size());
+  std::iota(served.begin(), served.end(), std::size_t{0});
+  std::sort(served.begin(), served.end(), [&line](std::size_t a, std::size_t b) {
+    const ProjectRank& left = line.children[a].rank;
+    const ProjectRank& right = line.children[b].rank;
+    int order = compare_standing(left, right);
+    if (order == 0) order = compare_ties(left, right);
+    return order != 0 ? order < 0 : line.children[a].owner < line.children[b].owner;
+  });
+  for (std::uint32_t i = 0; i < served.size(); ++i) {
+    Child& child = line.children[served[i]];
+    child.tie = i;
+    if (i == 0) continue;
+    const Child& before = line.children[served[i - 1]];
+    child.standing = before.standing + (compare_standing(before.rank, child.rank) != 0 ? 1 : 0);
+  }
+}
+
+void VictimOrder::begin(std::uint32_t owner) {
+  Line& line = lines_[owner];
+  line.began = true;
+  for (const std::uint32_t child : owner == all_ ? tree_.roots : tree_.children[owner])
+    if (child != merged_.not_project && has_victims(child))
+      line.children.push_back(
+          {.owner = child, .rank = rank_project({&trial_.owners()[child], {}, {}}, trial_.total())});
+  for (std::size_t i = 0; i < line.children.size(); ++i) line.unseen.push_back(i);
+  line.left = line.second = line.best = line.children.size();
+  rank_children(line);
+}
+
+/// Finds the piece at the child's cursor, if there is one. False: the child has to know more first.
+bool VictimOrder::look_at(Child& child) {
+  Line& line = lines_[child.owner];
+  if (line.order.size() <= child.cursor && !line.ended) {
+    if (!is_leaf(child.owner)) return false;
+    const VictimPiece* next = next_admitted(child.owner, line.looked_at);
+    if (next != nullptr)
+      line.order.push_back(next);
+    else
+      line.ended = true;
+  }
+  child.ended = line.order.size() <= child.cursor;
+  if (!child.ended) child.rank.with_job = share_after(child.owner, child.cursor);
   return true;
 }
 
 /// False: a child was opened that has to know more first.
-bool VictimOrder::look_at_children(std::uint32_t owner, std::vector<std::uint32_t>& open) {
-  Merge& merge = merges_[owner];
-  while (!merge.unseen.empty()) {
-    const std::size_t index = merge.unseen.back();
-    bool has_next = false;
-    if (!look_at(merge.children[index], has_next)) {
-      open.push_back(merge.children[index].owner);
+bool VictimOrder::look_at_children(std::uint32_t owner) {
+  Line& line = lines_[owner];
+  while (!line.unseen.empty()) {
+    const std::size_t index = line.unseen.back();
+    Child& child = line.children[index];
+    if (!look_at(child)) {
+      open_.push_back(child.owner);
       return false;
     }
-    merge.unseen.pop_back();
-    if (has_next) continue;
-    merge.children.erase(merge.children.begin() + static_cast<std::ptrdiff_t>(index));
-    merge.second = merge.best = merge.children.size();
-    for (std::size_t& other : merge.unseen)
-      if (other > index) --other;
+    line.unseen.pop_back();
+    if (!child.ended) {
+      if (line.is_ranked) file(line, index);
+      continue;
+    }
+    --line.left;
+    line.second = line.best = line.children.size();
   }
   return true;
 }
 
-bool VictimOrder::is_first(const Child& a, const Child& b) const {
-  const int order = compare_ranks(a.rank, b.rank);
-  return !(order != 0 ? order < 0 : a.owner < b.owner);
+void VictimOrder::file(Line& line, std::size_t index) const {
+  const auto at =
+      std::upper_bound(line.ranking.begin(), line.ranking.end(), index,
+                       [&line](std::size_t a, std::size_t b) { return is_first(line.children[b], line.children[a]); });
+  line.ranking.insert(at, index);
+}
+
+/// Of siblings that are ranked.
+bool VictimOrder::is_first(const Child& a, const Child& b) {
+  if (a.standing != b.standing) return a.standing > b.standing;
+  if (b.rank.with_job < a.rank.with_job) return true;
+  return !(a.rank.with_job < b.rank.with_job) && a.tie > b.tie;
 }
 
 /// Only the child that was taken from last has changed: mostly it is compared with the next one alone.
-void VictimOrder::find_best(Merge& merge) {
-  const std::size_t none = merge.children.size();
-  if (merge.best < none && merge.second < none) {
-    if (is_first(merge.children[merge.best], merge.children[merge.second])) return;
+void VictimOrder::find_best(Line& line) {
+  if (line.is_ranked) {
+    line.best = line.ranking.back();
+    return;
   }
-  merge.best = merge.second = none;
+  const auto comes_first = [&line](std::size_t a, std::size_t b) {
+    const int order = compare_ranks(line.children[a].rank, line.children[b].rank);
+    return !(order != 0 ? order < 0 : line.children[a].owner < line.children[b].owner);
+  };
+  const std::size_t none = line.children.size();
+  if (line.best < none && line.second < none && comes_first(line.best, line.second)) return;
+  line.best = line.second = none;
   for (std::size_t i = 0; i < none; ++i) {
-    if (merge.best == none || is_first(merge.children[i], merge.children[merge.best]))
-      merge.second = std::exchange(merge.best, i);
-    else if (merge.second == none || is_first(merge.children[i], merge.children[merge.second]))
-      merge.second = i;
+    if (line.children[i].ended) continue;
+    if (line.best == none || comes_first(i, line.best))
+      line.second = std::exchange(line.best, i);
+    else if (line.second == none || comes_first(i, line.second))
+      line.second = i;
   }
 }
 
 void VictimOrder::extend(std::uint32_t owner) {
-  std::vector<std::uint32_t> open{owner};
-  while (!open.empty()) {
-    const std::uint32_t at = open.back();
-    Merge& merge = merges_[at];
-    if (!merge.began) begin(at);
-    if (!look_at_children(at, open)) continue;
-    open.pop_back();
-    if (merge.children.empty()) {
-      merge.ended = true;
+  open_.assign(1, owner);
+  while (!open_.empty()) {
+    const std::uint32_t at = open_.back();
+    Line& line = lines_[at];
+    if (!line.began) begin(at);
+    if (!look_at_children(at)) continue;
+    open_.pop_back();
+    if (line.left == 0) {
+      line.ended = true;
       continue;
     }
-    find_best(merge);
-    Child& best = merge.children[merge.best];
-    merge.order.push_back(is_leaf(best.owner) ? PieceName{best.owner, best.cursor}
-                                              : merges_[best.owner].order[best.cursor]);
-    best.gone += best.next;
+    find_best(line);
+    Child& best = line.children[line.best];
+    line.order.push_back(lines_[best.owner].order[best.cursor]);
     ++best.cursor;
-    merge.unseen.push_back(merge.best);
+    line.unseen.push_back(line.best);
+    if (line.is_ranked) line.ranking.pop_back();
   }
 }
 

@@ -35,7 +35,8 @@ struct VictimChoice {
 /// The pieces that an `Agenda` takes, in its order, if all of each piece is chosen. The order within a project or a
 /// department is its own, so that a change of one leaves the others as they are. Found as far as it is
 /// asked for. Owned by one pass; the trial must be as it was at the last change that was told, whenever it is asked.
-/// Cost: a merge of siblings for each piece that is new; O(1) for one that is known. Spec: policy-runai 5.
+/// An owner's shares while its pieces are taken depend on no other owner: a merge of siblings finds them ready.
+/// Cost: O(log siblings) for each piece that is new; O(1) for one that is known. Spec: policy-runai 5.
 class VictimOrder {
  public:
   explicit VictimOrder(const WorkloadOrder& order);
@@ -52,25 +53,29 @@ class VictimOrder {
   /// A project or department among its siblings.
   struct Child {
     std::uint32_t owner = kNone;
-    std::size_t cursor = 0;  ///< In its own order.
-    Resources gone;          ///< Taken from it so far.
-    Resources next;          ///< Amount of the piece at the cursor.
+    std::size_t cursor = 0;  ///< In its own line.
+    bool ended = false;      ///< No piece is at the cursor.
     ProjectRank rank;
-    bool ranked = false;
+    std::uint32_t standing = 0;  ///< Larger is served later, so that it is taken from first; the share decides next,
+    std::uint32_t tie = 0;       ///< and then this, of which no two siblings have the same.
   };
-  struct PieceName {
-    std::uint32_t project = kNone;
-    std::size_t position = 0;
-  };
-  /// A department, or all together: its children merged.
-  struct Merge {
+  /// The admitted pieces of a project, or of a department with its children merged, or of all together.
+  struct Line {
     bool began = false;
     bool ended = false;
-    std::vector<Child> children;  ///< With a piece at their cursors, or not looked at yet.
-    std::vector<std::size_t> unseen;
+    std::vector<const VictimPiece*> order;
+    std::size_t looked_at = 0;     ///< Of a project: pieces that were asked for admission.
+    Resources gone;                ///< With so many pieces as there are shares.
+    std::vector<Fraction> shares;  ///< Its dominant share after each of its pieces.
+    std::vector<Child> children;
+    std::vector<std::size_t> unseen;  ///< Children that have moved on and were not looked at yet.
+    std::size_t left = 0;             ///< Children that have not ended.
+    bool is_ranked = false;
+    std::vector<std::size_t> ranking;  ///< If ranked: children that were looked at, the one to take from last.
     std::size_t best = 0;
-    std::size_t second = 0;  ///< The best of the others; as large as `children`: not known.
-    std::vector<PieceName> order;
+    std::size_t second = 0;  ///< If not: the best of the others; as large as `children`: not known.
+
+    void clear();
   };
   /// A job with its state by the members that are not taken yet.
   struct Entry {
@@ -92,27 +97,31 @@ class VictimOrder {
   void forget_above(std::uint32_t project);
   std::optional<std::uint32_t> take_job(Leaf& leaf);
   bool extend_leaf(std::uint32_t project);
+  const VictimPiece* next_admitted(std::uint32_t project, std::size_t& looked_at);
   void begin(std::uint32_t owner);
+  void rank_children(Line& line) const;
   /// Makes one more piece of an owner known, or finds that there is none.
   void extend(std::uint32_t owner);
-  bool look_at_children(std::uint32_t owner, std::vector<std::uint32_t>& open);
-  bool look_at(Child& child, bool& is_known);
-  bool is_first(const Child& a, const Child& b) const;
-  void find_best(Merge& merge);
-  const VictimPiece& piece(const PieceName& name) const { return leaves_[name.project].pieces[name.position]; }
+  bool look_at_children(std::uint32_t owner);
+  bool look_at(Child& child);
+  void file(Line& line, std::size_t index) const;
+  static bool is_first(const Child& a, const Child& b);
+  static void find_best(Line& line);
+  const Fraction& share_after(std::uint32_t owner, std::size_t position);
 
   const WorkloadOrder& order_;
   const Trial& trial_;
   const OwnerTree& tree_;
-  const std::uint32_t all_;    ///< Position in `merges_` of the roots together.
-  std::vector<Leaf> leaves_;   ///< By project.
-  std::vector<Merge> merges_;  ///< By department.
-  std::vector<bool> taken_;    ///< By member: belongs to a known piece.
-  VictimChoice merged_;        ///< The choice of the merges.
+  const std::uint32_t all_;          ///< Position in `lines_` of the roots together.
+  std::vector<Leaf> leaves_;         ///< By project.
+  std::vector<Line> lines_;          ///< By owner.
+  std::vector<std::uint32_t> open_;  ///< Owners that are to be extended, the one that needs the next ones first.
+  std::vector<bool> taken_;          ///< By member: belongs to a known piece.
+  VictimChoice merged_;              ///< The choice of the lines.
   std::function<bool(std::uint32_t)> admits_;
   std::uint32_t only_project_ = kNone;
-  std::size_t only_cursor_ = 0;  ///< Of `only_project`: pieces of it that were looked at,
-  std::vector<PieceName> only_;  ///< and those that are admitted.
+  std::size_t only_looked_at_ = 0;        ///< Of `only_project_`: pieces of it that were looked at,
+  std::vector<const VictimPiece*> only_;  ///< and those that are admitted.
 };
 
 }  // namespace penstock::policy
