@@ -11,10 +11,13 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
       order_(trial_),
       has_children_(snapshot.projects.size(), false),
       victim_order_(order_),
+      chosen_pieces_(trial_),
       reasons_(snapshot.members.size(), PreemptionReason::Priority),
       beneficiaries_(snapshot.members.size(), kNone),
       refusals_(snapshot.workloads.size()),
       begins_on_carried_(snapshot.workloads.size(), false) {
+  shares_devices_ = std::any_of(snapshot.members.begin(), snapshot.members.end(),
+                                [](const Member& member) { return member.devices > 0; });
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());

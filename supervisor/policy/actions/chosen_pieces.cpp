@@ -22,16 +22,21 @@ void ChosenPieces::add_to(std::uint32_t band, const Entry& entry) {
   there.first = static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
-void ChosenPieces::add(const VictimPiece& piece, bool lost) {
+void ChosenPieces::add(const VictimPiece& piece, const PieceFate& fate) {
   const std::size_t position = pieces_.size();
   pieces_.push_back(&piece);
   last_bands_.clear();
   if (piece.only_band != kNone) {
     last_bands_.push_back(piece.only_band);
-    on_band_[piece.only_band].gone += piece.amount;
-    if (lost) on_band_[piece.only_band].lost += piece.amount.gpu;
+    OnBand& there = on_band_[piece.only_band];
+    there.all += piece.amount;
+    there.gone += piece.amount;
+    if (fate.leaves) there.leaving += piece.amount;
+    there.all_leave = there.all_leave || fate.lets_others;
+    if (fate.lost) there.lost += piece.amount.gpu;
     return add_to(piece.only_band, {piece.workload, static_cast<std::uint32_t>(position)});
   }
+  for (const std::uint32_t member : piece.members) on_band_[trial_.holdings(member).band].all += trial_.amount(member);
   std::vector<std::size_t>& all = of_job_[piece.workload];
   all.push_back(position);
   // Bands of earlier pieces of the job are tried again as well.

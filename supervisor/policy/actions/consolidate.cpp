@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "supervisor/policy/actions/solve.hpp"
+#include "supervisor/policy/fitting/device_fit.hpp"
 
 namespace penstock::policy {
 namespace {

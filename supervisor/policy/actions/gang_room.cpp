@@ -35,12 +35,16 @@ std::int64_t GangRoom::count(const Resources& room) const {
   return most;
 }
 
-bool GangRoom::might_fit(const std::vector<std::pair<std::uint32_t, Resources>>& rooms) const {
-  std::int64_t fits = fits_anyway_;
-  if (fits >= wanted_) return true;
-  for (const auto& [band, room] : rooms)
-    if (is_allowed(band)) fits += count(room) - count(trial_->room(band).later());
-  return fits >= wanted_;
+std::int64_t GangRoom::gain(std::uint32_t band, const Resources& room) const {
+  if (wanted_ == 0 || !is_allowed(band)) return 0;
+  return count(room) - count(trial_->room(band).later());
+}
+
+bool GangRoom::might_fit(const Rooms& rooms) const {
+  std::int64_t more = 0;
+  if (is_enough(more)) return true;
+  for (const auto& [band, room] : rooms) more += gain(band, room);
+  return is_enough(more);
 }
 
 bool GangRoom::might_fit(const BestCaseRoom& best_case) const {

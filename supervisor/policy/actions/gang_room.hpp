@@ -10,6 +10,9 @@
 
 namespace penstock::policy {
 
+/// Bands, each once, with the room that they would have.
+using Rooms = std::vector<std::pair<std::uint32_t, Resources>>;
+
 /// Each of several members may find room where all of them together do not. Says no only where they cannot fit,
 /// whatever leaves; it never says no for members that differ or want parts of devices.
 class GangRoom {
@@ -21,7 +24,10 @@ class GangRoom {
   /// Whether all fit as it is; true also if that is not known.
   bool fits_anyway() const { return fits_anyway_ >= wanted_; }
   /// Whether all might fit if those bands, each once, had that room.
-  bool might_fit(const std::vector<std::pair<std::uint32_t, Resources>>& rooms) const;
+  bool might_fit(const Rooms& rooms) const;
+  /// How many more would fit if that band had that room, and whether so many more in all are enough.
+  std::int64_t gain(std::uint32_t band, const Resources& room) const;
+  bool is_enough(std::int64_t gain) const { return fits_anyway_ + gain >= wanted_; }
   /// Whether all might fit when every member that may go has gone.
   bool might_fit(const BestCaseRoom& best_case) const;
 

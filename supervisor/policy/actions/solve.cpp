@@ -7,10 +7,11 @@
 
 #include "supervisor/policy/actions/best_case_room.hpp"
 #include "supervisor/policy/actions/chosen_pieces.hpp"
-#include "supervisor/policy/actions/gang_room.hpp"
 #include "supervisor/policy/actions/give_way.hpp"
 #include "supervisor/policy/actions/limit_relief.hpp"
+#include "supervisor/policy/actions/wanted_room.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
+#include "supervisor/policy/fitting/device_fit.hpp"
 
 namespace penstock::policy {
 namespace {
@@ -21,20 +22,21 @@ using Bands = std::vector<std::uint32_t>;
 /// Members of one job that are taken together.
 using Piece = VictimPiece;
 
-/// Not settings: a new look at whether a search may succeed costs as much as so many tries for each job that holds
-/// something, and an attempt as much as so many others.
+/// Not settings: a new look at whether a search may succeed costs as much as a try for each job, or for each two, that
+/// holds something, and an attempt as much as so many others.
 constexpr std::size_t kTriesBeforeLooking = 32;
 constexpr std::size_t kVictimsForOneTry = 2;
 constexpr std::size_t kTriesOfAnAttempt = 16;
 
 /// The choices of one scenario's search so far.
 struct Choices {
-  explicit Choices(const Trial& trial) : pieces(trial) {}
-  ChosenPieces pieces;
+  explicit Choices(ChosenPieces& chosen) : pieces(chosen) {}
+  ChosenPieces& pieces;
   std::deque<Piece> rests;          ///< Pieces without recorded members.
   LimitRelief limits;               ///< Without those that go in any case.
   LimitRelief limits_left;          ///< And without those below.
   std::vector<std::size_t> relief;  ///< Positions of pieces that lift limits.
+  bool any_room = false;            ///< A band of theirs has room for the first member that lacks some.
 };
 
 /// Where a scenario may still succeed.
@@ -47,14 +49,6 @@ struct Outlook {
   std::vector<bool> hopeful;      ///< By band: it might hold one of the wanted members if all went that may.
 };
 
-bool has_room_for_devices(const Trial& trial, std::uint32_t band) {
-  const BandRoom& room = trial.room(band);
-  if (room.later().gpu > 0) return true;
-  return std::any_of(room.groups.begin(), room.groups.end(), [&](const DeviceGroup& group) {
-    return group.used() && group.held_mib + group.promised_mib < room.device_memory_mib;
-  });
-}
-
 /// One search for one job.
 class Solver {
  public:
@@ -64,8 +58,16 @@ class Solver {
         workload_(workload),
         rules_(rules),
         victims_(pass.victims_in_order()),
-        chosen_(trial_),
+        chosen_(pass.chosen_pieces()),
+        room_(pass, workload, rules),
+        is_to_be_placed_([this](std::uint32_t member) {
+          return offered_[member] &&
+                 (trial_.state(member) == MemberState::Pending || trial_.state(member) == MemberState::Leaving);
+        }),
+        agenda_(pass.order(), Direction::Serve, is_to_be_placed_),
         offered_(pass.snapshot().members.size(), false) {}
+  Solver(const Solver&) = delete;  // The agenda refers to its solver.
+  Solver& operator=(const Solver&) = delete;
 
   bool run() {
     const auto waits = [this](std::uint32_t member) { return pass_.waits(member); };
@@ -106,15 +108,38 @@ class Solver {
   bool take_one_piece(const Members& wanted) {
     wanted_ = wanted;
     look_at_room();
-    const WorkloadOrder::Waits is_there = [&](std::uint32_t member) { return is_active(trial_.state(member)); };
+    const WorkloadOrder::Waits is_there = [this](std::uint32_t member) { return is_active(trial_.state(member)); };
+    std::size_t left = count_victims_that_help_alone(is_there);
+    if (left == 0) return false;
     Agenda agenda = victims_agenda(is_there);
     while (const std::optional<std::uint32_t> victim = agenda.take()) {
       if (!is_worth_a_try()) return false;
-      const Piece piece{
-          *victim, pass_.order().next_victims(*victim, is_there), {}, pass_.snapshot().workloads[*victim].project};
-      if (!piece.members.empty() && might_fit({&piece}) && attempt({&piece})) return true;
+      const Piece piece = next_piece(*victim, is_there);
+      if (piece.members.empty() || !might_fit({&piece})) continue;
+      if (attempt({&piece})) return true;
+      if (--left == 0) return false;
     }
     return false;
+  }
+
+  Piece next_piece(std::uint32_t victim, const WorkloadOrder::Waits& is_there) const {
+    return {victim, pass_.order().next_victims(victim, is_there), {}, pass_.snapshot().workloads[victim].project};
+  }
+
+  /// How many candidates could make room if they alone left; rather too many than too few.
+  std::size_t count_victims_that_help_alone(const WorkloadOrder::Waits& is_there) const {
+    if (pass_.shares_devices()) return SIZE_MAX;
+    std::size_t count = 0;
+    for (std::uint32_t project = 0; project < victims_.size(); ++project) {
+      if (!may_take_from(project)) continue;
+      for (const std::uint32_t victim : victims_[project]) {
+        if (!room_.fits_anyway(0) && !room_.might_be_made_by(pass_.order().members(victim))) continue;
+        if (!is_candidate(victim)) continue;
+        const Piece piece = next_piece(victim, is_there);
+        if (might_fit({&piece})) ++count;
+      }
+    }
+    return count;
   }
 
   Agenda victims_agenda(const WorkloadOrder::Waits& is_there) {
@@ -134,16 +159,13 @@ class Solver {
 
   /// Whether each of `wanted_` fits while no member has gone.
   void look_at_room() {
-    fits_anyway_.clear();
-    for (const std::uint32_t member : wanted_)
-      fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
-    gang_room_ = GangRoom{trial_, wanted_};
-    find_bands_with_room();
+    room_.look_at(wanted_);
+    bands_with_room_.clear();
     outlook_.tries = 0;
     std::size_t victims = 0;
     for (std::uint32_t project = 0; project < victims_.size(); ++project)
       if (may_take_from(project)) victims += victims_[project].size();
-    tries_before_looking_ = kTriesBeforeLooking + victims / kVictimsForOneTry;
+    tries_before_looking_ = kTriesBeforeLooking + (pass_.shares_devices() ? victims / kVictimsForOneTry : victims);
     outlook_.looked = false;
     outlook_.anywhere = true;
     outlook_.helpful_left = INT64_MAX;
@@ -163,13 +185,13 @@ class Solver {
   bool find_hopeful_bands(const BestCaseKey& key) {
     const BestCaseRoom& best_case =
         pass_.best_case_rooms().get(trial_, key, [this](BestCaseRoom& fresh) { look_at_victims(fresh); });
-    if (!gang_room_.might_fit(best_case)) return false;
+    if (!room_.gang().might_fit(best_case)) return false;
     outlook_.hopeful.assign(pass_.snapshot().bands.size(), false);
     outlook_.helpful_left = 0;
     bool all = true;
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const Member& wanted = pass_.snapshot().members[wanted_[i]];
-      bool any = fits_anyway_[i];
+      bool any = room_.fits_anyway(i);
       for (const std::uint32_t band : trial_.bands()) {
         if (!best_case.might_hold(wanted_[i], band) || !band_allowed(pass_.snapshot(), wanted, band)) continue;
         outlook_.hopeful[band] = any = true;
@@ -182,8 +204,7 @@ class Solver {
       if (best_case.is_tied(band)) outlook_.helps[band] = true;
       if (outlook_.helps[band]) outlook_.helpful_left += best_case.takeable(band);
     }
-    outlook_.anywhere =
-        wanted_.size() > 1 || std::all_of(fits_anyway_.begin(), fits_anyway_.end(), [](bool fits) { return fits; });
+    outlook_.anywhere = wanted_.size() > 1 || room_.fits_anyway(0);
     if (outlook_.anywhere) outlook_.helpful_left = INT64_MAX;
     return all;
   }
@@ -192,13 +213,13 @@ class Solver {
     const std::vector<bool> several = bands_of_several();
     for (std::uint32_t project = 0; project < victims_.size(); ++project) {
       if (!may_take_from(project)) continue;
-      const bool lost = rules_.may_lose.empty() || rules_.may_lose[project];
       for (const std::uint32_t victim : victims_[project]) {
         const Members& members = pass_.order().members(victim);
         const auto is_there = [this](std::uint32_t member) { return is_active(trial_.state(member)); };
         const auto together = std::count_if(members.begin(), members.end(), is_there);
         for (const std::uint32_t member : members)
-          if (is_there(member)) best_case.may_go(member, lost, several[trial_.holdings(member).band], together);
+          if (is_there(member))
+            best_case.may_go(member, room_.may_be_lost(project), several[trial_.holdings(member).band], together);
       }
     }
   }
@@ -273,6 +294,8 @@ class Solver {
     chosen_.pieces.clear();
     chosen_.rests.clear();
     look_at_limits();
+    room_.look_at_recorded(recorded);
+    chosen_.any_room = room_.is_there();
     std::uint32_t jobs = 0;
     std::uint32_t last_job = kNone;
     // A scenario without enough devices in all needs no trial.
@@ -284,9 +307,10 @@ class Solver {
       if (last_job != next->workload) ++jobs;
       if (rules_.victims_max != kNone && jobs > rules_.victims_max) return false;
       // Recorded victims go anyway; the rest of such a piece stays.
-      const bool is_known =
-          !recorded_.empty() && std::any_of(next->members.begin(), next->members.end(),
-                                            [this](std::uint32_t member) { return is_recorded(member); });
+      const bool is_known = std::any_of(recorded_.begin(), recorded_.end(),
+                                        [next](const Piece& piece) { return piece.workload == next->workload; }) &&
+                            std::any_of(next->members.begin(), next->members.end(),
+                                        [this](std::uint32_t member) { return is_recorded(member); });
       if (is_known && std::all_of(next->members.begin(), next->members.end(),
                                   [this](std::uint32_t member) { return is_recorded(member); }))
         continue;
@@ -350,34 +374,25 @@ class Solver {
   /// Tries every band on which the last piece's job holds a place, with all that was chosen of the jobs there gone.
   bool attempt_on_bands() {
     const Bands& bands = chosen_.pieces.last_bands();
+    if (!chosen_.any_room) return false;
     return std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return attempt_on(band); });
   }
 
-  bool attempt_on(std::uint32_t band) { return !lacks_room_on(band) && attempt_there(chosen_.pieces.of_jobs_on(band)); }
-
-  /// Whether `might_fit` would say no if all pieces left that go there, found in constant time: true only where jobs of
-  /// one member each leave that band alone.
-  bool lacks_room_on(std::uint32_t band) const {
-    if (!recorded_.empty() || !chosen_.pieces.are_single_on(band) || !chosen_.limits.lifted()) return false;
-    Resources room = trial_.room(band).later() + chosen_.pieces.gone_from(band);
-    for (const DeviceGroup& group : trial_.room(band).groups) room.gpu += group.used() ? 1000 : 0;
-    std::int64_t missing = -rules_.free_devices - chosen_.pieces.lost_from(band);
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      const Member& wanted = pass_.snapshot().members[wanted_[i]];
-      missing += wanted.request.gpu;
-      if (fits_anyway_[i] || wanted.devices > 0) continue;
-      if (!wanted.request.within(room) || !band_allowed(pass_.snapshot(), wanted, band)) return true;
-    }
-    if (!rules_.may_lose.empty() && missing > 0) return true;
-    return !gang_room_.might_fit({{band, room}});
+  bool attempt_on(std::uint32_t band) {
+    // Found in constant time where jobs of one member each leave that band alone.
+    if (chosen_.limits.lifted() && room_.is_missing_on(band, chosen_.pieces)) return false;
+    return attempt_there(chosen_.pieces.of_jobs_on(band));
   }
 
   /// Tries with those pieces, and with as many more as lift the limits.
   bool attempt_there(std::vector<std::size_t> there) {
     LimitRelief limits = chosen_.limits;
-    for (const std::size_t piece : there)
+    for (const std::size_t piece : there) {
+      if (limits.lifted()) break;
       limits.take(chosen_.pieces[piece].project, counted_amount(chosen_.pieces[piece]));
+    }
     for (const std::size_t piece : chosen_.relief) {
+      if (limits.lifted()) break;
       const std::uint32_t project = chosen_.pieces[piece].project;
       const Resources amount = counted_amount(chosen_.pieces[piece]);
       if (!limits.is_helped_by(project, amount) || std::find(there.begin(), there.end(), piece) != there.end())
@@ -397,52 +412,22 @@ class Solver {
       chosen_.relief.push_back(chosen_.pieces.size());
       chosen_.limits_left.take(piece.project, counted_amount(piece));
     }
-    chosen_.pieces.add(piece, rules_.may_lose.empty() || rules_.may_lose[piece.project]);
+    chosen_.pieces.add(piece, room_.fate_of(piece));
+    const Bands& bands = chosen_.pieces.last_bands();
+    chosen_.any_room = chosen_.any_room || std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) {
+                         return room_.is_for_first_on(band, chosen_.pieces.all_from(band));
+                       });
   }
 
-  /// Devices come from free ones, or from members that may lose theirs.
-  bool may_lose_enough(const std::vector<const Piece*>& pieces) const {
-    if (rules_.may_lose.empty()) return true;
-    std::int64_t missing = -rules_.free_devices;
-    for (const std::uint32_t member : wanted_) missing += pass_.snapshot().members[member].request.gpu;
-    for (const Piece* piece : pieces)
-      if (rules_.may_lose[pass_.snapshot().workloads[piece->workload].project])
-        for (const std::uint32_t member : piece->members) missing -= pass_.snapshot().members[member].request.gpu;
-    return missing <= 0;
-  }
-
-  /// Most attempts fail for want of room, and a count finds that without them: each member needs a band that has room
-  /// for it anyway, or that has room when the pieces are gone and none is placed again.
   bool might_fit(const std::vector<const Piece*>& pieces) const {
-    if (!may_lose_enough(pieces) || !is_hopeful(bands_of(pieces))) return false;
-    std::vector<std::pair<std::uint32_t, Resources>> rooms;
-    for (const Piece* piece : pieces)
-      for (const std::uint32_t member : piece->members) {
-        const std::uint32_t band = trial_.holdings(member).band;
-        const auto same = [band](const auto& room) { return room.first == band; };
-        auto room = std::find_if(rooms.begin(), rooms.end(), same);
-        if (room == rooms.end()) {
-          room = rooms.insert(rooms.end(), {band, trial_.room(band).later()});
-          for (const DeviceGroup& group : trial_.room(band).groups) room->second.gpu += group.used() ? 1000 : 0;
-        }
-        room->second += pass_.snapshot().members[member].request;
-      }
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      const Member& wanted = pass_.snapshot().members[wanted_[i]];
-      if (fits_anyway_[i] || wanted.devices > 0) continue;
-      const auto holds = [this, &wanted](const auto& room) {
-        return wanted.request.within(room.second) && band_allowed(pass_.snapshot(), wanted, room.first);
-      };
-      if (std::none_of(rooms.begin(), rooms.end(), holds)) return false;
-    }
-    return gang_room_.might_fit(rooms);
+    return is_hopeful(bands_of(pieces)) && room_.might_fit(pieces);
   }
 
   /// Whether each member of `wanted_` fits alone, now that the pieces have left and none is placed again. Bands that no
   /// piece has left are as they were.
   bool have_room_now(const Bands& left_bands) const {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      if (fits_anyway_[i]) continue;
+      if (room_.fits_anyway(i)) continue;
       const Member& wanted = pass_.snapshot().members[wanted_[i]];
       if (std::none_of(left_bands.begin(), left_bands.end(), [&](std::uint32_t band) {
             return trial_.fits_now_or_later(wanted_[i], band, Trial::When::Later) &&
@@ -459,7 +444,7 @@ class Solver {
     const bool any_band = std::any_of(wanted_.begin(), wanted_.end(),
                                       [this](std::uint32_t member) { return trial_.amount(member, kNone).gpu == 0; });
     for (const std::uint32_t band : trial_.bands())
-      bands_with_room_[band] = any_band || has_room_for_devices(trial_, band);
+      bands_with_room_[band] = any_band || has_room_for_devices(trial_.room(band));
   }
 
   /// Where the members of the pieces are, each once.
@@ -477,6 +462,7 @@ class Solver {
     outlook_.tries += kTriesOfAnAttempt;
     const std::size_t mark = trial_.mark();
     const Bands left_bands = bands_of(pieces);
+    if (bands_with_room_.empty()) find_bands_with_room();
     std::vector<bool> allowed = bands_with_room_;
     for (const std::uint32_t band : left_bands) allowed[band] = true;
     std::vector<TakenMembers> jobs;
@@ -529,26 +515,22 @@ class Solver {
 
   /// In the order of the agenda: `wanted_` must find its place, victims may.
   bool place_again(const std::vector<TakenMembers>& victims, const std::vector<bool>& allowed) {
-    const WorkloadOrder::Waits waits = [this](std::uint32_t member) {
-      return offered_[member] &&
-             (trial_.state(member) == MemberState::Pending || trial_.state(member) == MemberState::Leaving);
-    };
-    Agenda agenda{pass_.order(), Direction::Serve, waits};
+    agenda_.clear();
     bool placed = rules_.one_piece && place_wanted(allowed);
     if (rules_.one_piece && !placed) return false;
-    if (!placed) agenda.add(workload_);
+    if (!placed) agenda_.add(workload_);
     if (rules_.victims_move)
-      for (const TakenMembers& victim : victims) agenda.add(victim.workload);
-    while (const std::optional<std::uint32_t> job = agenda.take()) {
+      for (const TakenMembers& victim : victims) agenda_.add(victim.workload);
+    while (const std::optional<std::uint32_t> job = agenda_.take()) {
       if (*job == workload_) {
         if (!place_wanted(allowed)) return false;
         placed = true;
         continue;
       }
-      const Members members = pass_.order().next_members(*job, waits);
+      const Members members = pass_.order().next_members(*job, is_to_be_placed_);
       if (members.empty()) continue;
       if (!pass_.refused(*job, members) && pass_.place_all(*job, members, Trial::When::Later, allowed)) {
-        agenda.add(*job);
+        agenda_.add(*job);
       } else if (!rules_.may_lose.empty() && !rules_.may_lose[pass_.snapshot().workloads[*job].project]) {
         return false;  // The member would be lost, and the rules forbid that.
       }
@@ -564,8 +546,9 @@ class Solver {
   Members wanted_;
   std::vector<Piece> recorded_;
   Choices chosen_;
-  std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: a band has room while none has gone.
-  GangRoom gang_room_;             ///< The same for all of them together.
+  WantedRoom room_;
+  const WorkloadOrder::Waits is_to_be_placed_;
+  Agenda agenda_;  ///< Of one attempt: made once, because there are many.
   std::vector<bool> bands_with_room_;
   Outlook outlook_;
   std::size_t tries_before_looking_ = 0;
@@ -576,16 +559,6 @@ class Solver {
 
 bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules) {
   return Solver{pass, workload, rules}.run();
-}
-
-std::int64_t free_devices(const Trial& trial) {
-  std::int64_t free = 0;
-  for (const std::uint32_t band : trial.bands()) {
-    std::int64_t here = trial.room(band).later().gpu;
-    for (const DeviceGroup& group : trial.room(band).groups) here += group.used() ? 1000 : 0;
-    free += std::max<std::int64_t>(0, here);
-  }
-  return free;
 }
 
 std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, const TakenMembers& taken) {

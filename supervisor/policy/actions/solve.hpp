@@ -34,6 +34,9 @@ struct SolveRules {
   bool may_give_way = false;  ///< Victims that moved may be lost to jobs of their project that come before them.
   /// By project: members of it may lose their place for good, as the sums are before the search. Empty: all.
   std::vector<bool> may_lose;
+  /// The same for members with whole devices if none leaves that has the same root owner as the waiting job: fewer may.
+  /// Empty: as above. REQUIRES: no member shares a device.
+  std::vector<bool> may_lose_devices;
   std::int64_t free_devices = 0;  ///< With `may_lose`: thousandths that are free in all.
 };
 
@@ -41,9 +44,6 @@ struct SolveRules {
 /// Greedy and deterministic, not minimal: takes victims in the order of the agenda until the job fits and the rules
 /// hold. Spec: policy-runai 9.
 bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
-
-/// Thousandths of devices that are free or will be, shared ones counted whole: for `SolveRules::free_devices`.
-std::int64_t free_devices(const Trial& trial);
 
 /// The members that a victim job loses for good in the present state of the trial, as pieces: members above the minimum
 /// one by one, then the rest as one.

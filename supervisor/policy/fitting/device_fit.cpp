@@ -106,4 +106,24 @@ std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& 
   return fit;
 }
 
+Resources room_with_shared(const BandRoom& room) {
+  Resources all = room.later();
+  for (const DeviceGroup& group : room.groups) all.gpu += group.used() ? kOneDevice : 0;
+  return all;
+}
+
+bool has_room_for_devices(const BandRoom& room) {
+  if (room.later().gpu > 0) return true;
+  return std::any_of(room.groups.begin(), room.groups.end(), [&](const DeviceGroup& group) {
+    return group.used() && group.held_mib + group.promised_mib < room.device_memory_mib;
+  });
+}
+
+std::int64_t free_devices(const Trial& trial) {
+  std::int64_t free = 0;
+  for (const std::uint32_t band : trial.bands())
+    free += std::max<std::int64_t>(0, room_with_shared(trial.room(band)).gpu);
+  return free;
+}
+
 }  // namespace penstock::policy

@@ -46,4 +46,13 @@ bool shared_device_fits(const BandRoom& room, const DeviceRequest& request);
 /// Most memory that is left, now or later, of one device that is shared already; -1: there is none.
 std::int64_t most_shared_memory(const BandRoom& room);
 
+/// The room when others have left, with devices that are shared counted whole.
+Resources room_with_shared(const BandRoom& room);
+
+/// Whether a device is free, or will be, or a shared one has memory left when others have left.
+bool has_room_for_devices(const BandRoom& room);
+
+/// Thousandths of devices of all bands that are free or will be, shared ones counted whole.
+std::int64_t free_devices(const Trial& trial);
+
 }  // namespace penstock::policy

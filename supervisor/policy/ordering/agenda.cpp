@@ -16,7 +16,24 @@ Agenda::Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::W
 void Agenda::touch(std::uint32_t project) {
   several_touched_ = several_touched_ || (touched_ != kNone && touched_ != project);
   touched_ = project;
-  for (std::uint32_t at = project; at != kNone; at = trial_.owners()[at].parent) ++nodes_[at].version;
+  for (std::uint32_t at = project; at != kNone; at = trial_.owners()[at].parent) {
+    if (nodes_[at].version++ > 0) continue;
+    const auto deeper = [this](std::uint32_t a, std::uint32_t b) { return tree_.ranks[a] < tree_.ranks[b]; };
+    live_.insert(std::upper_bound(live_.begin(), live_.end(), at, deeper), at);
+  }
+}
+
+void Agenda::clear() {
+  for (const std::uint32_t owner : live_) {
+    std::vector<Entry> jobs = std::move(nodes_[owner].jobs);  // For its memory.
+    jobs.clear();
+    nodes_[owner] = {};
+    nodes_[owner].jobs = std::move(jobs);
+  }
+  live_.clear();
+  seen_trial_ = ~std::uint64_t{0};
+  touched_ = kNone;
+  several_touched_ = false;
 }
 
 /// For the heaps: whether `a` comes after `b`.
@@ -107,7 +124,6 @@ void Agenda::look_again(std::uint32_t project) {
 void Agenda::refresh(std::uint32_t project) {
   Node& node = nodes_[project];
   const Owner& owner = trial_.owners()[project];
-  if (node.version == 0) return;  // There has never been a job below it.
   if (node.owner_version == owner.version && node.seen_version == node.version) return;
   node.owner_version = owner.version;
   node.seen_version = node.version;
@@ -122,7 +138,7 @@ void Agenda::refresh_all() {
   if (seen_trial_ == trial_.version() && !several_touched_) {
     for (std::uint32_t at = touched_; at != kNone; at = trial_.owners()[at].parent) refresh(at);
   } else {
-    for (const std::uint32_t project : tree_.deepest_first) refresh(project);
+    for (const std::uint32_t project : live_) refresh(project);
   }
   seen_trial_ = trial_.version();
   touched_ = kNone;

@@ -22,6 +22,8 @@ class Agenda {
  public:
   Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::Waits takes_part);
 
+  /// Takes all jobs out, so that others can be added. Cost: O(owners of those that were added).
+  void clear();
   void add(std::uint32_t workload);
   /// The same for many, before anything is taken. Cost: O(n).
   void add_all(const std::vector<std::uint32_t>& workloads);
@@ -75,6 +77,7 @@ class Agenda {
   WorkloadOrder::Waits takes_part_;
   const OwnerTree& tree_;
   std::vector<Node> nodes_;
+  std::vector<std::uint32_t> live_;               ///< Owners that have had a job below them, the deepest first.
   std::uint64_t seen_trial_ = ~std::uint64_t{0};  ///< Version of the trial when all were looked at.
   std::uint32_t touched_ = kNone;                 ///< Since then.
   bool several_touched_ = false;

@@ -11,12 +11,19 @@ OwnerTree::OwnerTree(const std::vector<Owner>& owners) : children(owners.size())
     deepest_first.insert(deepest_first.end(), below.begin(), below.end());
   }
   std::reverse(deepest_first.begin(), deepest_first.end());
+  ranks.resize(owners.size());
+  for (std::uint32_t rank = 0; rank < deepest_first.size(); ++rank) ranks[deepest_first[rank]] = rank;
 }
 
 std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint32_t project) {
   std::vector<std::uint32_t> chain;
   for (std::uint32_t at = project; at != kNone; at = owners[at].parent) chain.push_back(at);
   return chain;
+}
+
+std::uint32_t root_of(const std::vector<Owner>& owners, std::uint32_t project) {
+  while (owners[project].parent != kNone) project = owners[project].parent;
+  return project;
 }
 
 Branches branches_of(const std::vector<Owner>& owners, std::uint32_t a, std::uint32_t b) {

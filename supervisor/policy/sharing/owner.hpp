@@ -54,10 +54,13 @@ struct OwnerTree {
   std::vector<std::uint32_t> roots;
   std::vector<std::vector<std::uint32_t>> children;
   std::vector<std::uint32_t> deepest_first;
+  std::vector<std::uint32_t> ranks;  ///< By owner: its position there.
 };
 
 /// From a project up to its root.
 std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint32_t project);
+
+std::uint32_t root_of(const std::vector<Owner>& owners, std::uint32_t project);
 
 /// The two siblings, or two roots, through which `a` and `b` belong to different branches.
 struct Branches {

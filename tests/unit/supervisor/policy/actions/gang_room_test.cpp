@@ -37,6 +37,10 @@ TEST_F(GangRoomOf, AllNeedRoomTogether) {
   EXPECT_FALSE(room_for.might_fit({{first, room(3)}})) << "for one of them only";
   EXPECT_TRUE(room_for.might_fit({{first, room(4)}}));
   EXPECT_TRUE(room_for.might_fit({{first, room(3)}, {second, room(2)}}));
+  EXPECT_EQ(room_for.gain(first, room(3)), 1);
+  EXPECT_FALSE(room_for.is_enough(1));
+  EXPECT_TRUE(room_for.is_enough(2));
+  EXPECT_TRUE(GangRoom{}.is_enough(GangRoom{}.gain(first, room(1)))) << "nothing is known";
 }
 
 TEST_F(GangRoomOf, OnlyBandsThatTheyMayUseCount) {

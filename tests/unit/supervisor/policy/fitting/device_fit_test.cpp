@@ -24,6 +24,19 @@ TEST(DeviceFit, PacksTheFullestAndSpreadsOverWholeDevices) {
   EXPECT_EQ(fit_devices(room, {1, 40, Fitting::Spread})->opened, 1U);
 }
 
+TEST(DeviceFit, SharedDevicesCountWhole) {
+  BandRoom room = shared({30, 100});
+  room.idle.gpu = 0;
+  EXPECT_EQ(room_with_shared(room).gpu, 2000);
+  EXPECT_TRUE(has_room_for_devices(room));
+  EXPECT_EQ(room_with_shared(shared({})).gpu, 1000);
+  room = shared({100});
+  room.idle.gpu = 0;
+  EXPECT_FALSE(has_room_for_devices(room));
+  room.idle.gpu = 1000;
+  EXPECT_TRUE(has_room_for_devices(room));
+}
+
 TEST(DeviceFit, NeedsDifferentDevices) {
   EXPECT_EQ(fit_devices(shared({30}), {2, 40, Fitting::BinPack})->groups.size(), 2U);
   EXPECT_FALSE(fit_devices(shared({30}), {3, 40, Fitting::BinPack}));

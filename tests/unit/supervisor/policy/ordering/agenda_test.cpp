@@ -23,6 +23,9 @@ TEST(Agenda, ServesTheMostDeprivedProjectAndTakesFromTheLeast) {
   Agenda serve{order, Direction::Serve,
                [&](std::uint32_t member) { return trial.state(member) == MemberState::Pending; }};
   serve.add(1);
+  serve.clear();
+  EXPECT_EQ(serve.take(), std::nullopt);
+  serve.add(1);
   serve.add(2);
   EXPECT_EQ(serve.take(), 2U);
   EXPECT_EQ(serve.take(), 1U);
