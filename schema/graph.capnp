@@ -97,4 +97,6 @@ struct JobSpec {
   graceNs @19 :Int64;               # of its preempted subtasks; 0: the policy's
   submitter @20 :UInt64;            # drawn by who submits, for as long as it lives; 0: it does not say
   timeLimitNs @21 :Int64;           # of the whole job, from when it first runs something; 0: none
+  gangMax @22 :UInt32;              # slots up to which the gang grows; 0: it does not
+  together @23 :Text;               # of a gang: on one `host`, or on workers with one label of this pattern; empty: anywhere
 }

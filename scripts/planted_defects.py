@@ -37,6 +37,24 @@ CORE = {
           "      batch->entitlements.back().device_slots = at->second.entitled;",
           "      static_cast<void>(at);")],
         found_by="unit_supervisor:EntitlementMailTest.*"),
+    "bag-counted-in-one-pool": Defect(
+        "what a bag holds in one of its pools counts in each of them",
+        [("supervisor/core/policy/job_demand.cpp",
+          "    if (job.shares->pool.spreads && policy_.pool_of_band[i] != job.shares->pool.position) continue;\n",
+          "")],
+        found_by="unit_policed:PoolSpreadTest.*"),
+    "gang-leaves-its-group": Defect(
+        "a gang that stays together is given bands of several groups",
+        [("supervisor/core/policy/policy_view.cpp",
+          "    if (group && !supervisor::is_in(*group, workers_.worker_of(seen[i]).description)) continue;\n",
+          "")],
+        found_by="unit_policed:ColocationTest.*"),
+    "grows-before-it-begins": Defect(
+        "an elastic gang waits for all that it could have, in place of its least",
+        [("supervisor/core/driver/pass_snapshot.cpp",
+          "  if (whole) missing = std::min(missing, least - held);",
+          "  if (whole) missing += 0;")],
+        found_by="unit_policed:PolicyDemand.*"),
     "device-beyond-its-part": Defect(
         "a job takes more of a device than it may",
         [("worker/core/band/device_rooms.cpp",

@@ -58,6 +58,10 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   command.add_option("--weight", source.weight, "Weight of the job in dividing slots")->check(CLI::Range{0.001, 1e6});
   command.add_option("--slots-max", policy.slots_max, "Hold at most so many slots at once")->check(amount);
   command.add_option("--gang", policy.gang, "Hold so many slots at once or none")->check(amount);
+  command.add_option("--gang-max", policy.gang_max, "Let the gang grow up to so many slots where it can")
+      ->check(amount);
+  command.add_option("--together", policy.together,
+                     "Keep the gang on one `host`, or on workers with one label of this pattern, like rack-*");
   command.add_option("--qos", policy.qos,
                      "Level of service: expedite, normal, standby, or one that the cluster defines");
   command.add_option("--queue", policy.queue, "Queue for the job");
@@ -85,6 +89,8 @@ Result<void> apply_policy_options(const JobSource& source, JobPolicy& policy) {
   if (!source.policy.labels.empty()) policy.labels = source.policy.labels;
   if (source.policy.slots_max > 0) policy.slots_max = source.policy.slots_max;
   if (source.policy.gang > 0) policy.gang = source.policy.gang;
+  if (source.policy.gang_max > 0) policy.gang_max = source.policy.gang_max;
+  if (!source.policy.together.empty()) policy.together = source.policy.together;
   if (!source.policy.qos.empty()) policy.qos = source.policy.qos;
   if (!source.policy.queue.empty()) policy.queue = source.policy.queue;
   if (source.user_factor >= 0)

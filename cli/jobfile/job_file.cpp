@@ -123,7 +123,10 @@ void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   reader.integer("slots_max", {1, kPolicyAmountMax}, amount);
   policy.slots_max = static_cast<std::uint32_t>(std::exchange(amount, 0));
   reader.integer("gang", {1, kPolicyAmountMax}, amount);
-  policy.gang = static_cast<std::uint32_t>(amount);
+  policy.gang = static_cast<std::uint32_t>(std::exchange(amount, 0));
+  reader.integer("gang_max", {1, kPolicyAmountMax}, amount);
+  policy.gang_max = static_cast<std::uint32_t>(amount);
+  reader.text("together", policy.together);
   reader.text("qos", policy.qos);
   reader.text("queue", policy.queue);
   double user_factor = 1;

@@ -115,9 +115,12 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
     return refused("weight_thousandths", "is above 1000000000");
   if (wanted.slots_max > penstock::kPolicyAmountMax) return refused("slots_max", "is above 1000000000");
   if (wanted.gang > penstock::kPolicyAmountMax) return refused("gang", "is above 1000000000");
+  if (wanted.gang_max > penstock::kPolicyAmountMax) return refused("gang_max", "is above 1000000000");
   policy.weight = wanted.weight_thousandths;
   policy.slots_max = wanted.slots_max;
   policy.gang = wanted.gang;
+  policy.gang_max = wanted.gang_max;
+  if (wanted.together != nullptr) policy.together = wanted.together;
   if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference))
     return refused("kind", "is not 0, 1 or 2");
   policy.kind = static_cast<penstock::JobKind>(wanted.kind);

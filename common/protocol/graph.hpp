@@ -132,8 +132,12 @@ struct JobPolicy {
   std::string queue;                           ///< Empty: none.
   std::uint32_t user_factor = kUserFactorMax;  ///< Thousandths; a smaller factor puts it behind other jobs of its user.
   Duration grace{0};                           ///< Time to save state after a preemption; 0: `policy.grace`.
+  std::uint32_t gang_max = 0;                  ///< Where it can, the gang holds up to so many; 0: as many as `gang`.
+  std::string together;  ///< Gang on one `host`, or on workers with one label of this pattern; empty: anywhere.
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
 
+  /// A gang that grows and shrinks.
+  bool is_elastic() const { return gang_max > gang; }
   bool may_be_preempted() const {
     return preemptible == Preemptible::Yes || (preemptible == Preemptible::ByKind && kind == JobKind::Training);
   }

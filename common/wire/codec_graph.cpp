@@ -205,6 +205,8 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setWeight(policy.weight);
   out.setSlotsMax(policy.slots_max);
   out.setGang(policy.gang);
+  out.setGangMax(policy.gang_max);
+  if (!policy.together.empty()) out.setTogether(text(policy.together));
   out.setKind(static_cast<std::uint8_t>(policy.kind));
   out.setPreemptible(static_cast<std::uint8_t>(policy.preemptible));
   if (!policy.qos.empty()) out.setQos(text(policy.qos));
@@ -231,6 +233,8 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.weight = in.getWeight();
   spec.policy.slots_max = in.getSlotsMax();
   spec.policy.gang = in.getGang();
+  spec.policy.gang_max = in.getGangMax();
+  spec.policy.together = text(in.getTogether());
   spec.policy.kind = enumerator(in.getKind(), JobKind::Inference, "kind");
   spec.policy.preemptible = enumerator(in.getPreemptible(), Preemptible::No, "preemptible");
   spec.policy.qos = text(in.getQos());

@@ -139,7 +139,7 @@ def texts(name, values):
 KINDS = {"training": 0, "interactive": 1, "inference": 2}
 
 
-def job_options(priority, weight, slots_max, gang, kind, preemptible, user_factor, grace, time_limit, **names):
+def job_options(priority, weight, slots_max, gang, gang_max, kind, preemptible, user_factor, grace, time_limit, **names):
     """Members of `_abi.JobOptions` from what somebody gave for a job."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -147,7 +147,8 @@ def job_options(priority, weight, slots_max, gang, kind, preemptible, user_facto
         raise TypeError(f"preemptible must be True, False or None, not {preemptible!r}")
     return dict({name: text(name, value) for name, value in names.items()},
                 priority=whole("priority", priority, -2**31, 2**31 - 1), weight_thousandths=thousandths("weight", weight, 1e6),
-                slots_max=whole("slots_max", slots_max, 0, 10**9), gang=whole("gang", gang, 0, 10**9), kind=KINDS[kind],
+                slots_max=whole("slots_max", slots_max, 0, 10**9), gang=whole("gang", gang, 0, 10**9),
+                gang_max=whole("gang_max", gang_max, 0, 10**9), kind=KINDS[kind],
                 preemptible=0 if preemptible is None else 1 if preemptible else 2,
                 user_factor_lowered_thousandths=1000 - round(number("user_factor", user_factor, 0, 1) * 1000),
                 grace_ms=math.ceil(number("grace", grace, 0) * 1000),

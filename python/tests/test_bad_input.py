@@ -194,11 +194,12 @@ def test_a_subtask_that_is_none_of_the_job(client):
 
 # A number in place of a text was taken for an address: the interpreter crashed.
 @pytest.mark.parametrize("option, kind, said", [
-    *(({name: 3}, TypeError, f"{name} must be a text, not 3") for name in ("name", "owner", "project", "account", "qos", "queue")),
+    *(({name: 3}, TypeError, f"{name} must be a text, not 3") for name in ("name", "owner", "project", "account", "qos", "queue", "together")),
     ({"pool": 3}, TypeError, "pool must be a list of texts"), ({"pool": [3]}, TypeError, "pool must be a list of texts, and has 3"),
     ({"labels": [3]}, TypeError, "labels must be a list of texts, and has 3"), ({"labels": 3}, TypeError, "labels must be"),
     ({"weight": -1}, ValueError, "weight must be at least 0.001, not -1"), ({"weight": 5e6}, ValueError, "weight must be at most 1000000"),
     ({"weight": 1e-4}, ValueError, "weight must be at least 0.001"), ({"weight": "2"}, TypeError, "weight must be a number"),
+    ({"gang_max": -1}, ValueError, "gang_max must be from 0"),
     ({"gang": -1}, ValueError, "gang must be from 0"), ({"gang": 2**32}, ValueError, "gang must be from 0 to 1000000000"),
     ({"slots_max": -1}, ValueError, "slots_max must be from 0"), ({"priority": 2**40}, ValueError, "priority must be from"),
     ({"priority": "1"}, TypeError, "priority must be a whole number"), ({"kind": "urgent"}, ValueError, "kind must be one of training"),

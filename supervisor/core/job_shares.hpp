@@ -16,12 +16,10 @@
 #include "common/protocol/report.hpp"
 #include "supervisor/core/gang_barrier.hpp"
 #include "supervisor/core/index_set.hpp"
+#include "supervisor/core/job_pool.hpp"
 #include "supervisor/core/usage.hpp"
-#include "supervisor/policy/pool_choice.hpp"
 
 namespace penstock::supervisor {
-
-inline constexpr std::size_t kBandKinds = 2;
 
 /// One job on one band.
 struct BandShare {
@@ -67,30 +65,6 @@ struct AllocationUnit {
   Bytes memory;                    ///< and with it.
 };
 
-/// The admission state of a job on bands of one kind.
-enum class AdmissionState : std::uint8_t { Nothing, Blocked, Reserved, Limited, Free };
-
-/// The last line of the audit history about that state, and the number of changes since.
-struct ReportedShare {
-  AdmissionState admission = AdmissionState::Nothing;
-  std::uint64_t milli = 0;
-  Instant at{};
-  std::uint8_t once = 0;  ///< States that have had a line, by bit.
-  AdmissionState seen = AdmissionState::Nothing;
-  std::uint64_t seen_milli = 0;
-  std::uint32_t changes = 0;  ///< Since the last line.
-};
-
-/// The rule that keeps a job from more, as of the last pass. Slots in thousandths, memory in bytes.
-struct WaitsFor {
-  policy::Hold hold = policy::Hold::NoRoom;
-  std::int64_t need = 0;
-  std::int64_t have = 0;
-  std::uint32_t project = policy::kNone;  ///< Position in the configuration.
-  JobId other;
-  policy::Resource resource = policy::Resource::Gpu;
-};
-
 /// How far the gangs of a job on bands of one kind are from having all their slots.
 struct GangShare {
   Instant incomplete_since = kNever;  ///< Since when one of them has had fewer than all.
@@ -98,16 +72,6 @@ struct GangShare {
   Instant promised_since = kNever;    ///< Since when one has been promised places.
   std::string gave_back;              ///< Text about slots given back at `policy.gang_wait`, until it has all.
   Seldom<GangBarrier> barrier;        ///< Where it waits until workers hold all its slots.
-};
-
-/// Why a job has the slots that it has on bands of one kind.
-struct ShareReasons {
-  std::string hold;                ///< The rule that keeps it from more; empty: nothing does.
-  std::optional<WaitsFor> waits;   ///< The same, for the remedies.
-  Instant starts_by = kNever;      ///< Its reserved start, by time limits.
-  Seldom<ReportedShare> reported;  ///< The last line of the audit history.
-  std::int64_t priority = 0;       ///< Of the multi-factor sum, with its terms.
-  Seldom<std::array<double, 6>> terms;
 };
 
 /// Since when a job has had slots on bands of one kind, or has wanted some without having any; `kNever`: it does not.
@@ -213,39 +177,11 @@ struct JobRules {
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 
-/// The rule that held a job when it was last tried in a pool of its list; by kind, for `explain`.
-struct TriedPool {
-  std::string blocked_by;  ///< Empty: it was not tried, or was placed.
-  struct OfKind {
-    std::string hold;
-    std::optional<WaitsFor> waits;
-    Instant starts_by = kNever;
-  };
-  std::array<OfKind, kBandKinds> kinds;
-};
-
 /// The running attempts of a job, and its use that is not charged yet.
 struct JobUse {
   std::array<double, kUsedKinds> used{};  ///< As `UsedRate`, times microseconds.
   UsedRate started_rate{};                ///< Of attempts that have run for a while.
   Instant accrued{};                      ///< Until when `used` counts these.
-};
-
-/// The pool of a job. All that it holds is there, but of a bag: that is tried for more in this one, and holds slots in
-/// any of its list.
-struct JobPool {
-  std::uint32_t position = 0;          ///< In the configuration.
-  bool spreads = false;                ///< A bag of independent subtasks with several pools, where it counts alike.
-  std::string name;                    ///< Positions change with the configuration.
-  Seldom<std::string> kept_name;       ///< The one that is written down.
-  policy::PoolFallback fallback{{0}};  ///< Its list of pools, and the one where it is tried.
-  std::vector<TriedPool> tried;        ///< By position in that list; empty: there is only one.
-  std::uint32_t placed = 0;            ///< Its waiting subtasks have tentative bands in that pool.
-  bool lists(std::uint32_t pool) const {
-    return std::find(fallback.pools().begin(), fallback.pools().end(), pool) != fallback.pools().end();
-  }
-  /// Whether the job may hold slots there now.
-  bool may_hold_in(std::uint32_t pool) const { return pool == position || (spreads && lists(pool)); }
 };
 
 /// All policy state of a job. A job has this while a policy is in force; a job without it pays one look at a pointer.

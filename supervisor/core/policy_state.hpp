@@ -22,10 +22,11 @@ namespace penstock::supervisor {
 /// Instead of a position in the configuration: the whole cluster.
 inline constexpr std::uint32_t kAnyPool = ~std::uint32_t{0};
 
-/// Where a job may be: bands of a pool, of workers that all these limits allow.
+/// Where a job may be: bands of a pool, of workers that all these limits allow, and of one group of them.
 struct Reach {
   std::uint32_t pool = kAnyPool;
   std::vector<LabelLimit> labels{};
+  std::optional<WorkerGroup> group{};
 };
 
 /// The bands of one kind in one pool, as a pass counts them.

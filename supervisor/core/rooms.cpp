@@ -61,8 +61,10 @@ PolicyDriver::PolicyDriver(EventContext& event, Ledger& ledger, Fleet& fleet, Jo
                            PolicyBase& policy_base, Placement& placement)
     : fallbacks(event, ledger.audit, tables.jobs, fleet.workers, policy_base.state, policy_base.view,
                 policy_base.records, policy_base.feasibility, placement.placer),
+      colocation(tables.jobs, fleet.workers, policy_base.state, policy_base.view, policy_base.feasibility),
       snapshot(event, tables.jobs, fleet.workers, policy_base.state, policy_base.view, policy_base.units,
-               policy_base.demand, policy_base.rules, policy_base.feasibility, policy_base.usage, fallbacks),
+               policy_base.demand, policy_base.rules, policy_base.feasibility, policy_base.usage, fallbacks,
+               colocation),
       admission_audit(event, ledger.audit, tables.jobs, fleet.workers, policy_base.state, tables.indices,
                       policy_base.view),
       barriers(event, tables.jobs, fleet.workers, policy_base.state, policy_base.view, policy_base.demand,

@@ -9,6 +9,7 @@
 #include "supervisor/core/driver/admission_audit.hpp"
 #include "supervisor/core/driver/entitlements.hpp"
 #include "supervisor/core/driver/gang_barriers.hpp"
+#include "supervisor/core/driver/colocation.hpp"
 #include "supervisor/core/driver/pass_snapshot.hpp"
 #include "supervisor/core/driver/plan_effects.hpp"
 #include "supervisor/core/driver/policy_answers.hpp"
@@ -154,6 +155,7 @@ struct PolicyDriver {
                Placement& placement);
 
   PoolFallbacks fallbacks;
+  Colocation colocation;
   PassSnapshot snapshot;
   AdmissionAudit admission_audit;
   GangBarriers barriers;

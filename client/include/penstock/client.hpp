@@ -48,6 +48,8 @@ struct JobOptions {
   std::uint32_t weight_thousandths = 0;  ///< 0: the project's.
   std::uint32_t slots_max = 0;           ///< The job holds no more at once; 0: no such limit.
   std::uint32_t gang = 0;                ///< So many slots at once or none.
+  std::uint32_t gang_max = 0;            ///< The gang grows up to so many where it can; 0: it stays at `gang`.
+  std::string together;                  ///< Gang on one `host`, or on workers with one label of this pattern.
   std::string qos;  ///< Level of service: expedite, normal, standby, or one that the cluster defines.
   std::string queue;
   std::vector<std::string> pools;   ///< By preference: the next one if there is no room in the one before.
@@ -95,6 +97,8 @@ class Client {
     wanted.weight_thousandths = options.weight_thousandths;
     wanted.slots_max = options.slots_max;
     wanted.gang = options.gang;
+    wanted.gang_max = options.gang_max;
+    wanted.together = options.together.c_str();
     wanted.qos = options.qos.c_str();
     wanted.queue = options.queue.c_str();
     const std::vector<const char*> pools = pointers(options.pools);

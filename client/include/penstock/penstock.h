@@ -189,8 +189,9 @@ typedef struct penstock_job_options {
   const char* const* labels; /* Runs on workers with one of these. */
   uint64_t grace_ms;         /* Time to save state after a preemption; 0: the cluster's. */
   uint32_t preemptible;      /* 0: as its kind says, 1: slots may be taken back from it, 2: not. */
-  uint32_t reserved;
+  uint32_t gang_max;         /* Slots up to which the gang grows where it can; 0: it stays at `gang`. */
   int64_t time_limit_ns;     /* From its first run to its end, else the job has failed; 0: no limit. */
+  const char* together;      /* Gang on one "host", or on workers with one label of this pattern; null: anywhere. */
 } penstock_job_options;
 
 /* Returns the number of the job. Frees the graph, also on failure. */

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/driver/colocation.hpp"
 #include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
 #include "supervisor/core/event_context.hpp"
@@ -49,6 +50,20 @@ void show_carried(const std::vector<BandSlot>& bands, const std::vector<Promised
     kept += slots;
   }
   if (kept == snapshot.members.back().slots) snapshot.carried.push_back(std::move(reservation));
+}
+
+/// Takes so much from the first of the places, by whole allocation units on each.
+std::vector<PromisedPlace> take_first(std::vector<PromisedPlace>& places, std::uint64_t milli, std::uint64_t unit) {
+  std::vector<PromisedPlace> taken;
+  for (PromisedPlace& place : places) {
+    if (milli == 0) break;
+    const std::uint64_t part = place.milli <= milli ? place.milli : (milli + unit - 1) / unit * unit;
+    taken.push_back({place.band, std::min(part, place.milli)});
+    place.milli -= taken.back().milli;
+    milli -= std::min(milli, taken.back().milli);
+  }
+  std::erase_if(places, [](const PromisedPlace& place) { return place.milli == 0; });
+  return taken;
 }
 
 /// A part of one slot shares a device with others; a larger request takes whole ones. A rest of an allocation unit
@@ -113,6 +128,7 @@ void PassSnapshot::begin_pass() {
     if (Job& job = jobs_[id]; view_.is_shown(job)) fallbacks_.follow_fallback(job);
   units_.size_allocation_units(pass);
   demand_.count_holdings();
+  colocation_.choose_groups();
   policy::Snapshot snapshot;
   snapshot.now = event_.now;
   snapshot.level_takes = preempting_levels(policy_.config);
@@ -309,9 +325,14 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   // The first slots of a turn are not taken back.
   bool is_kept = view_.shares_slots(job.shares->pool.position) && !subject.holds_only &&
                  is_in_turn(share, event_.now, policy_.config.starvation_after);
-  if (whole && sum > 0) {
-    show_member(sum, held, policy::MemberState::Running, snapshot);
-    for (const PromisedPlace& place : held)
+  std::vector<PromisedPlace> singly = held;
+  const std::uint64_t least = std::uint64_t{job.spec.policy.gang} * 1000;
+  const std::uint64_t together = job.spec.policy.is_elastic() ? std::min(sum, least) : sum;
+  const std::vector<PromisedPlace> gang =
+      whole ? take_first(singly, together, share.allocation_unit.milli) : std::vector<PromisedPlace>{};
+  if (!gang.empty()) {
+    show_member(together, gang, policy::MemberState::Running, snapshot);
+    for (const PromisedPlace& place : gang)
       if (is_kept || demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
   }
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
@@ -319,12 +340,13 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   const bool moves = view_.counts_quotas(job.shares->pool.position) && !held.empty();
   const std::uint32_t movable_to =
       moves && !share.bound ? pass.band_lists.name(view_.bands_allowed(job, subject.kind), snapshot) : policy::kNone;
-  for (const PromisedPlace& place : held) {
+  for (const PromisedPlace& place : singly) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
-    const std::uint64_t stays = whole ? 0 : demand_.milli_that_stays(job, place.band);
-    for (std::uint64_t shown = 0; !whole && shown + unit <= place.milli; shown += unit) {
+    const std::uint64_t stays = demand_.milli_that_stays(job, place.band);
+    for (std::uint64_t shown = 0; shown + unit <= place.milli; shown += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
       policy::Member& member = snapshot.members.back();
+      member.single_band = true;
       const bool bound = moves && share.bound;
       member.band_list = bound ? pass.band_lists.name({member.places.front().band}, snapshot) : movable_to;
       if (shown < stays || is_kept) snapshot.members.back().preemptible = false;
@@ -370,7 +392,11 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
   const PassUnderWay::Subject subject = pass.subjects.back();
   const bool quotas = view_.counts_quotas(jobs_[subject.job].shares->pool.position);
   const std::uint64_t granularity = pass.domains[subject.domain].granularity;
-  const std::uint64_t each = subject.gang && !quotas ? missing : share.allocation_unit.milli;
+  const std::uint64_t least = std::uint64_t{jobs_[subject.job].spec.policy.gang} * 1000;
+  const std::uint64_t held = share.demand - missing;
+  const bool whole = subject.gang && !quotas && held < least;
+  if (whole) missing = std::min(missing, least - held);  // An elastic gang grows when it has begun.
+  const std::uint64_t each = whole ? missing : share.allocation_unit.milli;
   const std::vector<std::uint32_t> allowed = view_.bands_allowed(jobs_[subject.job], subject.kind);
   const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
   const BandEntry* roomiest = nullptr;
@@ -383,13 +409,14 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
   }
   std::size_t promise = 0;
   // The rest of a gang that is moved in part is shown always: it would run without it.
-  const bool is_rest = subject.gang && missing < share.demand;
+  const bool is_rest = subject.gang && held > 0 && held < least;
   if (snapshot.members.size() >= policy_.config.members_max && !is_rest) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
     // A part of a gang would wait for its rest for ever.
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     snapshot.members.back().band_list = band_list;
+    if (!whole) snapshot.members.back().single_band = true;
     // A subtask that fits none of them runs alone there: it takes the whole band.
     if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
     if (promise < share.promised.size()) show_carried(pass.bands, share.promised[promise++], granularity, snapshot);

@@ -12,6 +12,7 @@
 namespace penstock::supervisor {
 
 class AllocationUnits;
+class Colocation;
 struct EventContext;
 class Feasibility;
 class JobDemand;
@@ -35,7 +36,7 @@ class PassSnapshot {
  public:
   PassSnapshot(EventContext& event, JobTable& jobs, const WorkerTable& workers, PolicyState& policy,
                const PolicyView& view, AllocationUnits& units, JobDemand& demand, LimitRules& rules,
-               Feasibility& feasibility, UsageAccounts& usage, PoolFallbacks& fallbacks)
+               Feasibility& feasibility, UsageAccounts& usage, PoolFallbacks& fallbacks, Colocation& colocation)
       : event_(event),
         jobs_(jobs),
         workers_(workers),
@@ -46,7 +47,8 @@ class PassSnapshot {
         rules_(rules),
         feasibility_(feasibility),
         usage_(usage),
-        fallbacks_(fallbacks) {}
+        fallbacks_(fallbacks),
+        colocation_(colocation) {}
   PassSnapshot(const PassSnapshot&) = delete;
   PassSnapshot& operator=(const PassSnapshot&) = delete;
 
@@ -91,6 +93,7 @@ class PassSnapshot {
   Feasibility& feasibility_;
   UsageAccounts& usage_;
   PoolFallbacks& fallbacks_;
+  Colocation& colocation_;
 };
 
 }  // namespace penstock::supervisor

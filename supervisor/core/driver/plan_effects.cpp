@@ -61,6 +61,17 @@ std::string hold_text(const policy::Explanation& why, std::int64_t granularity, 
   return {};
 }
 
+/// The rest of the text for a gang.
+std::string gang_text(const Job& job, const KindShare& share, policy::Hold hold, bool quotas) {
+  const JobPolicy& wish = job.spec.policy;
+  std::string text;
+  if (hold == policy::Hold::NoRoom && wish.gang > 0 && !share.bound && quotas)
+    text = "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
+  if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now)
+    text += "; its gang is tried on " + (group->name.empty() ? "none: each is too small" : text_of(*group));
+  return share.gang.gave_back.empty() ? text : text + "; " + share.gang.gave_back;
+}
+
 /// On one band a member takes all of its slots; a gang is told the slots that it takes of each band.
 PromisedPlace place_of(const PassUnderWay& pass, std::uint32_t member, const policy::Place& place, std::size_t places) {
   const std::uint64_t granularity = pass.granularity_of(pass.members[member].subject);
@@ -185,11 +196,8 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
                                 : project + 1 == projects ? "jobs without a project"
                                                           : "its project",
                                 why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
-    const JobPolicy& wish = jobs_[pass.subjects[why.workload].job].spec.policy;
-    if (why.hold == policy::Hold::NoRoom && wish.gang > 0 && !share->bound &&
-        view_.counts_quotas(pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds)))
-      share->why.hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
-    if (!share->gang.gave_back.empty()) share->why.hold += "; " + share->gang.gave_back;
+    const std::uint32_t pool = pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds);
+    share->why.hold += gang_text(jobs_[pass.subjects[why.workload].job], *share, why.hold, view_.counts_quotas(pool));
     const auto granularity =
         why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.granularity_of(why.workload)) : 1;
     share->why.waits = WaitsFor{why.hold,

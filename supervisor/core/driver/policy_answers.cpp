@@ -313,6 +313,8 @@ void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Re
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool.position].name);
   if (job.shares->pool.fallback.pools().size() > 1) fields.emplace_back("pools", fallbacks_.describe_fallback(job));
+  if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now; group && !group->name.empty())
+    fields.emplace_back("together_on", text_of(*group));
   fields.emplace_back("preset", policy_.config.pools[job.shares->pool.position].preset);
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
   if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);

@@ -114,7 +114,19 @@ bool Feasibility::could_hold(const Job& job, std::uint32_t pool) const {
   const std::vector<Template>& templates = job.graph.shape->graph().templates;
   return std::all_of(templates.begin(), templates.end(),
                      [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
-         could_hold_larger(job, reach) && check_gang(job.spec, *job.graph.shape, reach);
+         could_hold_larger(job, reach) &&
+         (job.spec.policy.together.empty() ? check_gang(job.spec, *job.graph.shape, reach)
+                                           : check_together(job.spec, *job.graph.shape, reach));
+}
+
+std::vector<WorkerGroup> Feasibility::groups_that_could_hold(const Job& job, std::uint32_t pool) const {
+  Reach reach{pool, job.place.label_limits};
+  std::vector<WorkerGroup> groups = view_.groups_in(reach, job.spec.policy.together);
+  std::erase_if(groups, [&](const WorkerGroup& group) {
+    reach.group = group;
+    return !could_hold_gang_in(job.spec, *job.graph.shape, reach);
+  });
+  return groups;
 }
 
 Result<void> Feasibility::check_cap(const JobSpec& spec, const GraphShape& shape) const {
@@ -169,7 +181,8 @@ Result<void> Feasibility::check_feasible_in(const JobSpec& spec, const GraphShap
       error.subject = "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'";
     return error;
   }
-  return reach.pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, reach);
+  if (reach.pool == kAnyPool || pool_is_empty) return {};
+  return spec.policy.together.empty() ? check_gang(spec, shape, reach) : check_together(spec, shape, reach);
 }
 
 Result<void> Feasibility::check_labels_in(const JobSpec& spec, const Reach& reach) const {
@@ -229,6 +242,39 @@ Result<void> Feasibility::check_gang(const JobSpec& spec, const GraphShape& shap
                      " does; or submit with --wait-for-resources"};
   }
   return {};
+}
+
+bool Feasibility::could_hold_gang_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+  const std::vector<Template>& templates = shape.graph().templates;
+  return std::all_of(templates.begin(), templates.end(),
+                     [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
+         check_gang(spec, shape, reach);
+}
+
+Result<void> Feasibility::check_together(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+  const std::string& together = spec.policy.together;
+  const std::string of_pool = " of pool '" + policy_.config.pools[reach.pool].name + "'";
+  const bool on_host = together == kTogetherOnHost;
+  const std::vector<WorkerGroup> groups = view_.groups_in(reach, together);
+  if (groups.empty())
+    return Error{
+        ErrorCode::NoAvailableBand, "job '" + spec.name + "'",
+        "stays on workers with one label like '" + together + "', and no worker" + of_pool + " has such a label",
+        "`penstock workers` shows them; change `together`, or submit with --wait-for-resources"};
+  std::string largest;
+  std::uint64_t most = 0;
+  for (const WorkerGroup& group : groups) {
+    const Reach there{reach.pool, reach.labels, group};
+    if (could_hold_gang_in(spec, shape, there)) return {};
+    const std::uint64_t slots =
+        std::max(room_for_gang(shape, there, BandKind::Cpu).total, room_for_gang(shape, there, BandKind::Gpu).total);
+    if (largest.empty() || slots > most) most = slots, largest = text_of(group);
+  }
+  return Error{ErrorCode::RequestTooLarge,
+               "gang of " + std::to_string(spec.policy.gang) + " of job '" + spec.name + "'",
+               "fits on no " + std::string{on_host ? "host" : "group of workers with one label"} + of_pool +
+                   " alone; the largest, " + largest + ", has " + std::to_string(most) + " slots for it",
+               "make it smaller, leave `together` out, or submit with --wait-for-resources"};
 }
 
 /// The bands for a template in a pool, and outside it.

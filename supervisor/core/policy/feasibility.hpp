@@ -38,6 +38,9 @@ class Feasibility {
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   /// Whether all of the job could run in the pool if no other job did. REQUIRES: the job has shares.
   bool could_hold(const Job& job, std::uint32_t pool) const;
+  /// The hosts, or the labels, of the pool of which each alone could hold the gang that stays together, if no other job
+  /// were there. In order. REQUIRES: the job has shares.
+  std::vector<WorkerGroup> groups_that_could_hold(const Job& job, std::uint32_t pool) const;
   /// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
   std::string explain_unschedulable(const Job& job, std::uint32_t subtask) const;
 
@@ -52,6 +55,9 @@ class Feasibility {
   /// A gang takes its slots one by one if its subtasks fit certain bands only; all the same the pool must have enough
   /// slots of the kind that it has more of.
   Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
+  /// One of the groups of the reach must hold all of it.
+  Result<void> check_together(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
+  bool could_hold_gang_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   GangRoom room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const;
   Offer look_for(const Template& wanted, const Reach& reach) const;
   /// The reason why no band of the pool may run the template, with the nearest band, and the places elsewhere that

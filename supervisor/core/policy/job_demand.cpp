@@ -140,8 +140,12 @@ std::uint64_t JobDemand::measure_demand(const Job& job, BandKind kind, std::uint
   const std::uint32_t slots_max = job.spec.policy.slots_max;
   const std::uint64_t cap = slots_max > 0 ? std::uint64_t{slots_max} * 1000 : ~std::uint64_t{0};
   if (share.bound) return std::min(bound, cap);
-  if (job.spec.policy.gang > 0)
-    return capacity > 0 && (wanted > 0 || lately > 0) ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
+  if (const std::uint64_t gang = std::uint64_t{job.spec.policy.gang} * 1000; gang > 0) {
+    if (capacity == 0 || (wanted == 0 && lately == 0)) return 0;
+    const std::uint64_t most = std::min(std::uint64_t{job.spec.policy.gang_max} * 1000, cap);
+    const std::uint64_t unit = share.allocation_unit.milli;
+    return std::max(gang, std::min({std::max(wanted, lately), most, capacity}) / unit * unit);
+  }
   // The cap counts whole allocation units; a job with a cap below one allocation unit wants one, so that it is shown
   // the reason.
   const std::uint64_t whole = std::max<std::uint64_t>(cap / share.allocation_unit.milli, 1);

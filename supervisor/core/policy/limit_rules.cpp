@@ -243,7 +243,7 @@ std::vector<AdmittedJob> LimitRules::admit(const Wanted& wanted) const {
       request.held[kind] = view_.milli_held(*job, static_cast<BandKind>(kind));
       if (request.held[kind] > 0) request.held[kind] += milli_on_the_move(*job, share, workers_);
       request.wanted[kind] = demand[kind];
-      const bool gang = job->spec.policy.gang > 0 && !share.bound;
+      const bool gang = job->spec.policy.gang > 0 && !job->spec.policy.is_elastic() && !share.bound;
       request.gang = request.gang || gang;
       request.step[kind] = std::max<std::uint64_t>(gang ? demand[kind] : share.allocation_unit.milli, 1);
       if (job->status.recovering) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
@@ -277,7 +277,11 @@ void LimitRules::apply_limits() {
     if (job.status.recovering) continue;
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       shares.rules.cut[kind] = admission.allowed[kind] < shares.kinds[kind].demand;
-      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = admission.allowed[kind];
+      if (!shares.rules.cut[kind]) continue;
+      // With less than its least an elastic gang has none; of any other all or nothing is admitted.
+      const bool too_few = job.spec.policy.is_elastic() && !shares.kinds[kind].bound &&
+                           admission.allowed[kind] < std::uint64_t{job.spec.policy.gang} * 1000;
+      shares.kinds.edit(kind).demand = too_few ? 0 : admission.allowed[kind];
     }
     if (admission.rule == LimitRule::None) continue;
     PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");

@@ -55,6 +55,21 @@ Result<void> check_grace(Duration grace, Duration most) {
                "is above `policy.grace_max`, which is " + text(most), "ask for less, or have it raised"};
 }
 
+Result<void> check_gang_wishes(const JobSpec& spec) {
+  const JobPolicy& wishes = spec.policy;
+  const std::string subject = "job '" + spec.name + "'";
+  if (wishes.gang == 0 && (wishes.gang_max > 0 || !wishes.together.empty()))
+    return Error{ErrorCode::InvalidArgument, subject,
+                 std::string{"has "} + (wishes.gang_max > 0 ? "gang_max" : "together") + ", and is no gang",
+                 "say with `gang` how many slots it needs at once"};
+  if (wishes.gang_max > 0 && wishes.gang_max < wishes.gang)
+    return Error{
+        ErrorCode::InvalidArgument, subject,
+        "has a gang_max of " + std::to_string(wishes.gang_max) + ", below its gang of " + std::to_string(wishes.gang),
+        "gang is the least and gang_max the most that it holds"};
+  return {};
+}
+
 }  // namespace
 
 Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
@@ -63,6 +78,7 @@ Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_grace(spec.policy.grace, policy_.config.grace_max));
   if (spec.time_limit != Duration{0})
     PENSTOCK_TRY(check_time_limit("time_limit of job '" + spec.name + "'", spec.time_limit));
+  PENSTOCK_TRY(check_gang_wishes(spec));
   if (!view_.policed()) return {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = spec.policy;
@@ -80,8 +96,9 @@ Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
     if (find_pool(config, pool) < 0) return unknown_name("pool", pool, config.pools);
   PENSTOCK_TRY(check_one_scale(config, "job '" + spec.name + "'", wishes.pools));
   PENSTOCK_TRY(view_.scale_of(spec).inside_of_new(spec.priority));
-  if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
-    return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
+  if (const std::uint32_t most = std::max(wishes.gang, wishes.gang_max);
+      wishes.slots_max > 0 && most > wishes.slots_max)
+    return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(most),
                  "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
   return rules_.check_rules_of(spec);
 }

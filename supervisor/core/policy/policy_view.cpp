@@ -1,5 +1,10 @@
 #include "supervisor/core/policy/policy_view.hpp"
+
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/placement/eligibility.hpp"
@@ -167,7 +172,18 @@ std::vector<Reach> PolicyView::reaches_of(const JobPolicy& wishes) const {
 
 bool PolicyView::is_in(const Reach& reach, BandSlot band) const {
   if (reach.pool != kAnyPool && policy_.pool_of_band[band.value()] != reach.pool) return false;
-  return reach.labels.empty() || allow(reach.labels, workers_.worker_of(band).description.labels);
+  const Register& worker = workers_.worker_of(band).description;
+  if (reach.group && !supervisor::is_in(*reach.group, worker)) return false;
+  return reach.labels.empty() || allow(reach.labels, worker.labels);
+}
+
+std::vector<WorkerGroup> PolicyView::groups_in(const Reach& reach, const std::string& together) const {
+  std::set<WorkerGroup> groups;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && is_in(reach, BandSlot{i}))
+      for (WorkerGroup& group : groups_of(workers_.worker_of(BandSlot{i}).description, together))
+        groups.insert(std::move(group));
+  return {groups.begin(), groups.end()};
 }
 
 bool PolicyView::has_workers(const Reach& reach) const {
@@ -179,7 +195,8 @@ bool PolicyView::has_workers(const Reach& reach) const {
 std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind kind) const {
   const bool placed = job.shares->pool.placed == job.shares->pool.position;
   const std::vector<Template>& templates = job.graph.shape->graph().templates;
-  bool fits_all = placed && job.place.label_limits.empty();
+  const std::optional<WorkerGroup>& group = job.shares->pool.group->now;
+  bool fits_all = placed && job.place.label_limits.empty() && !group;
   for (std::uint32_t i = 0; i < templates.size() && fits_all; ++i)
     fits_all = eligibility_.bands_of(job, i).misfits.empty();
   if (fits_all) return {};
@@ -190,6 +207,7 @@ std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind ki
     const BandEntry& band = workers_[seen[i]];
     if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool.position) continue;
     ++all;
+    if (group && !supervisor::is_in(*group, workers_.worker_of(seen[i]).description)) continue;
     const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
     if (is_tried_on(job, seen[i]) && std::any_of(templates.begin(), templates.end(), has_it)) allowed.push_back(i);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/protocol/config.hpp"
@@ -32,6 +33,8 @@ class PolicyView {
   bool is_in(const Reach& reach, BandSlot band) const;
   /// Whether any present band is in it.
   bool has_workers(const Reach& reach) const;
+  /// The groups of the present workers in it, by the wish of a gang to stay together; in order, each once.
+  std::vector<WorkerGroup> groups_in(const Reach& reach, const std::string& together) const;
   /// Whether a policy is in force.
   bool policed() const { return is_in_force(policy_.config); }
   /// The time in which a preempted attempt of the job may save its state. The site may have lowered its limit since.

@@ -138,6 +138,47 @@ TEST(PolicyLive, AGangOverTwoWorkersRunsAsAWhole) {
   ASSERT_EQ(wait_for_end(*session, busy->job), JobState::Succeeded) << "and others go on";
 }
 
+// Enough is free in either rack when the gang comes; it can grow in the second only.
+TEST(PolicyLive, AGangStaysInOneRackAndGrowsThere) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
+  const auto start = [&](const char* name, const char* slots, const char* rack) {
+    cluster.start_worker(name, {"--slots", slots, "--label", rack});
+  };
+  start("w1", "2", "rack-1");
+  start("w2", "1", "rack-1");
+  start("w3", "2", "rack-2");
+  start("w4", "1", "rack-2");
+  ASSERT_TRUE(cluster.wait_for_workers(4));
+  const auto session = cluster.connect();
+  const auto until = [&](const std::string& file) {
+    return "while [ ! -e " + scratch.at(file) + " ]; do sleep 0.02; done";
+  };
+  const auto running = [&](const char* worker) { return number(rows(*session, "workers", "name")[worker]["running"]); };
+  JobSpec first = of_project("first", "");
+  first.policy.labels = {"rack-1"};
+  const auto busy = session->submit(first, commands(1, until("ends")));
+  ASSERT_TRUE(busy.has_value()) << to_string(busy.error());
+  ASSERT_TRUE(wait_until([&] { return running("w1") + running("w2") == 1; }));
+  JobSpec gang = of_project("gang", "");
+  gang.policy.gang = 2;
+  gang.policy.gang_max = 9;
+  gang.policy.together = "rack-*";
+  const auto submitted = session->submit(gang, commands(9, until("ends")));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  EXPECT_TRUE(wait_until([&] { return running("w3") == 2 && running("w4") == 1; })) << cluster.log_of("supervisor");
+  EXPECT_EQ(running("w1") + running("w2"), 1) << "the other rack has nothing of it";
+  scratch.write("ends", "");
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded) << cluster.log_of("supervisor");
+  gang.name = "large";
+  gang.policy.gang = 4;
+  const auto refused = session->submit(gang, commands(4, "true"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(to_string(refused.error()).find("fits on no group of workers with one label of pool 'all' alone"),
+            std::string::npos)
+      << to_string(refused.error());
+}
+
 // The first pool is taken, so it goes to the second; there only one worker has its label. Each run says where it is.
 TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
   const ScratchDirectory scratch;

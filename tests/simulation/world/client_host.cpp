@@ -114,6 +114,8 @@ void spread(const std::vector<std::unique_ptr<WorkerHost>>& workers, JobPolicy& 
   }
   if (count < 2) return;
   wishes.gang = 2 * most;
+  if (wishes.gang_max < wishes.gang) wishes.gang_max = 0;
+  if (wishes.together == "host") wishes.together.clear();
   if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
 }
 
@@ -168,7 +170,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
   // The one of an earlier job may ask for devices.
   const auto wants_device = [](const Template& each) { return each.request.gpu > MilliGpu{0}; };
   if (std::any_of(book_.submitted[number]->templates.begin(), book_.submitted[number]->templates.end(), wants_device)) {
-    spec.policy.gang = 0;
+    spec.policy.gang = spec.policy.gang_max = 0;
+    spec.policy.together.clear();
     if (spec.policy.slots_max > 0) spec.policy.slots_max = std::max(spec.policy.slots_max, world_.config().devices);
   }
   // A job that must run on the first worker waits for ever in a pool without it, as it should.
@@ -241,7 +244,8 @@ void ClientHost::reference(std::uint32_t number) {
   spec.wait_for_resources = true;
   spec.owner = book_.specs[number].owner;  // Of nobody else may one borrow.
   spec.policy = book_.specs[number].policy;
-  spec.policy.gang = spec.policy.slots_max = 0;
+  spec.policy.gang = spec.policy.gang_max = spec.policy.slots_max = 0;
+  spec.policy.together.clear();
   const Graph graph =
       referencing_graph(rng, book_.accepted[number], book_.identities[number], *book_.submitted[number]);
   world_.timeline().after(milliseconds{rng.between(0, 400)},

@@ -81,8 +81,7 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
       GangView& seen = gangs.emplace_back(GangView{id, kind, job->spec.policy.gang * 1000ULL});
       seen.lost_to_others = share.gang.lost_to_others;
       for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-        if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}];
-            band.alive && band.kind == kind) {
+        if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}]; band.alive && band.kind == kind) {
           seen.given += given_to(*job, supervisor::BandSlot{i}, kind);
           if (!job->spec.policy.may_be_preempted() || share.all_stay)
             seen.stays += whole_slots(job->shares->of(supervisor::BandSlot{i}).started, share.allocation_unit);

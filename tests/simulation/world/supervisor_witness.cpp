@@ -119,6 +119,7 @@ void SupervisorWitness::handle(SupervisorEvent&& event, Instant now, Actions<Sup
   const bool progress = ProgressWitness::is_progress(event);
   core_->handle(std::move(event), now, actions);
   if (planned) plans_.check_plan();
+  if (planned) plans_.check_together();
   if (applied) plans_.check_limits_and_gangs();
   plans_.check_one_pool();
   // Each check looks at every job: with thousands of them it is made now and then.

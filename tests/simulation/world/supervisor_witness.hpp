@@ -48,6 +48,7 @@ class PlanWitness : SupervisorView {
   void check_plan() const;
   void check_limits_and_gangs() const;
   void check_one_pool() const;
+  void check_together() const;
   void stood_still() { gangs_.stood_still(); }
   void forget() {
     limits_ = {};

@@ -22,6 +22,93 @@ Graph pinned_to(const std::string& worker, std::uint32_t count) {
   return graph;
 }
 
+/// Thousandths of slots that the job holds by the last plan.
+std::uint64_t planned(PolicedSupervisor& supervisor, std::uint32_t job) {
+  std::uint64_t milli = 0;
+  for (const BandShare& share : supervisor.job(job).shares->bands) milli += share.planned;
+  return milli;
+}
+
+/// A job that keeps 6 of 8 slots, then job 2, a gang of 2 to 6 slots, of project `a`.
+class Elastic {
+ public:
+  explicit Elastic(const std::string& preset)
+      : cluster{policed(preset, {{.name = "a", .guaranteed_slots = 4}, {.name = "b", .guaranteed_slots = 4}})} {
+    for (int i = 0; i < 2; ++i) cluster.join({.slots = 4});
+    JobSpec first = named("first");
+    first.policy.project = "b";
+    cluster.submit(GraphBuilder{}.sources(6).build(), first);
+    cluster.settle(3);
+    JobSpec gang = named("elastic");
+    gang.policy = {.project = "a", .gang = 2, .gang_max = 6};
+    cluster.submit(GraphBuilder{}.sources(40).build(), gang);
+    cluster.settle(3);
+  }
+  ~Elastic() { cluster.ignore(); }
+  Elastic(const Elastic&) = delete;
+  Elastic& operator=(const Elastic&) = delete;
+
+  PolicedSupervisor cluster;
+};
+
+TEST(PolicyDemand, AnElasticGangGrowsToItsMostAndShrinksForOthers) {
+  for (const char* preset : {"quota", "fair_share_max_min"}) {
+    Elastic it{preset};
+    const std::uint64_t begun = planned(it.cluster, 2);
+    EXPECT_GE(begun, 2000U) << preset;
+    EXPECT_LE(begun, 4000U) << preset;
+    const Job& first = it.cluster.job(1);
+    for (std::uint32_t i = 0; i < first.total(); ++i)
+      if (first.hot[i].phase == SubtaskPhase::Assigned) it.cluster.succeed(first.hot[i].band.value() + 1, i);
+    it.cluster.settle(4);
+    EXPECT_EQ(planned(it.cluster, 2), 6000U) << preset << ": and no more";
+    JobSpec others = named("others");
+    others.policy.project = "b";
+    it.cluster.submit(GraphBuilder{}.sources(40).build(), others);
+    it.cluster.settle(4);
+    EXPECT_EQ(planned(it.cluster, 2), 4000U) << preset;
+    EXPECT_EQ(planned(it.cluster, 3), 4000U) << preset;
+  }
+}
+
+TEST(PolicyDemand, AnElasticGangGoesAsAWholeBelowItsLeast) {
+  PolicedSupervisor cluster{policed("priority")};
+  cluster.join({.slots = 6});
+  JobSpec gang = named("elastic");
+  gang.policy = {.gang = 4, .gang_max = 6};
+  cluster.submit(GraphBuilder{}.sources(40).build(), gang);
+  cluster.settle(4);
+  EXPECT_EQ(planned(cluster, 1), 6000U);
+  cluster.submit(GraphBuilder{}.sources(2).build(), named("two", 5));
+  cluster.settle(4);
+  EXPECT_EQ(planned(cluster, 1), 4000U) << "it shrinks";
+  cluster.submit(GraphBuilder{}.sources(1).build(), named("one more", 5));
+  cluster.settle(4);
+  EXPECT_EQ(planned(cluster, 1), 0U) << "with three it could not go on";
+  cluster.ignore();
+}
+
+// A limit below the least would leave it a part of a gang.
+TEST(PolicyDemand, ALimitLetsAnElasticGangGrowAsFarAsItMay) {
+  for (const auto& [most, held] : {std::pair{5, 5000U}, {2, 2000U}, {1, 0U}}) {
+    SupervisorConfig config = policed("multifactor");
+    config.policy.users = {{.name = "ada", .limits = {.slots_max = most}}};
+    PolicedSupervisor cluster{config};
+    cluster.join({.slots = 8});
+    JobSpec gang = named("elastic");
+    gang.owner = "ada";
+    gang.policy = {.gang = 2, .gang_max = 6};
+    const JobId id = cluster.submit(GraphBuilder{}.sources(40).build(), gang);
+    if (!id.valid()) {
+      EXPECT_EQ(held, 0U) << to_string(cluster.refusal());
+      continue;
+    }
+    cluster.settle(4);
+    EXPECT_EQ(planned(cluster, 1), held) << most;
+    cluster.ignore();
+  }
+}
+
 // Spec: a job that holds slots that it cannot use and wants others has neither.
 TEST(PolicyDemand, WhatMustRunSomewhereGetsItsSlotsThere) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};

@@ -86,6 +86,14 @@ TEST_F(PolicyChecksTest, WithoutAPolicyOnlyTheFormOfNamesAndTheGraceAreChecked) 
   EXPECT_EQ(refusal({.grace = 61s}).subject, "grace of 61 s");
 }
 
+TEST_F(PolicyChecksTest, WishesOfAGangNeedAGang) {
+  EXPECT_EQ(refusal({.gang = 2, .gang_max = 2, .together = "host"}), Error{});
+  EXPECT_EQ(refusal({.gang_max = 2}).message, "has gang_max, and is no gang");
+  EXPECT_EQ(refusal({.together = "host"}).message, "has together, and is no gang");
+  EXPECT_EQ(refusal({.gang = 3, .gang_max = 2}).message, "has a gang_max of 2, below its gang of 3");
+  EXPECT_EQ(refusal({.slots_max = 5, .gang = 3, .gang_max = 6}).subject, "gang of 6");
+}
+
 TEST_F(PolicyChecksTest, AnUnknownNameIsToldWithTheNearestKnownOne) {
   EXPECT_EQ(refusal({.project = "vision", .account = "lab", .pools = {"everything"}}), Error{});
   const Error project = refusal({.project = "vison"});

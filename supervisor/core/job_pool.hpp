@@ -1,0 +1,54 @@
+// The pools of a job, and the one where it is.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/seldom.hpp"
+#include "supervisor/core/share_reasons.hpp"
+#include "supervisor/core/worker_group.hpp"
+#include "supervisor/policy/pool_choice.hpp"
+
+namespace penstock::supervisor {
+
+/// The rule that held a job when it was last tried in a pool of its list; by kind, for `explain`.
+struct TriedPool {
+  std::string blocked_by;  ///< Empty: it was not tried, or was placed.
+  struct OfKind {
+    std::string hold;
+    std::optional<WaitsFor> waits;
+    Instant starts_by = kNever;
+  };
+  std::array<OfKind, kBandKinds> kinds;
+};
+
+/// Where a gang that stays together is tried, or is, and where it was tried before in vain.
+struct GroupChoice {
+  std::optional<WorkerGroup> now;
+  std::vector<WorkerGroup> tried;
+};
+
+/// The pool of a job. All that it holds is there, but of a bag: that is tried for more in this one, and holds slots in
+/// any of its list.
+struct JobPool {
+  std::uint32_t position = 0;          ///< In the configuration.
+  bool spreads = false;                ///< A bag of independent subtasks with several pools, where it counts alike.
+  std::string name;                    ///< Positions change with the configuration.
+  Seldom<std::string> kept_name;       ///< The one that is written down.
+  policy::PoolFallback fallback{{0}};  ///< Its list of pools, and the one where it is tried.
+  std::vector<TriedPool> tried;        ///< By position in that list; empty: there is only one.
+  std::uint32_t placed = 0;            ///< Its waiting subtasks have tentative bands in that pool.
+  Seldom<GroupChoice> group;           ///< Of a gang that stays together.
+
+  bool lists(std::uint32_t pool) const {
+    return std::find(fallback.pools().begin(), fallback.pools().end(), pool) != fallback.pools().end();
+  }
+  /// Whether the job may hold slots there now.
+  bool may_hold_in(std::uint32_t pool) const { return pool == position || (spreads && lists(pool)); }
+};
+
+}  // namespace penstock::supervisor
