@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
@@ -170,7 +169,6 @@ void AllocationUnits::size_in_all_pools(Job& job, BandKind kind, PassUnderWay& p
     DomainView& domain = pass.domains[domain_of(pool, kind)];
     const AllocationUnit unit = allocation_unit_of(share, kind, domain, view_.counts_quotas(pool));
     if (unit.milli != here.milli || unit.run_milli != here.run_milli || unit.entitles != here.entitles) {
-      PENSTOCK_COVERAGE_MARK("a bag counts for other amounts in another of its pools, and stays in one");
       job.shares->pool.spreads = false;
       return;
     }
