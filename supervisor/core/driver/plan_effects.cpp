@@ -141,6 +141,8 @@ void PlanEffects::give_places(PassUnderWay& pass, const policy::Plan& plan) {
               : planned_device(pass.devices[at.band], workers_[place.band], start.device_groups.front());
       give(pass, pass.subjects[pass.members[start.member].subject], place, device);
     }
+  for (const policy::Preemption& each : plan.preemptions)
+    end_broken_gang(pass.subjects[pass.members[each.member].subject]);
   std::vector<DeviceSet> shared(workers_.band_slots());
   bool any = false;
   for (std::size_t i = 0; i < pass.bands.size(); ++i)
@@ -149,6 +151,18 @@ void PlanEffects::give_places(PassUnderWay& pass, const policy::Plan& plan) {
   if (!any) return;
   for (const JobId id : policy_.agenda.in_sight())
     if (Job& job = jobs_[id]; job.shares != nullptr) keep_whole_devices_apart(job, workers_, shared);
+}
+
+void PlanEffects::end_broken_gang(const PassUnderWay::Subject& subject) {
+  if (!subject.gang || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) return;
+  Job& job = jobs_[subject.job];
+  const std::uint64_t held = view_.milli_held(job, subject.kind);
+  const bool counts_quotas = view_.counts_quotas(subject.domain / static_cast<std::uint32_t>(kBandKinds));
+  if (!job.spec.policy.is_elastic() || counts_quotas || held == 0 || held >= std::uint64_t{job.spec.policy.gang} * 1000)
+    return;
+  PENSTOCK_COVERAGE_MARK("an elastic gang that loses its least loses all");
+  for (std::uint32_t i = 0; i < job.shares->bands.size() && i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].kind == subject.kind) job.shares->bands[i].planned = 0;
 }
 
 void PlanEffects::note_promises(const PassUnderWay& pass, const policy::Plan& plan) {

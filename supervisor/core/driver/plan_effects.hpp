@@ -46,6 +46,9 @@ class PlanEffects {
             std::uint32_t device);
   void give_places(PassUnderWay& pass, const policy::Plan& plan);
   void note_promises(const PassUnderWay& pass, const policy::Plan& plan);
+  /// In pools that count slots the least of an elastic gang is one member, and each slot above it is another one: of a
+  /// gang that has lost the first the others go as well.
+  void end_broken_gang(const PassUnderWay::Subject& subject);
   /// Records the rule that holds each job, and the pools in which a job waits at all.
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
   /// A job that holds nothing is tried in one of its pools after the other, and waits for all of them.

@@ -33,24 +33,27 @@ void PlanWitness::check_one_pool() const {
   }
 }
 
-/// A gang that stays together has its slots on one host, or on workers with one label of its pattern.
-void PlanWitness::check_together() const {
+/// A gang that stays together has its slots on one host, or on workers with one label of its pattern; but if its work
+/// had to run at certain places, until it has given all slots back.
+void PlanWitness::check_together() {
   const WorkerTable& table = core().workers();
   for (const JobId id : world_.jobs()) {
     const Job* job = core().find_job(id);
     if (job == nullptr || job->shares == nullptr || job->spec.policy.together.empty()) continue;
-    if (job->shares->kinds[0].bound || job->shares->kinds[1].bound) continue;
     std::vector<BandSlot> bands;
     for (std::uint32_t i = 0; i < table.band_slots(); ++i)
       if (table[BandSlot{i}].alive && job->shares->of(BandSlot{i}).planned > 0) bands.emplace_back(i);
-    if (bands.empty()) continue;
+    if (bands.empty()) bound_.erase(id);
+    if (job->shares->kinds[0].bound || job->shares->kinds[1].bound) bound_.insert(id);
+    if (bands.empty() || bound_.contains(id)) continue;
     const auto groups = groups_of(table.worker_of(bands.front()).description, job->spec.policy.together);
     const auto holds_all = [&](const WorkerGroup& group) {
       return std::all_of(bands.begin(), bands.end(),
                          [&](BandSlot band) { return is_in(group, table.worker_of(band).description); });
     };
     if (std::none_of(groups.begin(), groups.end(), holds_all))
-      world_.oracle().breach(to_string(id) + " is not together: '" + job->spec.policy.together + "'");
+      world_.oracle().breach(to_string(id) + " is not together: '" + job->spec.policy.together + "'" +
+                             describe_shares(*job, table));
   }
 }
 

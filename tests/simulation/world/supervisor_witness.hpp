@@ -48,11 +48,12 @@ class PlanWitness : SupervisorView {
   void check_plan() const;
   void check_limits_and_gangs() const;
   void check_one_pool() const;
-  void check_together() const;
+  void check_together();
   void stood_still() { gangs_.stood_still(); }
   void forget() {
     limits_ = {};
     gangs_ = {};
+    bound_ = {};
   }
 
  private:
@@ -64,6 +65,7 @@ class PlanWitness : SupervisorView {
   std::set<std::pair<BandId, bool>> bands_before_;  ///< Workers that were there then.
   LimitWitness limits_;
   GangWitness gangs_;
+  std::set<JobId> bound_;  ///< Gangs that hold slots since their work was bound to places.
 };
 
 /// The words about barriers: a gang begins when all its slots are held.

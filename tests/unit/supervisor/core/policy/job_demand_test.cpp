@@ -3,6 +3,7 @@
 
 #include <tuple>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -85,6 +86,24 @@ TEST(PolicyDemand, AnElasticGangGoesAsAWholeBelowItsLeast) {
   cluster.submit(GraphBuilder{}.sources(1).build(), named("one more", 5));
   cluster.settle(4);
   EXPECT_EQ(planned(cluster, 1), 0U) << "with three it could not go on";
+  cluster.ignore();
+}
+
+// Found by the simulator: the run takes the four slots of the least, and the two above stayed.
+TEST(PolicyDemand, AnElasticGangThatLosesItsLeastLosesAll) {
+  PolicedSupervisor cluster{policed("priority")};
+  cluster.join({.slots = 6});
+  JobSpec gang = named("elastic");
+  gang.policy = {.gang = 4, .gang_max = 6};
+  cluster.submit(GraphBuilder{}.sources(40).build(), gang);
+  cluster.settle(4);
+  Graph wide = GraphBuilder{}.sources(1).build();
+  wide.templates[0].request.slots = kOneSlot * 4;
+  PENSTOCK_EXPECT_COVERAGE_MARK("an elastic gang that loses its least loses all", {
+    cluster.submit(wide, named("wide", 5));
+    cluster.settle(4);
+  });
+  EXPECT_EQ(planned(cluster, 1), 0U);
   cluster.ignore();
 }
 
