@@ -54,6 +54,8 @@ const std::map<std::string, std::string>& seldom_reached() {
        "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
       {"a job stays in the pool where its work was claimed",
        "a supervisor has to end while a job with several pools runs in another than the first"},
+      {"an elastic gang that loses its least loses all",
+       "a run has to take the slots of its least while it holds more, in a pool that counts slots"},
       {"a prepared subtask gave its inputs back",
        "policy has to close a job whose inputs fill the store while outputs of another one wait"},
       {"a run was killed because its worker was cut off",
@@ -189,11 +191,11 @@ TEST(Seeds, RareOnesThatFailedOncePass) {
     bool policy;
   };
   for (const auto& [seed, policy] :
-       {Rare{870805801, false},  // An attempt was withdrawn, and its worker had not heard so when a later one began.
-        Rare{870907894, false},  // A worker of another branch saved an output that was made without its inputs.
-        Rare{880042371, true},   // A gang's wait for its places began anew in a pass that was given up.
-        Rare{890157588, true},   // Worker and supervisor spoke on different connections.
-        Rare{890191554, true},   // The worker that was told first that a gang begins had died.
+       {Rare{870805801, false},    // An attempt was withdrawn, and its worker had not heard so when a later one began.
+        Rare{870907894, false},    // A worker of another branch saved an output that was made without its inputs.
+        Rare{880042371, true},     // A gang's wait for its places began anew in a pass that was given up.
+        Rare{890157588, true},     // Worker and supervisor spoke on different connections.
+        Rare{890191554, true},     // The worker that was told first that a gang begins had died.
         Rare{900075939, true}}) {  // The slots that were kept for a gang were still free.
     std::ostringstream out;
     options.first_seed = options.last_seed = seed;
