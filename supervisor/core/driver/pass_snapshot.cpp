@@ -334,6 +334,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
     show_member(together, gang, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : gang)
       if (is_kept || demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
+    is_kept = false;
   }
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
   // none.
