@@ -165,6 +165,15 @@ TEST(Seeds, FaultsUnderAPolicyComeToAnEnd) {
   }
 }
 
+// A retried subtask of it waited on a worker of a pool where it had no slots any more.
+TEST(Seeds, ABagIsTriedWhereItsWorkIs) {
+  SimOptions options;
+  options.policy = true;
+  options.first_seed = options.last_seed = 6815;
+  std::ostringstream out;
+  EXPECT_EQ(run_simulation(options, out), 0) << out.str();
+}
+
 // Three jobs hardly ever preempt one another.
 TEST(Seeds, ManySmallJobsCompeteUnderAPolicy) {
   SimOptions options;

@@ -78,6 +78,8 @@ void PoolFallbacks::follow_fallback(Job& job) {
   const std::size_t pools = shares.pool.fallback.pools().size();
   if (pools == 1 || job.status.recovering) return;
   if (!shares.pool.spreads && (job.tally.in_flight > 0 || holds_slots(shares))) return;
+  if (const std::uint32_t pool = pool_of_stranded_work(job, workers_, policy_.pool_of_band); pool != kAnyPool)
+    shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), pool};
   for (std::size_t passed_over = 0; passed_over < pools && pass_over(job); ++passed_over) {
   }
   enter_fallback_pool(job);

@@ -7,12 +7,18 @@
 
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/plan.hpp"
 
 namespace penstock::supervisor {
 
 /// Whether its subtasks run without one another, each wherever a slot is. REQUIRES: the job has its graph.
 bool is_bag(const Job& job);
+
+/// The pool of a bag where a worker has work that must run there and for which the job has no slots, unless it is tried
+/// there; `kAnyPool`: none.
+std::uint32_t pool_of_stranded_work(const Job& job, const WorkerTable& workers,
+                                    const std::vector<std::uint32_t>& pool_of_band);
 
 /// Whether the job wants more than all of the pool where it is tried, and no limit keeps it from that.
 bool wants_more_pools(const JobShares& shares);
