@@ -57,13 +57,17 @@ void PlanWitness::check_together() {
   }
 }
 
-/// By band, what the core has been told to be running for a while under a limit.
+/// By band, the slots of what the core has been told to be running for a while under a limit.
 std::vector<std::uint64_t> PlanWitness::count_started() const {
   std::vector<std::uint64_t> started(core().workers().band_slots());
   for (const JobId id : world_.jobs()) {
     const Job* job = core().find_job(id);
     if (job == nullptr || job->shares == nullptr || job->status.cancelling) continue;
-    for (std::uint32_t i = 0; i < started.size(); ++i) started[i] += job->shares->of(BandSlot{i}).started;
+    for (std::uint32_t i = 0; i < started.size(); ++i) {
+      const auto kind = static_cast<std::size_t>(core().workers()[BandSlot{i}].kind);
+      const std::uint64_t each = (job->shares->kinds[kind].unit_milli + 999) / 1000;
+      started[i] += job->shares->of(BandSlot{i}).started * std::max<std::uint64_t>(each, 1);
+    }
   }
   return started;
 }
