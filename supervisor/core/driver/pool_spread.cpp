@@ -12,8 +12,7 @@ bool is_bag(const Job& job) {
 std::uint32_t pool_of_stranded_work(const Job& job, const WorkerTable& workers,
                                     const std::vector<std::uint32_t>& pool_of_band) {
   const JobShares& shares = *job.shares;
-  if (!shares.pool.spreads || (job.extras.histories->empty() && !shares.kinds[0].bound && !shares.kinds[1].bound))
-    return kAnyPool;
+  if (!shares.pool.spreads) return kAnyPool;
   std::uint32_t found = kAnyPool;
   for (std::uint32_t i = 0; i < shares.bands.size() && i < workers.band_slots(); ++i) {
     if (!workers[BandSlot{i}].alive || shares.bands[i].in_flight == 0 || shares.bands[i].planned > 0) continue;

@@ -15,8 +15,8 @@ namespace penstock::supervisor {
 /// Whether its subtasks run without one another, each wherever a slot is. REQUIRES: the job has its graph.
 bool is_bag(const Job& job);
 
-/// The pool of a bag where a worker has work that must run there and for which the job has no slots, unless it is tried
-/// there; `kAnyPool`: none.
+/// The pool of a bag where a worker has attempts and the job no slots, unless it is tried there; `kAnyPool`: none. Work
+/// that must run there, or that a worker has claimed after a restart, would wait for ever.
 std::uint32_t pool_of_stranded_work(const Job& job, const WorkerTable& workers,
                                     const std::vector<std::uint32_t>& pool_of_band);
 

@@ -148,21 +148,17 @@ TEST(PoolSpreadTest, WhereItsRunsCountForOtherAmountsItStaysInOnePool) {
   EXPECT_FALSE(it.cluster.job(1).shares->pool.spreads);
 }
 
-TEST(PoolSpreadTest, WorkThatMustRunWhereItHasNoSlotsBringsItThere) {
+TEST(PoolSpreadTest, WorkWhereItHasNoSlotsBringsItThere) {
   Spread spread;
   const Job& job = spread.it.cluster.job(2);
   const WorkerTable& workers = spread.it.cluster.core().workers();
   const std::vector<std::uint32_t> pool_of_band{0, 1};
   job.shares->pool.position = 0;
-  job.shares->kinds.edit(BandKind::Cpu).bound = true;
   EXPECT_EQ(pool_of_stranded_work(job, workers, pool_of_band), kAnyPool) << "its slots are there";
   job.shares->bands[1].planned = 0;
   EXPECT_EQ(pool_of_stranded_work(job, workers, pool_of_band), 1U);
   job.shares->pool.position = 1;
   EXPECT_EQ(pool_of_stranded_work(job, workers, pool_of_band), kAnyPool) << "it is tried there";
-  job.shares->pool.position = 0;
-  job.shares->kinds.edit(BandKind::Cpu).bound = false;
-  EXPECT_EQ(pool_of_stranded_work(job, workers, pool_of_band), kAnyPool) << "others may take it";
 }
 
 // Workers of before a restart may hold work of it in each of its pools.
