@@ -16,8 +16,6 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
       beneficiaries_(snapshot.members.size(), kNone),
       refusals_(snapshot.workloads.size()),
       begins_on_carried_(snapshot.workloads.size(), false) {
-  shares_devices_ = std::any_of(snapshot.members.begin(), snapshot.members.end(),
-                                [](const Member& member) { return member.devices > 0; });
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());

@@ -46,9 +46,6 @@ class QuotaPass {
   BestCaseRooms& best_case_rooms() { return best_case_rooms_; }
   /// For one search at a time.
   ChosenPieces& chosen_pieces() { return chosen_pieces_; }
-  /// Whether any member wants a part of a device. A try that has failed leaves the numbers of devices that it opened
-  /// behind it: then no try may be left out, even if it cannot succeed, or plans would name devices otherwise.
-  bool shares_devices() const { return shares_devices_; }
   /// Whether it holds a place or is promised one.
   bool holds_anything(std::uint32_t workload) const;
   /// The amount that the members count for while they wait.
@@ -103,7 +100,6 @@ class QuotaPass {
   VictimOrder victim_order_;
   BestCaseRooms best_case_rooms_;
   ChosenPieces chosen_pieces_;
-  bool shares_devices_ = false;
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.
   std::vector<std::optional<Refusal>> refusals_;  ///< By workload.

@@ -22,7 +22,7 @@ void ChosenPieces::add_to(std::uint32_t band, const Entry& entry) {
   there.first = static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
-void ChosenPieces::add(const VictimPiece& piece, const PieceFate& fate) {
+void ChosenPieces::add(const VictimPiece& piece, bool lost) {
   const std::size_t position = pieces_.size();
   pieces_.push_back(&piece);
   last_bands_.clear();
@@ -31,9 +31,7 @@ void ChosenPieces::add(const VictimPiece& piece, const PieceFate& fate) {
     OnBand& there = on_band_[piece.only_band];
     there.all += piece.amount;
     there.gone += piece.amount;
-    if (fate.leaves) there.leaving += piece.amount;
-    there.all_leave = there.all_leave || fate.lets_others;
-    if (fate.lost) there.lost += piece.amount.gpu;
+    if (lost) there.lost += piece.amount.gpu;
     return add_to(piece.only_band, {piece.workload, static_cast<std::uint32_t>(position)});
   }
   for (const std::uint32_t member : piece.members) on_band_[trial_.holdings(member).band].all += trial_.amount(member);

@@ -10,13 +10,6 @@
 
 namespace penstock::policy {
 
-/// The fate that the members of a piece may have.
-struct PieceFate {
-  bool lost = false;         ///< Its members may lose their places for good,
-  bool leaves = true;        ///< or, where others stay, at least leave their band.
-  bool lets_others = false;  ///< If they are lost, any others of the band may be lost as well.
-};
-
 /// Owned by a pass, for one search after the other. The trial must be as it was when a piece was added, whenever it is
 /// asked. Pieces outlive this.
 /// Cost: constant time for a piece of a job with one member.
@@ -25,7 +18,8 @@ class ChosenPieces {
   explicit ChosenPieces(const Trial& trial);
 
   void clear();
-  void add(const VictimPiece& piece, const PieceFate& fate);
+  /// `lost`: its members may lose their places for good.
+  void add(const VictimPiece& piece, bool lost);
   std::size_t size() const { return pieces_.size(); }
   const VictimPiece& operator[](std::size_t position) const { return *pieces_[position]; }
   /// Positions of the pieces of all jobs that have lost a member of the band, in any order.
@@ -37,12 +31,8 @@ class ChosenPieces {
 
   /// Whether the jobs that have lost a member of the band have one member each, so that nothing else leaves with it.
   bool are_single_on(std::uint32_t band) const { return on_band_[band].single; }
-  /// Amounts that those give up there, the part that is of members that may leave the band for good, and thousandths of
-  /// devices that are of members that may be lost.
+  /// Amounts that those give up there, and thousandths of devices that are of members that may be lost.
   const Resources& gone_from(std::uint32_t band) const { return on_band_[band].gone; }
-  const Resources& leaving_from(std::uint32_t band) const {
-    return on_band_[band].all_leave ? on_band_[band].gone : on_band_[band].leaving;
-  }
   std::int64_t lost_from(std::uint32_t band) const { return on_band_[band].lost; }
   /// The amounts of all members of pieces there.
   const Resources& all_from(std::uint32_t band) const { return on_band_[band].all; }
@@ -58,11 +48,9 @@ class ChosenPieces {
   struct OnBand {
     Resources all;
     Resources gone;
-    Resources leaving;
     std::int64_t lost = 0;
     std::uint32_t first = kNoEntry;
     bool single = true;
-    bool all_leave = false;
   };
 
   void add_to(std::uint32_t band, const Entry& entry);

@@ -118,7 +118,6 @@ void reclaim(QuotaPass& pass) {
     SolveRules rules = rules_for(pass, *workload, reclaimer, view.owners());
     rules.victims_move = rules.may_give_way = pass.parts().victims_move;
     rules.may_lose = view.may_lose(source.project);
-    if (!pass.shares_devices()) rules.may_lose_devices = view.may_lose_devices(source.project);
     rules.free_devices = view.free_devices();
     bool solved = solve(pass, *workload, rules);
     if (!solved && pass.parts().own_rules && has_guaranteed(view.owners(), reclaimer)) {

@@ -22,7 +22,6 @@ void ReclaimView::look_again() {
   owners_ = trial.owners();
   free_devices_ = policy::free_devices(trial);
   may_lose_.assign(owners_.size(), {});
-  may_lose_devices_.assign(owners_.size(), {});
   for (const std::uint32_t project : trial.projects_changed_since(mark_)) look_at(project);
   mark_ = trial.mark();
 }
@@ -55,16 +54,6 @@ const std::vector<bool>& ReclaimView::may_lose(std::uint32_t project) {
     const Resources held{victim.of[0].allocated, victim.of[1].allocated, victim.of[2].allocated};
     all[owner] = victim_is_over_share(victim, held) || reclaimer_is_guaranteed(owners_[sides.a], {}, victim, held);
   }
-  return all;
-}
-
-const std::vector<bool>& ReclaimView::may_lose_devices(std::uint32_t project) {
-  std::vector<bool>& all = may_lose_devices_[project];
-  if (!all.empty()) return all;
-  all = may_lose(project);
-  for (std::uint32_t owner = 0; owner < owners_.size(); ++owner)
-    if (all[owner] && is_fuller_anyway(owners_, project, owner, pass_.parts().saturation_multiplier))
-      all[owner] = false;
   return all;
 }
 

@@ -24,9 +24,6 @@ class ReclaimView {
   std::int64_t free_devices() const { return free_devices_; }
   /// By project, whether `project` could take anything from it at all: a project that holds less can only be safer.
   const std::vector<bool>& may_lose(std::uint32_t project);
-  /// The same for devices, as long as no member leaves that has the same root owner as `project`: fewer, because
-  /// devices only go to the less full side.
-  const std::vector<bool>& may_lose_devices(std::uint32_t project);
   /// Devices that could come free on one band if all jobs there that may lose theirs went. A search finds room only in
   /// these and in what is free.
   std::int64_t most_on_a_band(std::uint32_t project);
@@ -45,8 +42,7 @@ class ReclaimView {
   std::int64_t free_devices_ = 0;
   std::vector<std::vector<OnBand>> held_;    ///< By project: holdings of its preemptible jobs.
   std::vector<std::vector<bool>> may_lose_;  ///< By project that reclaims; empty: not asked yet.
-  std::vector<std::vector<bool>> may_lose_devices_;
-  std::vector<std::int64_t> sums_;  ///< By band; all 0 between questions.
+  std::vector<std::int64_t> sums_;           ///< By band; all 0 between questions.
 };
 
 }  // namespace penstock::policy

@@ -22,8 +22,8 @@ using Bands = std::vector<std::uint32_t>;
 /// Members of one job that are taken together.
 using Piece = VictimPiece;
 
-/// Not settings: a new look at whether a search may succeed costs as much as a try for each job, or for each two, that
-/// holds something, and an attempt as much as so many others.
+/// Not settings: a new look at whether a search may succeed costs as much as so many tries for each job that holds
+/// something, and an attempt as much as so many others.
 constexpr std::size_t kTriesBeforeLooking = 32;
 constexpr std::size_t kVictimsForOneTry = 2;
 constexpr std::size_t kTriesOfAnAttempt = 16;
@@ -59,7 +59,7 @@ class Solver {
         rules_(rules),
         victims_(pass.victims_in_order()),
         chosen_(pass.chosen_pieces()),
-        room_(pass, workload, rules),
+        room_(pass, rules),
         is_to_be_placed_([this](std::uint32_t member) {
           return offered_[member] &&
                  (trial_.state(member) == MemberState::Pending || trial_.state(member) == MemberState::Leaving);
@@ -109,37 +109,14 @@ class Solver {
     wanted_ = wanted;
     look_at_room();
     const WorkloadOrder::Waits is_there = [this](std::uint32_t member) { return is_active(trial_.state(member)); };
-    std::size_t left = count_victims_that_help_alone(is_there);
-    if (left == 0) return false;
     Agenda agenda = victims_agenda(is_there);
     while (const std::optional<std::uint32_t> victim = agenda.take()) {
       if (!is_worth_a_try()) return false;
-      const Piece piece = next_piece(*victim, is_there);
-      if (piece.members.empty() || !might_fit({&piece})) continue;
-      if (attempt({&piece})) return true;
-      if (--left == 0) return false;
+      const Piece piece{
+          *victim, pass_.order().next_victims(*victim, is_there), {}, pass_.snapshot().workloads[*victim].project};
+      if (!piece.members.empty() && might_fit({&piece}) && attempt({&piece})) return true;
     }
     return false;
-  }
-
-  Piece next_piece(std::uint32_t victim, const WorkloadOrder::Waits& is_there) const {
-    return {victim, pass_.order().next_victims(victim, is_there), {}, pass_.snapshot().workloads[victim].project};
-  }
-
-  /// How many candidates could make room if they alone left; rather too many than too few.
-  std::size_t count_victims_that_help_alone(const WorkloadOrder::Waits& is_there) const {
-    if (pass_.shares_devices()) return SIZE_MAX;
-    std::size_t count = 0;
-    for (std::uint32_t project = 0; project < victims_.size(); ++project) {
-      if (!may_take_from(project)) continue;
-      for (const std::uint32_t victim : victims_[project]) {
-        if (!room_.fits_anyway(0) && !room_.might_be_made_by(pass_.order().members(victim))) continue;
-        if (!is_candidate(victim)) continue;
-        const Piece piece = next_piece(victim, is_there);
-        if (might_fit({&piece})) ++count;
-      }
-    }
-    return count;
   }
 
   Agenda victims_agenda(const WorkloadOrder::Waits& is_there) {
@@ -165,7 +142,7 @@ class Solver {
     std::size_t victims = 0;
     for (std::uint32_t project = 0; project < victims_.size(); ++project)
       if (may_take_from(project)) victims += victims_[project].size();
-    tries_before_looking_ = kTriesBeforeLooking + (pass_.shares_devices() ? victims / kVictimsForOneTry : victims);
+    tries_before_looking_ = kTriesBeforeLooking + victims / kVictimsForOneTry;
     outlook_.looked = false;
     outlook_.anywhere = true;
     outlook_.helpful_left = INT64_MAX;
@@ -412,7 +389,7 @@ class Solver {
       chosen_.relief.push_back(chosen_.pieces.size());
       chosen_.limits_left.take(piece.project, counted_amount(piece));
     }
-    chosen_.pieces.add(piece, room_.fate_of(piece));
+    chosen_.pieces.add(piece, room_.may_be_lost(piece.project));
     const Bands& bands = chosen_.pieces.last_bands();
     chosen_.any_room = chosen_.any_room || std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) {
                          return room_.is_for_first_on(band, chosen_.pieces.all_from(band));

@@ -34,9 +34,6 @@ struct SolveRules {
   bool may_give_way = false;  ///< Victims that moved may be lost to jobs of their project that come before them.
   /// By project: members of it may lose their place for good, as the sums are before the search. Empty: all.
   std::vector<bool> may_lose;
-  /// The same for members with whole devices if none leaves that has the same root owner as the waiting job: fewer may.
-  /// Empty: as above. REQUIRES: no member shares a device.
-  std::vector<bool> may_lose_devices;
   std::int64_t free_devices = 0;  ///< With `may_lose`: thousandths that are free in all.
 };
 

@@ -6,18 +6,9 @@
 #include "supervisor/policy/fitting/device_fit.hpp"
 
 namespace penstock::policy {
-namespace {
 
-/// Not a setting: jobs of more members are tried without a count of what all of these leave.
-constexpr std::size_t kMembersToCount = 8;
-
-}  // namespace
-
-WantedRoom::WantedRoom(const QuotaPass& pass, std::uint32_t workload, const SolveRules& rules)
-    : pass_(pass),
-      trial_(pass.trial()),
-      rules_(rules),
-      root_(root_of(trial_.owners(), pass.snapshot().workloads[workload].project)) {}
+WantedRoom::WantedRoom(const QuotaPass& pass, const SolveRules& rules)
+    : pass_(pass), trial_(pass.trial()), rules_(rules) {}
 
 void WantedRoom::look_at(const std::vector<std::uint32_t>& wanted) {
   wanted_ = wanted;
@@ -36,18 +27,6 @@ void WantedRoom::look_at_recorded(const std::vector<const VictimPiece*>& recorde
   for (const auto& [band, room] : recorded_.rooms) recorded_.gain += gang_.gain(band, room);
   for (std::size_t i = 0; i < wanted_.size(); ++i)
     if (!has_room_in(i, recorded_.rooms)) recorded_.lacking.push_back(wanted_[i]);
-}
-
-/// Only of a job of one member more is known than whether it may be lost.
-PieceFate WantedRoom::fate_of(const VictimPiece& piece) const {
-  const bool lost = may_be_lost(piece.project);
-  if (piece.only_band == kNone || piece.amount.gpu == 0) return {.lost = lost};
-  const bool alone = lost && (rules_.may_lose_devices.empty() || rules_.may_lose_devices[piece.project]);
-  const BandsByRoom& bands = trial_.bands_by_room(Trial::Index::Devices);
-  auto largest = bands.rbegin();
-  if (largest != bands.rend() && trial_.band_of_rank(largest->second) == piece.only_band) ++largest;
-  const bool moves = largest != bands.rend() && largest->first >= piece.amount.gpu;
-  return {lost, alone || moves, alone && root_of(trial_.owners(), piece.project) == root_};
 }
 
 const Resources* WantedRoom::left_by_recorded(std::uint32_t band) const {
@@ -75,27 +54,12 @@ bool WantedRoom::is_missing_on(std::uint32_t band, const ChosenPieces& chosen) c
   if (!chosen.are_single_on(band)) return false;
   const std::int64_t missing = devices_wanted_ - rules_.free_devices - recorded_.lost - chosen.lost_from(band);
   if (!rules_.may_lose.empty() && missing > 0) return true;
-  // No other band gets more room: members that find none elsewhere and may not be lost would have to come back.
-  const bool some_stay = recorded_.rooms.empty() && !pass_.shares_devices();
-  const Resources gone = chosen.gone_from(band);
-  const Resources room = room_with(band, some_stay ? chosen.leaving_from(band) : gone);
+  const Resources room = room_with(band, chosen.gone_from(band));
   for (const std::uint32_t member : recorded_.lacking)
     if (!holds(room, band, member)) return true;
   const Resources* known = left_by_recorded(band);
   const std::int64_t gain = recorded_.gain - (known != nullptr ? gang_.gain(band, *known) : 0);
-  return !gang_.is_enough(gain + gang_.gain(band, room_with(band, gone)));
-}
-
-bool WantedRoom::might_be_made_by(const std::vector<std::uint32_t>& members) const {
-  if (members.size() > kMembersToCount) return true;
-  return std::any_of(members.begin(), members.end(), [&](std::uint32_t first) {
-    const std::uint32_t band = trial_.holdings(first).band;
-    if (band == kNone) return false;
-    Resources room = room_with_shared(trial_.room(band));
-    for (const std::uint32_t member : members)
-      if (trial_.holdings(member).band == band) room += trial_.amount(member);
-    return holds(room, band, wanted_.front());
-  });
+  return !gang_.is_enough(gain + gang_.gain(band, room));
 }
 
 std::int64_t WantedRoom::devices_that_may_be_lost(const std::vector<const VictimPiece*>& pieces) const {

@@ -16,7 +16,7 @@ namespace penstock::policy {
 /// was looked at, whenever a question is asked. Says no only where an attempt would fail.
 class WantedRoom {
  public:
-  WantedRoom(const QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
+  WantedRoom(const QuotaPass& pass, const SolveRules& rules);
 
   /// The members that are to be placed. Cost: a choice of a band for each; O(bands) for several.
   void look_at(const std::vector<std::uint32_t>& wanted);
@@ -27,18 +27,15 @@ class WantedRoom {
   bool fits_anyway(std::size_t position) const { return fits_anyway_[position]; }
   const GangRoom& gang() const { return gang_; }
   bool may_be_lost(std::uint32_t project) const { return rules_.may_lose.empty() || rules_.may_lose[project]; }
-  PieceFate fate_of(const VictimPiece& piece) const;
 
   /// Whether each member finds room when the recorded pieces have gone.
   bool is_there() const { return recorded_.lacking.empty(); }
   /// Whether the first member that finds none would find it on a band that so much more has left. REQUIRES: not
   /// `is_there`.
   bool is_for_first_on(std::uint32_t band, const Resources& more) const;
-  /// Whether `might_fit` would say no, or a member would have to come back, if the recorded pieces left and all chosen
-  /// ones of the jobs there. In constant time: true only where jobs of one member each leave that band alone.
+  /// Whether `might_fit` would say no if the recorded pieces left and all chosen ones of the jobs there. In constant
+  /// time: true only where jobs of one member each leave that band alone.
   bool is_missing_on(std::uint32_t band, const ChosenPieces& chosen) const;
-  /// Whether the members of one job might make room for the first wanted one, if they leave together.
-  bool might_be_made_by(const std::vector<std::uint32_t>& members) const;
   bool might_fit(const std::vector<const VictimPiece*>& pieces) const;
 
  private:
@@ -60,7 +57,6 @@ class WantedRoom {
   const QuotaPass& pass_;
   const Trial& trial_;
   const SolveRules& rules_;
-  const std::uint32_t root_;  ///< The owner at the top of the waiting job's project.
   std::vector<std::uint32_t> wanted_;
   std::vector<bool> fits_anyway_;    ///< By position in `wanted_`.
   GangRoom gang_;                    ///< The same for all of them together.

@@ -21,11 +21,6 @@ std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint3
   return chain;
 }
 
-std::uint32_t root_of(const std::vector<Owner>& owners, std::uint32_t project) {
-  while (owners[project].parent != kNone) project = owners[project].parent;
-  return project;
-}
-
 Branches branches_of(const std::vector<Owner>& owners, std::uint32_t a, std::uint32_t b) {
   const auto depth = [&](std::uint32_t project) {
     std::size_t steps = 0;

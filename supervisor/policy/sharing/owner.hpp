@@ -60,8 +60,6 @@ struct OwnerTree {
 /// From a project up to its root.
 std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint32_t project);
 
-std::uint32_t root_of(const std::vector<Owner>& owners, std::uint32_t project);
-
 /// The two siblings, or two roots, through which `a` and `b` belong to different branches.
 struct Branches {
   std::uint32_t a = kNone;

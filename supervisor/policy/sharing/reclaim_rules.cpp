@@ -127,16 +127,6 @@ bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaime
   return true;
 }
 
-bool is_fuller_anyway(const std::vector<Owner>& owners, std::uint32_t reclaimer, std::uint32_t victim,
-                      std::int64_t saturation) {
-  const Branches sides = branches_of(owners, reclaimer, victim);
-  const OwnedAmount& mine = owners[sides.a].of[static_cast<std::size_t>(Resource::Gpu)];
-  const OwnedAmount& theirs = owners[sides.b].of[static_cast<std::size_t>(Resource::Gpu)];
-  if (sides.a == sides.b || theirs.fair_share == 0) return false;
-  if (mine.fair_share == kUnlimited && theirs.fair_share == kUnlimited) return false;
-  return passes(ratio(mine.allocated, mine.fair_share), ratio(theirs.allocated, theirs.fair_share), saturation);
-}
-
 bool would_come_back(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces) {
   Remaining remaining{owners};

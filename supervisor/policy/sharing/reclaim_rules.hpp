@@ -37,11 +37,6 @@ bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, co
 bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces, std::int64_t saturation);
 
-/// Whether a loss of devices breaks the last of these rules whatever the reclaimer wants, unless its own side loses
-/// some as well: that one is beyond its share of them already, and no less full than the victim's.
-bool is_fuller_anyway(const std::vector<Owner>& owners, std::uint32_t reclaimer, std::uint32_t victim,
-                      std::int64_t saturation);
-
 /// Whether a victim would take its piece back in the next pass, by rule 2: it would hold less than its guarantee, the
 /// reclaimer more than its own. The page has no such test; without it two projects go round for ever.
 bool would_come_back(const std::vector<Owner>& owners, const Reclaimer& reclaimer,

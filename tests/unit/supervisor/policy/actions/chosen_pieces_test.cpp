@@ -29,24 +29,18 @@ TEST(ChosenPieces, SingleJobsCountOnTheirBand) {
   const VictimPiece first{0, {0}, trial.amount(0), 0, 0};
   const VictimPiece second{1, {1}, trial.amount(1), 0, 0};
   ChosenPieces pieces{trial};
-  pieces.add(first, {false, false, false});
-  pieces.add(second, {true, true, false});
+  pieces.add(first, false);
+  pieces.add(second, true);
   EXPECT_EQ(pieces.size(), 2U);
   EXPECT_EQ(pieces.of_jobs_on(0).size(), 2U);
   EXPECT_TRUE(pieces.of_jobs_on(1).empty());
   EXPECT_TRUE(pieces.are_single_on(0));
   EXPECT_EQ(pieces.gone_from(0).gpu, 2000);
-  EXPECT_EQ(pieces.leaving_from(0).gpu, 1000);
   EXPECT_EQ(pieces.all_from(0).gpu, 2000);
   EXPECT_EQ(pieces.lost_from(0), 1000);
   EXPECT_EQ(pieces.last_bands(), std::vector<std::uint32_t>{0});
   pieces.clear();
   EXPECT_EQ(pieces.gone_from(0).gpu, 0);
-  pieces.add(first, {false, false, false});
-  EXPECT_EQ(pieces.leaving_from(0).gpu, 0);
-  pieces.add(second, {true, true, true});
-  EXPECT_EQ(pieces.leaving_from(0).gpu, 2000) << "the loss of one makes that of the other possible";
-  pieces.clear();
   EXPECT_TRUE(pieces.bands().empty());
 }
 
@@ -57,9 +51,9 @@ TEST(ChosenPieces, AllPiecesOfAJobGoWithEachBandOfIt) {
   const VictimPiece on_first{2, {2}, trial.amount(2), 0};
   const VictimPiece on_second{2, {3}, trial.amount(3), 0};
   ChosenPieces pieces{trial};
-  pieces.add(on_second, {true, true, false});
+  pieces.add(on_second, true);
   EXPECT_EQ(pieces.last_bands(), std::vector<std::uint32_t>{1});
-  pieces.add(on_first, {true, true, false});
+  pieces.add(on_first, true);
   EXPECT_EQ(pieces.last_bands(), (std::vector<std::uint32_t>{0, 1}));
   EXPECT_EQ(pieces.of_jobs_on(0).size(), 2U);
   EXPECT_EQ(pieces.of_jobs_on(1).size(), 2U);

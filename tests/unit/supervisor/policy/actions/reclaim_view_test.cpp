@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "supervisor/policy/actions/reclaim_view.hpp"
-#include "supervisor/policy/sharing/reclaim_rules.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
@@ -35,28 +34,6 @@ TEST(ReclaimView, TellsWhatCouldComeFreeForAProject) {
   EXPECT_EQ(view.free_devices(), 3000);
   EXPECT_FALSE(view.may_lose(late)[greedy]);  // The project has no more than its guarantee now.
   EXPECT_EQ(view.most_on_a_band(late), 0);
-}
-
-TEST(ReclaimView, DevicesOnlyGoToTheLessFullSide) {
-  PolicyBuilder builder;
-  const std::uint32_t band = builder.device_band(8);
-  const std::uint32_t full = builder.project("full", 2);
-  const std::uint32_t fuller = builder.project("fuller", 2);
-  std::vector<std::uint32_t> parts_of;
-  for (const std::uint32_t department : {full, fuller})
-    for (int i = 0; i < 2; ++i)
-      parts_of.push_back(builder.project("part" + std::to_string(parts_of.size()), 1, department));
-  for (const std::uint32_t project : {parts_of[0], parts_of[2], parts_of[2]}) {
-    builder.job("job" + std::to_string(builder.snapshot.workloads.size()), project);
-    builder.holds(project == parts_of[0] ? 3 : 2, band);
-  }
-  const Parts parts = parts_named("quota");
-  QuotaPass pass{builder.snapshot, 0, parts};
-  ReclaimView view{pass};
-  for (const std::uint32_t project : {parts_of[1], parts_of[3]})
-    for (std::uint32_t owner = 0; owner < builder.snapshot.projects.size(); ++owner)
-      EXPECT_EQ(view.may_lose_devices(project)[owner],
-                view.may_lose(project)[owner] && !is_fuller_anyway(view.owners(), project, owner, 1000));
 }
 
 }  // namespace

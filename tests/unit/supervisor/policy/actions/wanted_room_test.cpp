@@ -33,7 +33,7 @@ class WantedRoomOf : public testing::Test {
 
 TEST_F(WantedRoomOf, PiecesOfOneBandMakeRoomTogether) {
   const QuotaPass pass{builder.snapshot, 0, parts};
-  WantedRoom room{pass, 4, rules};
+  WantedRoom room{pass, rules};
   room.look_at({4});
   room.look_at_recorded({});
   EXPECT_FALSE(room.fits_anyway(0));
@@ -43,48 +43,27 @@ TEST_F(WantedRoomOf, PiecesOfOneBandMakeRoomTogether) {
   const VictimPiece other = piece(pass, 2);
   EXPECT_FALSE(room.might_fit({&first, &other}));
   EXPECT_TRUE(room.might_fit({&first, &second}));
-  EXPECT_FALSE(room.might_be_made_by({0}));
-  EXPECT_TRUE(room.might_be_made_by({0, 1}));
   ChosenPieces chosen{pass.trial()};
-  chosen.add(first, room.fate_of(first));
+  chosen.add(first, true);
   EXPECT_TRUE(room.is_missing_on(0, chosen));
   EXPECT_FALSE(room.is_for_first_on(0, chosen.all_from(0)));
-  chosen.add(second, room.fate_of(second));
+  chosen.add(second, true);
   EXPECT_FALSE(room.is_missing_on(0, chosen));
   EXPECT_TRUE(room.is_for_first_on(0, chosen.all_from(0)));
 }
 
 TEST_F(WantedRoomOf, RecordedPiecesCountWithThoseThatAreChosen) {
   const QuotaPass pass{builder.snapshot, 0, parts};
-  WantedRoom room{pass, 4, rules};
+  WantedRoom room{pass, rules};
   room.look_at({4});
   const VictimPiece first = piece(pass, 0);
   const VictimPiece second = piece(pass, 1);
   room.look_at_recorded({&first});
   ChosenPieces chosen{pass.trial()};
-  chosen.add(second, room.fate_of(second));
+  chosen.add(second, true);
   EXPECT_FALSE(room.is_missing_on(0, chosen));
   room.look_at_recorded({&first, &second});
   EXPECT_TRUE(room.is_there());
-}
-
-TEST_F(WantedRoomOf, MembersThatMayNotBeLostAndFitNowhereElseMakeNoRoom) {
-  const QuotaPass pass{builder.snapshot, 0, parts};
-  rules.may_lose = {true, true};
-  rules.may_lose_devices = {false, false};
-  WantedRoom room{pass, 4, rules};
-  room.look_at({4});
-  room.look_at_recorded({});
-  const VictimPiece first = piece(pass, 0);
-  const VictimPiece second = piece(pass, 1);
-  EXPECT_FALSE(room.fate_of(first).leaves);
-  ChosenPieces chosen{pass.trial()};
-  chosen.add(first, room.fate_of(first));
-  chosen.add(second, room.fate_of(second));
-  EXPECT_TRUE(room.is_missing_on(0, chosen));
-  builder.device_band(2);
-  const QuotaPass wider{builder.snapshot, 0, parts};
-  EXPECT_TRUE((WantedRoom{wider, 4, rules}.fate_of(first).leaves)) << "it moves";
 }
 
 }  // namespace

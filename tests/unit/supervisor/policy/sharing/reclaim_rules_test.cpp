@@ -35,20 +35,6 @@ TEST(ReclaimRules, NobodyEndsFullerThanHisVictim) {
   EXPECT_FALSE(reclaim_is_fair(owners, {2, {.gpu = 1}, true}, {{3, {.gpu = 2}}}, 1000));
 }
 
-TEST(ReclaimRules, WhoseSideIsFullerTakesNoDevicesWhateverHeWants) {
-  std::vector<Owner> owners{holding(9, 3, 2), holding(0, 3, 2), holding(9, 0, 9), holding(0, 3, 2)};
-  owners[2].parent = 0;
-  owners[3].parent = 1;
-  EXPECT_TRUE(is_fuller_anyway(owners, 2, 3, 1000)) << "3 of 2 each";
-  EXPECT_FALSE(reclaim_is_fair(owners, {2, {.cpu = 1}, true}, {{3, {.gpu = 1}}}, 1000));
-  owners[1].of[2].allocated = 4;
-  EXPECT_FALSE(is_fuller_anyway(owners, 2, 3, 1000)) << "the victim's is fuller";
-  owners[0].of[2].allocated = owners[1].of[2].allocated = 2;
-  EXPECT_FALSE(is_fuller_anyway(owners, 2, 3, 1000)) << "nobody is beyond his share";
-  owners[3].parent = 0;
-  EXPECT_FALSE(is_fuller_anyway(owners, 2, 3, 1000)) << "siblings";
-}
-
 TEST(ReclaimRules, WhatTheVictimHasGuaranteedWouldComeBack) {
   const std::vector<ReclaimedPiece> pieces{{1, {.gpu = 2}}, {1, {.gpu = 2}}, {1, {.gpu = 3}}};
   const Reclaimer reclaimer{0, {.gpu = 6}, true};
