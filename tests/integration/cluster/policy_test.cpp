@@ -51,6 +51,15 @@ std::map<std::string, Value> rows(client::Session& session, const std::string& c
 
 std::int64_t number(const Value& value) { return value.integer() == nullptr ? -1 : *value.integer(); }
 
+std::int64_t running_on(client::Session& session, const std::string& worker) {
+  return number(rows(session, "workers", "name")[worker]["running"]);
+}
+
+/// A script that ends when the file is there.
+std::string until_there(const ScratchDirectory& scratch, const std::string& file) {
+  return "while [ ! -e " + scratch.at(file) + " ]; do sleep 0.02; done";
+}
+
 // All three are there before the first slot is. When the first has run all that it has, the others have run their
 // parts.
 TEST(PolicyLive, ThreeProjectsShareTwoWorkersAsConfigured) {
@@ -151,20 +160,17 @@ TEST(PolicyLive, AGangStaysInOneRackAndGrowsThere) {
   start("w4", "1", "rack-2");
   ASSERT_TRUE(cluster.wait_for_workers(4));
   const auto session = cluster.connect();
-  const auto until = [&](const std::string& file) {
-    return "while [ ! -e " + scratch.at(file) + " ]; do sleep 0.02; done";
-  };
-  const auto running = [&](const char* worker) { return number(rows(*session, "workers", "name")[worker]["running"]); };
+  const auto running = [&](const char* worker) { return running_on(*session, worker); };
   JobSpec first = of_project("first", "");
   first.policy.labels = {"rack-1"};
-  const auto busy = session->submit(first, commands(1, until("ends")));
+  const auto busy = session->submit(first, commands(1, until_there(scratch, "ends")));
   ASSERT_TRUE(busy.has_value()) << to_string(busy.error());
   ASSERT_TRUE(wait_until([&] { return running("w1") + running("w2") == 1; }));
   JobSpec gang = of_project("gang", "");
   gang.policy.gang = 2;
   gang.policy.gang_max = 9;
   gang.policy.together = "rack-*";
-  const auto submitted = session->submit(gang, commands(9, until("ends")));
+  const auto submitted = session->submit(gang, commands(9, until_there(scratch, "ends")));
   ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
   EXPECT_TRUE(wait_until([&] { return running("w3") == 2 && running("w4") == 1; })) << cluster.log_of("supervisor");
   EXPECT_EQ(running("w1") + running("w2"), 1) << "the other rack has nothing of it";
@@ -198,8 +204,7 @@ TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
   EXPECT_EQ(*rows(*session, "workers", "name")["far-2"]["labels"].text(), "slow,fast");
   EXPECT_EQ(*rows(*session, "workers", "name")["near-1"]["labels"].text(), "fast");
   JobSpec first = of_project("first", "a");
-  const auto holds =
-      session->submit(first, commands(1, "while [ ! -e " + scratch.at("go") + " ]; do sleep 0.05; done"));
+  const auto holds = session->submit(first, commands(1, until_there(scratch, "go")));
   ASSERT_TRUE(holds.has_value()) << to_string(holds.error());
   const auto pool_of = [&](const char* job) {
     const Value pool = rows(*session, "queue", "name")[job]["pool"];
@@ -235,19 +240,16 @@ TEST(PolicyLive, ABagHoldsSlotsInAllItsPools) {
   cluster.start_worker("cpu-1", {"--slots", "3"});
   ASSERT_TRUE(cluster.wait_for_workers(2));
   const auto session = cluster.connect();
-  const auto until = [&](const std::string& file) {
-    return "while [ ! -e " + scratch.at(file) + " ]; do sleep 0.02; done";
-  };
   const auto submit = [&](const std::string& name, std::vector<std::string> pools, std::uint32_t count,
                           const std::string& ends) {
     JobSpec spec = of_project(name, "");
     spec.policy.pools = std::move(pools);
     spec.policy.preemptible = Preemptible::No;
-    const auto submitted = session->submit(spec, commands(count, until(ends)));
+    const auto submitted = session->submit(spec, commands(count, until_there(scratch, ends)));
     EXPECT_TRUE(submitted.has_value()) << to_string(submitted.error());
     return submitted->job;
   };
-  const auto running = [&](const char* worker) { return number(rows(*session, "workers", "name")[worker]["running"]); };
+  const auto running = [&](const char* worker) { return running_on(*session, worker); };
   const JobId first = submit("first", {"gpu"}, 2, "first-ends");
   ASSERT_TRUE(wait_until([&] { return running("gpu-1") == 2; }));
   const JobId bag = submit("bag", {"gpu", "rest"}, 40, "bag-ends");

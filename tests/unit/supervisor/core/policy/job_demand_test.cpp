@@ -72,39 +72,45 @@ TEST(PolicyDemand, AnElasticGangGrowsToItsMostAndShrinksForOthers) {
   }
 }
 
+/// A gang of 4 to 6 slots that has all of a pool by priority; later jobs come before it.
+class Preempted {
+ public:
+  Preempted() : cluster{policed("priority")} {
+    cluster.join({.slots = 6});
+    JobSpec gang = named("elastic");
+    gang.policy = {.gang = 4, .gang_max = 6};
+    cluster.submit(GraphBuilder{}.sources(40).build(), gang);
+    cluster.settle(4);
+    EXPECT_EQ(planned(cluster, 1), 6000U);
+  }
+  ~Preempted() { cluster.ignore(); }
+  Preempted(const Preempted&) = delete;
+  Preempted& operator=(const Preempted&) = delete;
+
+  /// Runs of so many slots each.
+  void submit(const std::string& name, std::uint32_t runs, std::int64_t slots) {
+    Graph graph = GraphBuilder{}.sources(runs).build();
+    graph.templates[0].request.slots = kOneSlot * slots;
+    cluster.submit(graph, named(name, 5));
+    cluster.settle(4);
+  }
+
+  PolicedSupervisor cluster;
+};
+
 TEST(PolicyDemand, AnElasticGangGoesAsAWholeBelowItsLeast) {
-  PolicedSupervisor cluster{policed("priority")};
-  cluster.join({.slots = 6});
-  JobSpec gang = named("elastic");
-  gang.policy = {.gang = 4, .gang_max = 6};
-  cluster.submit(GraphBuilder{}.sources(40).build(), gang);
-  cluster.settle(4);
-  EXPECT_EQ(planned(cluster, 1), 6000U);
-  cluster.submit(GraphBuilder{}.sources(2).build(), named("two", 5));
-  cluster.settle(4);
-  EXPECT_EQ(planned(cluster, 1), 4000U) << "it shrinks";
-  cluster.submit(GraphBuilder{}.sources(1).build(), named("one more", 5));
-  cluster.settle(4);
-  EXPECT_EQ(planned(cluster, 1), 0U) << "with three it could not go on";
-  cluster.ignore();
+  Preempted it;
+  it.submit("two", 2, 1);
+  EXPECT_EQ(planned(it.cluster, 1), 4000U) << "it shrinks";
+  it.submit("one more", 1, 1);
+  EXPECT_EQ(planned(it.cluster, 1), 0U) << "with three it could not go on";
 }
 
 // Found by the simulator: the run takes the four slots of the least, and the two above stayed.
 TEST(PolicyDemand, AnElasticGangThatLosesItsLeastLosesAll) {
-  PolicedSupervisor cluster{policed("priority")};
-  cluster.join({.slots = 6});
-  JobSpec gang = named("elastic");
-  gang.policy = {.gang = 4, .gang_max = 6};
-  cluster.submit(GraphBuilder{}.sources(40).build(), gang);
-  cluster.settle(4);
-  Graph wide = GraphBuilder{}.sources(1).build();
-  wide.templates[0].request.slots = kOneSlot * 4;
-  PENSTOCK_EXPECT_COVERAGE_MARK("an elastic gang that loses its least loses all", {
-    cluster.submit(wide, named("wide", 5));
-    cluster.settle(4);
-  });
-  EXPECT_EQ(planned(cluster, 1), 0U);
-  cluster.ignore();
+  Preempted it;
+  PENSTOCK_EXPECT_COVERAGE_MARK("an elastic gang that loses its least loses all", it.submit("wide", 1, 4));
+  EXPECT_EQ(planned(it.cluster, 1), 0U);
 }
 
 // A limit below the least would leave it a part of a gang.
