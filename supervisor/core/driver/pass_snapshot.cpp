@@ -149,6 +149,10 @@ void PassSnapshot::begin_pass() {
   event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
+bool PassSnapshot::shares_by_demand(std::uint32_t pool) const {
+  return view_.parts_in(pool).sharing == policy::Sharing::FairShare;
+}
+
 void PassSnapshot::measure_job(Job& job) {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
@@ -159,8 +163,7 @@ void PassSnapshot::measure_job(Job& job) {
     if (job.shares->pool.spreads)
       capacity += view_.milli_held(job, kind) - view_.milli_held(job, kind, job.shares->pool.position);
     share.demand = demand_.measure_demand(job, kind, capacity);
-    // Spec: policy-determined 3.1, a share is by all of the demand.
-    if (job.shares->pool.spreads || view_.parts_in(job.shares->pool.position).sharing == policy::Sharing::FairShare)
+    if (job.shares->pool.spreads || shares_by_demand(job.shares->pool.position))
       share.beyond = demand_.measure_beyond(job, kind, capacity);
     if (share.gang.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
   }
@@ -241,17 +244,17 @@ void PassSnapshot::show_bag(Job& job, BandKind kind, policy::Snapshot& snapshot)
     share.allocation_unit = units_.allocation_unit_of(share, kind, domain, view_.counts_quotas(pools[i]));
     if (!domain.by_amount) share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
     // The whole demand counts in each pool, or the shares would change with the pool where the job is tried.
-    const bool by_demand = view_.parts_in(pools[i]).sharing == policy::Sharing::FairShare;
-    share.demand = parts[i], share.beyond = by_demand ? all.beyond + wants_more : 0;
+    share.demand = parts[i], share.beyond = shares_by_demand(pools[i]) ? all.beyond + wants_more : 0;
     share.promised.clear();
     shares.pool.position = pools[i];
     show_job(job, kind, snapshot, true);
     shares.kinds.edit(kind) = all;
   }
   shares.pool.position = tried_in;
-  shares.kinds.edit(kind).demand = parts[at];
+  KindShare& share = shares.kinds.edit(kind);
+  share.demand = parts[at], share.beyond = shares_by_demand(tried_in) ? all.beyond : 0;
   show_job(job, kind, snapshot);
-  shares.kinds.edit(kind).demand = all.demand;
+  share.demand = all.demand, share.beyond = all.beyond;
 }
 
 void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot, bool holds_only) {

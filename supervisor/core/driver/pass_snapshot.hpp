@@ -60,6 +60,8 @@ class PassSnapshot {
   /// others get neither the place of its start there, nor its share, nor a start that would delay its reserved one.
   void keep_places(Job& job, policy::Snapshot& snapshot);
   void show_kept_place(Job& job, std::uint32_t pool, policy::Snapshot& snapshot);
+  /// Whether the whole demand counts in shares, also beyond the capacity. Spec: policy-determined 3.1.
+  bool shares_by_demand(std::uint32_t pool) const;
   void measure_job(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;

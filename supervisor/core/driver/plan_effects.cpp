@@ -68,7 +68,8 @@ std::string gang_text(const Job& job, const KindShare& share, policy::Hold hold,
   if (hold == policy::Hold::NoRoom && wish.gang > 0 && !share.bound && quotas)
     text = "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
   if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now)
-    text += "; its gang is tried on " + (group->name.empty() ? "none: each is too small" : text_of(*group));
+    text += group->name.empty() ? "; no host, or no label, of its pool could hold its gang"
+                                : "; its gang is tried on " + text_of(*group);
   return share.gang.gave_back.empty() ? text : text + "; " + share.gang.gave_back;
 }
 
@@ -233,14 +234,13 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
   for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
     const PassUnderWay::Subject& subject = pass.subjects[i];
-    if (subject.keeps_place || subject.holds_only || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr)
-      continue;
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
     const JobShares& shares = *jobs_[subject.job].shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
     if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // The job takes nothing.
     for (const std::uint32_t pool : pools_wanted_by(shares)) {
       const std::size_t at = pool * kBandKinds + kind;
-      several[at] = several[at] || alone[at].valid();
+      several[at] = several[at] || (alone[at].valid() && alone[at] != subject.job);  // A bag has several subjects.
       placed[at] = placed[at] || needs_its_place(subject, shares.kinds[kind]);
       alone[at] = subject.job;
     }

@@ -105,11 +105,10 @@ Result<Value> PolicyAnswers::describe_pools() const {
       for (const JobId id : indices_.active) {
         const Job& job = jobs_[id];
         if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
-        const std::vector<std::uint32_t>& listed = job.shares->pool.fallback.pools();
         const std::uint64_t held = view_.milli_held(job, static_cast<BandKind>(kind), pool);
         const bool is_here = job.shares->pool.position == pool || held > 0;
-        if (!is_here) elsewhere += std::find(listed.begin(), listed.end(), pool) != listed.end() ? 1 : 0;
         if (is_here) ++jobs, entitled += held;
+        if (!is_here && job.shares->pool.lists(pool)) ++elsewhere;
       }
       if (kind > 0 && bands == 0 && jobs == 0) continue;
       const policy::PartsChoice parts = policy::words_of(view_.parts_in(pool));

@@ -174,9 +174,12 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
   JobShares& shares = *job.shares;
   const bool listed = shares.pool.fallback.pools().size() > 1;
   if (outcome == Outcome::Placed) {
-    // Where a bag has lost its slots in another pool, its work leaves. Work that has failed somewhere is not pulled.
-    const bool is_new_there = shares.pool.placed != shares.pool.position;
-    if (is_new_there || shares.pool.spreads) placer_.place_in_pool(job, is_new_there && !job.extras.histories->empty());
+    // Work that has failed somewhere is pulled by no other band: it is placed anew. Where a bag has lost its slots in
+    // another pool, its work leaves.
+    if (shares.pool.placed != shares.pool.position)
+      placer_.place_in_pool(job, shares.pool.spreads && !job.extras.histories->empty());
+    else if (shares.pool.spreads)
+      placer_.leave_lost_bands(job);
     if (!listed) return;
     shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), shares.pool.position};
     if (is_in(job, shares.pool.position)) shares.pool.tried[shares.pool.fallback.index()] = {};
@@ -226,11 +229,10 @@ bool PoolFallbacks::goes_on_elsewhere(Job& job, WorkerSlot slot) {
   JobShares& shares = *job.shares;
   const std::uint32_t pool = policy_.pool_of_band[workers_[slot].bands.front().value()];
   if (shares.pool.may_hold_in(pool)) return false;
-  const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
   const bool holds = job.tally.in_flight > 0 || holds_slots(shares);
-  if (!holds && std::find(pools.begin(), pools.end(), pool) != pools.end()) {
+  if (!holds && shares.pool.lists(pool)) {
     PENSTOCK_COVERAGE_MARK("a job goes where its work is claimed late");
-    shares.pool.fallback = policy::PoolFallback{pools, pool};
+    shares.pool.fallback = policy::PoolFallback{shares.pool.fallback.pools(), pool};
     enter_fallback_pool(job);
     return false;
   }

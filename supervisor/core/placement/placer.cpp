@@ -252,10 +252,14 @@ void Placer::place_again(Job& job, BandSlot band) {
 void Placer::place_in_pool(Job& job, bool all) {
   if (job.status.recovering) return;
   if (job.shares != nullptr) job.shares->pool.placed = job.shares->pool.position;
-  for (std::uint32_t band = job.place.locals.first(); band < job.place.locals.end(); ++band)
-    if (all || !workers_[BandSlot{band}].alive || !view_.may_use(job, BandSlot{band}))
-      place_again(job, BandSlot{band});
+  leave_lost_bands(job, all);
   place_unschedulable(job);
+}
+
+void Placer::leave_lost_bands(Job& job, bool all) {
+  if (job.status.recovering) return;
+  for (std::uint32_t band = job.place.locals.first(); band < job.place.locals.end(); ++band)
+    if (all || !workers_[BandSlot{band}].alive || !view_.may_use(job, BandSlot{band})) place_again(job, BandSlot{band});
 }
 
 }  // namespace penstock::supervisor

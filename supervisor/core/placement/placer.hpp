@@ -68,6 +68,8 @@ class Placer {
   bool may_run_on(const Job& job, std::uint32_t subtask, BandSlot band);
   /// Waiting subtasks of the job on bands that it may not use any more, or without a band, are placed again; or `all`.
   void place_in_pool(Job& job, bool all = false);
+  /// The same for those on bands alone.
+  void leave_lost_bands(Job& job, bool all = false);
 
  private:
   void await_bands(Job& job, Instant until);

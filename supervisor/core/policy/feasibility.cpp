@@ -114,9 +114,7 @@ bool Feasibility::could_hold(const Job& job, std::uint32_t pool) const {
   const std::vector<Template>& templates = job.graph.shape->graph().templates;
   return std::all_of(templates.begin(), templates.end(),
                      [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
-         could_hold_larger(job, reach) &&
-         (job.spec.policy.together.empty() ? check_gang(job.spec, *job.graph.shape, reach)
-                                           : check_together(job.spec, *job.graph.shape, reach));
+         could_hold_larger(job, reach) && check_gang(job.spec, *job.graph.shape, reach);
 }
 
 std::vector<WorkerGroup> Feasibility::groups_that_could_hold(const Job& job, std::uint32_t pool) const {
@@ -181,8 +179,7 @@ Result<void> Feasibility::check_feasible_in(const JobSpec& spec, const GraphShap
       error.subject = "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'";
     return error;
   }
-  if (reach.pool == kAnyPool || pool_is_empty) return {};
-  return spec.policy.together.empty() ? check_gang(spec, shape, reach) : check_together(spec, shape, reach);
+  return reach.pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, reach);
 }
 
 Result<void> Feasibility::check_labels_in(const JobSpec& spec, const Reach& reach) const {
@@ -221,6 +218,7 @@ Feasibility::GangRoom Feasibility::room_for_gang(const GraphShape& shape, const 
 Result<void> Feasibility::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
   const std::uint32_t gang = spec.policy.gang;
   if (gang == 0) return {};
+  if (!spec.policy.together.empty() && !reach.group) return check_together(spec, shape, reach);
   const std::array<GangRoom, kBandKinds> rooms{room_for_gang(shape, reach, BandKind::Cpu),
                                                room_for_gang(shape, reach, BandKind::Gpu)};
   const std::uint64_t most = std::max(rooms[0].total, rooms[1].total);

@@ -55,7 +55,7 @@ class Feasibility {
   /// A gang takes its slots one by one if its subtasks fit certain bands only; all the same the pool must have enough
   /// slots of the kind that it has more of.
   Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
-  /// One of the groups of the reach must hold all of it.
+  /// One of the groups of the reach must hold all of a gang that stays together.
   Result<void> check_together(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   bool could_hold_gang_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   GangRoom room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const;

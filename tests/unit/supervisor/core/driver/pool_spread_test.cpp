@@ -88,6 +88,16 @@ TEST(PoolSpreadTest, OthersOfAPoolShareThatPoolOnly) {
   EXPECT_EQ(planned(it.cluster, 1), (std::vector<std::uint64_t>{1000, 3000})) << "and so it stays";
 }
 
+// Found by a review: where it wanted no more it was not counted, and both were free to run what they had.
+TEST(PoolSpreadTest, OthersThatComeWhereItOnlyHoldsSlotsAreLimited) {
+  Spread spread{3};
+  ASSERT_EQ(planned(spread.it.cluster, 2), (std::vector<std::uint64_t>{0, 3000}));
+  spread.it.submit({.pools = {"second"}}, 8);
+  spread.it.cluster.settle(2);
+  for (const std::uint32_t job : {2U, 3U})
+    for (const std::string& line : spread.it.cluster.entitlements(job)) EXPECT_NE(line, "w2:all") << job;
+}
+
 TEST(PoolSpreadTest, ItsOwnLimitHoldsForAllPoolsTogether) {
   Spread spread{10, {.slots_max = 4}};
   spread.end_first_job();
