@@ -273,9 +273,13 @@ void FaultPlan::change_policy(const std::string& job) {
   const std::vector<ProjectConfig>& projects = world_.config().supervisor.policy.projects;
   switch (rng.below(5)) {
     case 0: return world_.client().order({0, "set", {"weight", job, std::to_string(rng.between(1, 9))}});
-    case 1:
+    case 1: {
+      // By its memory a run of several devices may count for more of a worker that comes later: below that its job
+      // waits for ever, as it should.
+      const std::uint64_t least = 2 * std::uint64_t{world_.config().devices};
       return world_.client().order(
-          {0, "set", {"cap", job, rng.chance(1, 2) ? "none" : std::to_string(rng.between(1, 4))}});
+          {0, "set", {"cap", job, rng.chance(1, 2) ? "none" : std::to_string(least + rng.below(4) + 1)}});
+    }
     case 2: {
       const std::string other = to_string(jobs[rng.below(jobs.size())]);
       return world_.client().order({0, "move", {job, rng.chance(1, 2) ? "ahead-of" : "behind", other}});
