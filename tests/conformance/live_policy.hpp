@@ -74,6 +74,8 @@ struct Wish {
   std::string owner{};
   Duration time_limit{0};
   std::string qos{};
+  std::string queue{};
+  std::uint32_t user_factor = kUserFactorMax;
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
@@ -89,6 +91,8 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.pools = wish.pools;
   spec.policy.labels = wish.labels;
   spec.policy.qos = wish.qos;
+  spec.policy.queue = wish.queue;
+  spec.policy.user_factor = wish.user_factor;
   spec.wait_for_resources = wish.waits_for_resources;
   spec.time_limit = wish.time_limit;
   Graph graph = GraphBuilder{}.sources(wish.subtasks).build();

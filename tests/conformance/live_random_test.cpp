@@ -1,11 +1,10 @@
 // Random clusters under every preset: rules that hold for all submissions, on the production cores in virtual time.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "common/base/rng.hpp"
-#include "common/host/process.hpp"
 #include "tests/conformance/live_policy.hpp"
+#include "tests/conformance/live_seeds.hpp"
 #include "tests/support/fair_shares.hpp"
 
 namespace penstock::tools {
@@ -119,14 +118,6 @@ class RandomCluster {
   std::vector<JobId> ids_;
 };
 
-/// The environment may ask for more clusters, and for others.
-std::uint64_t number_in(const char* variable, std::uint64_t usual) {
-  const std::string said = environment_value(variable);
-  return said.empty() ? usual : std::strtoull(said.c_str(), nullptr, 10);
-}
-std::uint64_t seeds(std::uint64_t usual) { return number_in("PENSTOCK_LIVE_SEEDS", usual); }
-std::uint64_t first_seed() { return number_in("PENSTOCK_LIVE_FIRST_SEED", 1); }
-
 const std::vector<std::string> kPresets{"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"};
 
 void expect_rest(std::uint64_t seed, const std::string& preset) {
@@ -143,7 +134,7 @@ void expect_rest(std::uint64_t seed, const std::string& preset) {
 }
 
 TEST(LiveRandom, NothingMovesOnceNothingChanges) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(60); ++seed)
+  for (const std::uint64_t seed : live_seeds(60))
     for (const std::string& preset : kPresets) expect_rest(seed, preset);
 }
 
@@ -152,7 +143,7 @@ TEST(LiveRandom, NothingMovesOnceNothingChanges) {
 TEST(LiveRandom, ASeedThatOncePreemptedWithoutEndIsAtRest) { expect_rest(9009, "fair_share"); }
 
 TEST(LiveRandom, NoSlotIsIdleWhileASingleSubtaskWaits) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(60); ++seed)
+  for (const std::uint64_t seed : live_seeds(60))
     for (const std::string& preset : kPresets) {
       RandomCluster random{seed, preset, true};
       random.submit_and_end();
@@ -164,7 +155,7 @@ TEST(LiveRandom, NoSlotIsIdleWhileASingleSubtaskWaits) {
 }
 
 TEST(LiveRandom, NoSubtaskWaitsForALessImportantOneThatMayLeave) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(60); ++seed) {
+  for (const std::uint64_t seed : live_seeds(60)) {
     RandomCluster random{seed, "priority", true};
     random.submit_and_end();
     random.live().advance(60s);
@@ -188,7 +179,7 @@ std::vector<double> shares_of(const RandomCluster& random) {
 }
 
 TEST(LiveRandom, FairSharesAreThoseOfTheManualWithinOneSlot) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(200); ++seed) {
+  for (const std::uint64_t seed : live_seeds(200)) {
     RandomCluster random{seed, "fair_share", true};
     random.submit_and_end();
     random.live().advance(60s);
@@ -201,7 +192,7 @@ TEST(LiveRandom, FairSharesAreThoseOfTheManualWithinOneSlot) {
 }
 
 TEST(LiveRandom, GuaranteesAreReached) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(200); ++seed) {
+  for (const std::uint64_t seed : live_seeds(200)) {
     RandomCluster random{seed, "quota", true};
     random.submit_and_end();
     std::int64_t guaranteed = 0;
