@@ -57,6 +57,14 @@ class PlantDefects(unittest.TestCase):
                 self.assertIn(f"penstock_tests({program}\n", programs)
                 self.assertTrue(fnmatch.filter(tests, pattern), f"no test is called {pattern}")
 
+    def test_the_copy_has_every_folder_and_can_build_every_test(self):
+        root = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        folders = re.findall(r"add_subdirectory\((\w+)", root)
+        self.assertIn("tests", folders)
+        self.assertLessEqual(set(folders), set(plant_defects.PARTS))
+        # A build of the pure folders alone lacks programs that find defects.
+        self.assertNotIn("PENSTOCK_PURE_ONLY=ON", PATH.read_text(encoding="utf-8"))
+
     def test_a_command_that_hangs_has_failed(self):
         before, plant_defects.HANGS_AFTER_S = plant_defects.HANGS_AFTER_S, 0.1
         try:
