@@ -109,7 +109,8 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
   for (const Workload& workload : snapshot.workloads) {
     if (workload.project != kNone && workload.project >= snapshot.projects.size())
       return mistake(workload.name, "belongs to a project that does not exist");
-    if (!is_amount(workload.beyond)) return mistake(workload.name, "wants an amount that is negative or too large");
+    if (!is_amount(workload.beyond) || !is_amount(workload.core))
+      return mistake(workload.name, "wants an amount that is negative or too large");
     if (workload.weight > kAmountMax) return mistake(workload.name, "the weight is too large");
     for (const MemberSet& set : workload.sets)
       if (!is_amount(set.min)) return mistake(workload.name, "the minimum of a gang is negative or too large");

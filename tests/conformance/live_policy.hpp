@@ -76,6 +76,7 @@ struct Wish {
   std::string qos{};
   std::string queue{};
   std::uint32_t user_factor = kUserFactorMax;
+  std::uint32_t gang_max = 0;
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
@@ -87,6 +88,7 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.project = wish.project;
   spec.policy.weight = wish.weight;
   spec.policy.gang = wish.gang;
+  spec.policy.gang_max = wish.gang_max;
   spec.policy.kind = wish.kind;
   spec.policy.pools = wish.pools;
   spec.policy.labels = wish.labels;

@@ -91,5 +91,21 @@ TEST(LivePools, PartsOfDevicesRunWhereThePlanHasThem) {
   }
 }
 
+// Seen in a user's trial: a slot of the second pool was given to the bag, another run was preempted for it, and nothing
+// ran there, as all work of the bag stood in the queue of the first pool's worker.
+TEST(LivePools, WorkOfABagLeavesAFullPoolForASlotInAnother) {
+  SupervisorConfig config = config_of("fair_share");
+  config.policy.pools[0].name = "x";
+  config.policy.pools.push_back({.name = "y", .preset = "fair_share", .workers = {"y*"}});
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("x1", 4));
+  cluster.join(cpu_worker("y1", 3));
+  submit(cluster, {.name = "other", .subtasks = 8});
+  cluster.advance(1s);
+  submit(cluster, {.name = "bag", .subtasks = 5, .pools = {"y", "x"}});
+  cluster.advance(10s);
+  EXPECT_EQ(cluster.runs().size(), 7U);
+}
+
 }  // namespace
 }  // namespace penstock::tools

@@ -100,6 +100,7 @@ class RandomCluster {
       wish.subtasks = static_cast<std::uint32_t>(2 + draw(4));
       wish.milli = 1000;
       wish.gang = wish.subtasks;
+      if (draw(2) == 0) wish.gang_max = wish.gang + static_cast<std::uint32_t>(1 + draw(4)), wish.subtasks += 6;
     }
     if (preset_ == "quota" && draw(4) == 0) wish.kind = JobKind::Interactive;
     return wish;
@@ -209,6 +210,69 @@ TEST(LiveRandom, GuaranteesAreReached) {
       }
       EXPECT_GE(runs, std::min(wanted, project.guaranteed_slots)) << "seed " << seed << ", " << project.name;
     }
+  }
+}
+
+/// Two pools of a preset each: jobs that may be in the first alone, and bags in both.
+class TwoPools {
+ public:
+  explicit TwoPools(std::uint64_t seed) : draw_(seed), cluster_(config()) {
+    for (const auto& [name, slots] : slots_) cluster_.join(cpu_worker(name, slots));
+    told_ = "seed " + std::to_string(seed) + ": " + std::to_string(slots_["x1"]) + " slots by " + presets_[0] + ", " +
+            std::to_string(slots_["y1"]) + " by " + presets_[1];
+    for (std::size_t i = 2 + draw(4); i > 0; --i) {
+      Wish wish{.name = "j" + std::to_string(i), .subtasks = static_cast<std::uint32_t>(2 + draw(8))};
+      wish.priority = static_cast<std::int32_t>(draw(3));
+      if (draw(2) == 0) wish.pools = {"all", "y"};
+      if (!wish.pools.empty() && draw(2) == 0) std::swap(wish.pools[0], wish.pools[1]);
+      told_ += "\n" + wish.name + ": " + std::to_string(wish.subtasks) + ", priority " + std::to_string(wish.priority) +
+               (wish.pools.empty() ? "" : ", pools " + wish.pools[0] + " " + wish.pools[1]);
+      jobs_.emplace_back(wish, submit(cluster_, wish));
+      if (draw(2) == 0) cluster_.advance(std::chrono::milliseconds{10 + draw(2000)});
+    }
+  }
+
+  LiveCluster& live() { return cluster_; }
+  const std::string& told() const { return told_; }
+  std::int64_t idle(const std::string& worker) const {
+    return slots_.at(worker) - std::count_if(cluster_.runs().begin(), cluster_.runs().end(), [&](const auto& run) {
+             return cluster_.name_of(run.second.worker) == worker;
+           });
+  }
+  bool any_waits(bool bags_only) const {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) {
+      return running(cluster_, job.second) < job.first.subtasks && !(bags_only && job.first.pools.empty());
+    });
+  }
+
+ private:
+  std::size_t draw(std::size_t below) { return static_cast<std::size_t>(draw_.below(below)); }
+  SupervisorConfig config() {
+    for (const char* name : {"x1", "y1"}) slots_[name] = static_cast<std::int64_t>(1 + draw(6));
+    for (int pool = 0; pool < 2; ++pool) presets_.push_back(kPresets[draw(kPresets.size())]);
+    SupervisorConfig config = config_of(presets_[0]);
+    config.policy.period = 1s;
+    config.policy.pools.push_back({.name = "y", .preset = presets_[1], .workers = {"y*"}});
+    return config;
+  }
+
+  Rng draw_;
+  std::map<std::string, std::int64_t> slots_;
+  std::vector<std::string> presets_;
+  LiveCluster cluster_;
+  std::string told_;
+  std::vector<std::pair<Wish, JobId>> jobs_;
+};
+
+TEST(LiveRandom, BagsUseIdleSlotsOfAllTheirPoolsAndAreAtRest) {
+  for (const std::uint64_t seed : live_seeds(100)) {
+    TwoPools random{seed};
+    random.live().advance(60s);
+    EXPECT_FALSE(random.idle("x1") > 0 && random.any_waits(false)) << random.told();
+    EXPECT_FALSE(random.idle("y1") > 0 && random.any_waits(true)) << random.told();
+    const std::uint64_t before = preemptions(random.live());
+    random.live().advance(30s);
+    EXPECT_EQ(preemptions(random.live()), before) << random.told();
   }
 }
 

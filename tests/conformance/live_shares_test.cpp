@@ -131,6 +131,24 @@ TEST(LiveShares, AGangOfWhichTheShareIsTooSmallHasItsTurn) {
   EXPECT_EQ(running(cluster, gang), 4U) << "and comes again";
 }
 
+// Seen in a user's trial, with 20 preemptions a second: the share was rounded up to a gang while that held nothing, and
+// was half of the gang once it held all.
+TEST(LiveShares, AnElasticGangBesideAJobOfItsProjectIsAtRest) {
+  SupervisorConfig config = config_of("fair_share");
+  config.policy.projects = {{.name = "pa"}, {.name = "pb"}};
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 4));
+  const JobId f = submit(cluster, {.name = "f", .subtasks = 6, .project = "pa"});
+  const JobId e = submit(cluster, {.name = "e", .subtasks = 8, .project = "pb", .gang = 2, .gang_max = 6});
+  const JobId s = submit(cluster, {.name = "s", .subtasks = 3, .project = "pb"});
+  cluster.advance(20s);
+  const std::uint64_t before = preemptions(cluster);
+  cluster.advance(20s);
+  EXPECT_EQ(preemptions(cluster), before);
+  EXPECT_EQ(running(cluster, f), 2U);
+  EXPECT_EQ(running(cluster, e) + running(cluster, s), 2U);
+}
+
 TEST(LiveShares, WorkersThatTheHeadCannotUseAreNotIdle) {
   LiveCluster cluster{config_of("priority")};
   cluster.join(cpu_worker("w1", 4));

@@ -1,4 +1,5 @@
 #include "supervisor/core/driver/admission_audit.hpp"
+#include "supervisor/core/driver/pool_spread.hpp"
 
 #include <algorithm>
 
@@ -50,7 +51,9 @@ AdmissionState AdmissionAudit::admission_state_of(const Job& job, BandKind kind)
 
 std::string AdmissionAudit::admission_state_text(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  const std::string in_pool = " in pool '" + policy_.config.pools[job.shares->pool.position].name + "'";
+  const std::string in_pool = job.shares->pool.spreads
+                                  ? " in its pools"
+                                  : " in pool '" + policy_.config.pools[job.shares->pool.position].name + "'";
   switch (admission_state_of(job, kind)) {
     case AdmissionState::Nothing: return {};
     case AdmissionState::Blocked: return share.why.hold;
@@ -64,7 +67,8 @@ std::string AdmissionAudit::admission_state_text(const Job& job, BandKind kind) 
     case AdmissionState::Free: break;
   }
   std::string text = "it gets " + decimal_text(view_.milli_held(job, kind)) + " of the " +
-                     slots_text(share.demand, kind) + " that it wants" + in_pool;
+                     slots_text(wanted_of(*job.shares, static_cast<std::size_t>(kind)), kind) + " that it wants" +
+                     in_pool;
   if (!view_.is_limited(job, kind)) return text + ", where no other job waits";
   if (!share.why.hold.empty()) return text + "; " + share.why.hold;
   return share.target > 0 ? text + "; its share is " + decimal_text(share.target) : text;

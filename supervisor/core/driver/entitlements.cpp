@@ -9,6 +9,7 @@
 #include "supervisor/core/driver/barrier_facts.hpp"
 #include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/gang_barriers.hpp"
+#include "supervisor/core/driver/pool_spread.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/placement/assignment_writer.hpp"
@@ -51,7 +52,10 @@ bool is_entitled(const JobShares& shares) {
 void Entitlements::entitle(Job& job) {
   if (job.shares == nullptr || job.status.cancelling) return;
   const bool limited[kBandKinds] = {view_.is_limited(job, BandKind::Cpu), view_.is_limited(job, BandKind::Gpu)};
+  // Work of a bag that waits in one pool is given back for its slots in another.
+  const bool is_spread = holds_in_several_pools(*job.shares, policy_.pool_of_band);
   const auto is_limited_on = [&](BandSlot band) {
+    if (is_spread) return true;
     const BandKind kind = workers_[band].kind;
     const std::uint32_t pool = policy_.pool_of_band[band.value()];
     return pool == job.shares->pool.position ? limited[static_cast<std::size_t>(kind)]

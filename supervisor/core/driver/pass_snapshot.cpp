@@ -8,6 +8,7 @@
 #include "supervisor/core/driver/colocation.hpp"
 #include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
+#include "supervisor/core/driver/pool_spread.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/gang_waits.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -162,9 +163,10 @@ void PassSnapshot::measure_job(Job& job) {
     std::uint64_t capacity = view_.capacity_for(job, kind, all);
     if (job.shares->pool.spreads)
       capacity += view_.milli_held(job, kind) - view_.milli_held(job, kind, job.shares->pool.position);
+    const std::uint64_t before = share.demand + share.beyond;
     share.demand = demand_.measure_demand(job, kind, capacity);
     if (job.shares->pool.spreads || shares_by_demand(job.shares->pool.position))
-      share.beyond = demand_.measure_beyond(job, kind, capacity);
+      share.beyond = demand_.measure_beyond(job, kind, capacity, before);
     if (share.gang.barrier->backs_off_through >= policy_.pass->number) share.demand = 0;
   }
   rules_.leave_admission(job);
@@ -244,7 +246,7 @@ void PassSnapshot::show_bag(Job& job, BandKind kind, policy::Snapshot& snapshot)
     share.allocation_unit = units_.allocation_unit_of(share, kind, domain, view_.counts_quotas(pools[i]));
     if (!domain.by_amount) share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
     // The whole demand counts in each pool, or the shares would change with the pool where the job is tried.
-    share.demand = parts[i], share.beyond = shares_by_demand(pools[i]) ? all.beyond + wants_more : 0;
+    share.demand = parts[i], share.beyond = view_.shares_slots(pools[i]) ? all.beyond + wants_more : 0;
     share.promised.clear();
     shares.pool.position = pools[i];
     show_job(job, kind, snapshot, true);
@@ -252,7 +254,7 @@ void PassSnapshot::show_bag(Job& job, BandKind kind, policy::Snapshot& snapshot)
   }
   shares.pool.position = tried_in;
   KindShare& share = shares.kinds.edit(kind);
-  share.demand = parts[at], share.beyond = shares_by_demand(tried_in) ? all.beyond : 0;
+  share.demand = parts[at], share.beyond = view_.shares_slots(tried_in) ? all.beyond : 0;
   show_job(job, kind, snapshot);
   share.demand = all.demand, share.beyond = all.beyond;
 }
@@ -291,6 +293,8 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot,
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   if (!job.shares->rules.cut[static_cast<std::size_t>(kind)])
     seen.beyond = static_cast<std::int64_t>(share.beyond / domain.granularity);
+  if (wishes.is_elastic() && gang && view_.shares_slots(job.shares->pool.position))
+    seen.core = static_cast<std::int64_t>(std::uint64_t{wishes.gang} * 1000 / domain.granularity);
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
   seen.submitted_at = job.status.submitted;
@@ -399,7 +403,10 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
   const std::uint64_t least = std::uint64_t{jobs_[subject.job].spec.policy.gang} * 1000;
   const std::uint64_t held = share.demand - missing;
   const bool whole = subject.gang && !quotas && held < least;
-  if (whole) missing = std::min(missing, least - held);  // An elastic gang grows when it has begun.
+  if (whole && missing > least - held) {  // An elastic gang grows when it has begun.
+    snapshot.workloads.back().beyond += static_cast<std::int64_t>((missing - (least - held)) / granularity);
+    missing = least - held;
+  }
   const std::uint64_t each = whole ? missing : share.allocation_unit.milli;
   const std::vector<std::uint32_t> allowed = view_.bands_allowed(jobs_[subject.job], subject.kind);
   const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
@@ -456,16 +463,15 @@ void PassSnapshot::show_bound_members(const KindShare& share, std::uint64_t miss
 
 void PassSnapshot::keep_places(Job& job, policy::Snapshot& snapshot) {
   JobShares& shares = *job.shares;
+  if (!shares.rules.hold.empty() || shares.pool.fallback.pool() != shares.pool.position) return;
   const std::size_t here = shares.pool.fallback.index();
-  if (here == 0 || shares.pool.fallback.pool() != shares.pool.position || job.tally.in_flight > 0 ||
-      holds_slots(shares))
-    return;
-  if (!shares.rules.hold.empty()) return;
+  const bool waits = job.tally.in_flight == 0 && !holds_slots(shares);
   const KindShares kinds = shares.kinds;
   const std::uint32_t placed_in_pool = std::exchange(shares.pool.placed, kAnyPool);
-  for (std::size_t i = 0; i < here; ++i) {
-    if (feasibility_.could_hold(job, shares.pool.fallback.pools()[i]))
-      show_kept_place(job, shares.pool.fallback.pools()[i], snapshot);
+  for (std::size_t i = 0; i < shares.pool.fallback.pools().size(); ++i) {
+    const std::uint32_t pool = shares.pool.fallback.pools()[i];
+    const bool keeps = (waits && i < here) || (shares.pool.spreads && i != here && view_.shares_slots(pool));
+    if (keeps && feasibility_.could_hold(job, pool)) show_kept_place(job, pool, snapshot);
     shares.kinds = kinds;
   }
   shares.pool.placed = placed_in_pool;
@@ -478,6 +484,8 @@ void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, policy::Snapsho
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     const KindShare& before = job.shares->kinds[static_cast<std::size_t>(kind)];
     if (before.unit_milli == 0 || before.demand == 0) continue;
+    const bool spreads = job.shares->pool.spreads;
+    if (spreads && view_.milli_held(job, kind, pool) > 0) continue;  // Shown with its slots there.
     KindShare& share = job.shares->kinds.edit(kind);
     const DomainView& domain = pass.domains[domain_of(pool, kind)];
     share.allocation_unit = units_.allocation_unit_of(share, kind, domain, view_.counts_quotas(pool));
@@ -485,8 +493,11 @@ void PassSnapshot::show_kept_place(Job& job, std::uint32_t pool, policy::Snapsho
       share.allocation_unit.cpu = {}, share.allocation_unit.memory = {};
     share.bound = false;
     share.promised.clear();
-    share.demand =
-        std::min(share.demand, demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)));
+    const std::uint64_t held = spreads ? view_.milli_held(job, kind) : 0;
+    const std::uint64_t wanted = wanted_of(*job.shares, static_cast<std::size_t>(kind));
+    const std::uint64_t more = wanted - std::min(wanted, held);
+    share.demand = std::min(more, demand_.measure_demand(job, kind, view_.capacity_for(job, kind, domain.capacity)));
+    if (spreads) share.beyond = more - share.demand;
     const std::size_t at = pass.subjects.size();
     show_job(job, kind, snapshot);
     if (pass.subjects.size() == at) continue;

@@ -57,7 +57,8 @@ class PassSnapshot {
 
  private:
   /// A job that is tried in one of its pools has been tried in the ones that it prefers, and waits there as well:
-  /// others get neither the place of its start there, nor its share, nor a start that would delay its reserved one.
+  /// others get neither the place of its start there, nor its share, nor a start that would delay its reserved one. A
+  /// bag does so in all its pools that share slots and where it holds none, or its share would come and go.
   void keep_places(Job& job, policy::Snapshot& snapshot);
   void show_kept_place(Job& job, std::uint32_t pool, policy::Snapshot& snapshot);
   /// Whether the whole demand counts in shares, also beyond the capacity. Spec: policy-determined 3.1.

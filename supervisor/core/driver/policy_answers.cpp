@@ -10,6 +10,7 @@
 #include "supervisor/core/driver/desired_workers.hpp"
 #include "supervisor/core/driver/explain/explainer.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
+#include "supervisor/core/driver/pool_spread.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
@@ -263,7 +264,7 @@ Result<Value> PolicyAnswers::describe_queue() const {
                                    {"sum", share.why.priority},
                                    {"terms", share.why.priority > 0 ? Value{std::move(terms)} : Value{}},
                                    {"weight", static_cast<double>(view_.own_weight(*job)) / 1000},
-                                   {"wanted", decimal_value(share.demand)},
+                                   {"wanted", decimal_value(wanted_of(*job->shares, kind))},
                                    {"share", decimal_value(share.target)},
                                    {"slots", decimal_value(view_.milli_held(*job, static_cast<BandKind>(kind)))},
                                    {"preempted", job->shares->preemptions},

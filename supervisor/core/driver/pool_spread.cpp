@@ -22,6 +22,17 @@ std::uint32_t pool_of_stranded_work(const Job& job, const WorkerTable& workers,
   return found;
 }
 
+bool holds_in_several_pools(const JobShares& shares, const std::vector<std::uint32_t>& pool_of_band) {
+  if (!shares.pool.spreads) return false;
+  std::uint32_t first = kAnyPool;
+  for (std::uint32_t i = 0; i < shares.bands.size() && i < pool_of_band.size(); ++i) {
+    if (shares.bands[i].planned == 0) continue;
+    if (first != kAnyPool && pool_of_band[i] != first) return true;
+    first = pool_of_band[i];
+  }
+  return false;
+}
+
 bool wants_more_pools(const JobShares& shares) {
   bool wants = false;
   for (std::size_t kind = 0; kind < kBandKinds; ++kind)

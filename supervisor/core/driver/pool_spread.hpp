@@ -20,6 +20,14 @@ bool is_bag(const Job& job);
 std::uint32_t pool_of_stranded_work(const Job& job, const WorkerTable& workers,
                                     const std::vector<std::uint32_t>& pool_of_band);
 
+/// Slots that the job wants on bands of that kind: a bag, in all its pools together; else in its pool at most.
+inline std::uint64_t wanted_of(const JobShares& shares, std::size_t kind) {
+  return shares.kinds[kind].demand + (shares.pool.spreads ? shares.kinds[kind].beyond : 0);
+}
+
+/// Whether a bag has slots in more than one of its pools by the last plan.
+bool holds_in_several_pools(const JobShares& shares, const std::vector<std::uint32_t>& pool_of_band);
+
 /// Whether the job wants more than all of the pool where it is tried, and no limit keeps it from that.
 bool wants_more_pools(const JobShares& shares);
 

@@ -154,12 +154,14 @@ std::uint64_t JobDemand::measure_demand(const Job& job, BandKind kind, std::uint
   return std::min(allocation_units, whole) * share.allocation_unit.milli;
 }
 
-std::uint64_t JobDemand::measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity) const {
+std::uint64_t JobDemand::measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity,
+                                        std::uint64_t before) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.demand == 0 || share.demand < capacity) return 0;
   const std::uint64_t all = measure_demand(job, kind, ~std::uint64_t{0});
-  const std::uint64_t forgotten = share.beyond / kForgottenPart + step_of(share.allocation_unit);
-  return std::max(all - std::min(all, share.demand), share.beyond - std::min(share.beyond, forgotten));
+  const std::uint64_t forgotten = before / kForgottenPart + step_of(share.allocation_unit);
+  const std::uint64_t lately = before - std::min(before, forgotten);
+  return std::max(all, lately) - std::min(std::max(all, lately), share.demand);
 }
 
 bool JobDemand::fits_all_of_pool(const Job& job, std::uint32_t template_index) {

@@ -45,8 +45,9 @@ class JobDemand {
   static std::uint64_t milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
   /// The slots that the job could use now, or could use until lately.
   std::uint64_t measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const;
-  /// The slots that the job could use, or could until lately, beyond its demand for all of the capacity.
-  std::uint64_t measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity) const;
+  /// The slots that the job could use, or could until lately, beyond its demand for all of the capacity. `before`: its
+  /// demand with the slots beyond it, as last measured.
+  std::uint64_t measure_beyond(const Job& job, BandKind kind, std::uint64_t capacity, std::uint64_t before) const;
   /// The demand of a bag by position in its list of pools: its runs, then idle slots that it holds, in the order of
   /// the list, then the rest where it is tried.
   std::vector<std::uint64_t> divide_by_pool(const Job& job, BandKind kind) const;

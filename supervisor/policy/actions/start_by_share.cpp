@@ -79,6 +79,9 @@ std::vector<Contender> contenders(SlotPass& pass, StarvedJobs& starved) {
     each.workload = workload;
     std::sort(each.pending.begin(), each.pending.end(), by_age);
     std::sort(each.running.begin(), each.running.end(), by_age);
+    if (const std::int64_t core = snapshot.workloads[workload].core; core > 0)  // The core of a gang leaves last.
+      std::stable_partition(each.running.begin(), each.running.end(),
+                            [&](std::uint32_t member) { return snapshot.members[member].slots < core; });
     present.push_back(std::move(each));
   }
   std::sort(present.begin(), present.end(), [&](const Contender& a, const Contender& b) {
@@ -125,7 +128,8 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
       if (group.smallest_pending == 0 || slots < group.smallest_pending) group.smallest_pending = slots;
     }
     if (workload.slots_max != kUnlimited) group.demand = std::min(group.demand, workload.slots_max);
-    group.unit = unit_of(snapshot, each);
+    group.core = workload.core;
+    group.unit = workload.core > 0 ? 1 : unit_of(snapshot, each);
     group.demand -= group.demand % group.unit;
     group.demand = std::max(group.demand, group.pinned);
     groups.push_back(group);

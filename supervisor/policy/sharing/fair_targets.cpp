@@ -80,9 +80,7 @@ class WaterLevel {
     pinned_ -= frozen.pinned;
     lows_ -= low_mark(group);
     demands_ -= frozen.demand;
-    frozen.demand = frozen.pinned = share.amount;
-    frozen.smallest_pending = 0;
-    frozen.unit = 1;
+    frozen.settle(share.amount);
     pinned_ += share.amount;
     lows_ += share.amount;
     demands_ += share.amount;
@@ -247,12 +245,7 @@ class MaxMinFilling {
   }
   bool is_free(std::int64_t) const { return offers_.left > 0; }
   const std::vector<ShareGroup>& groups() const { return groups_; }
-  void settle(const SettledShare& share) {
-    ShareGroup& group = groups_[share.group];
-    group.demand = group.pinned = share.amount;
-    group.smallest_pending = 0;
-    group.unit = 1;
-  }
+  void settle(const SettledShare& share) { groups_[share.group].settle(share.amount); }
 
  private:
   std::vector<ShareGroup> groups_;

@@ -16,8 +16,16 @@ struct ShareGroup {
   std::int64_t held = 0;              ///< Slots that it has now.
   std::int64_t smallest_pending = 0;  ///< The smallest gang that waits; 0: none waits.
   std::int64_t unit = 1;              ///< The slots that each of its members takes; 1 also if they differ.
+  std::int64_t core = 0;              ///< Slots without which it can use none, before any of `unit`.
   std::uint32_t node = kNone;         ///< Its owner, where slots are divided among owners first.
   friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
+
+  /// From now on the group has that amount, with no wish for more.
+  void settle(std::int64_t amount) {
+    demand = pinned = amount;
+    smallest_pending = core = 0;
+    unit = 1;
+  }
 };
 
 /// Whether the smallest gang that waits does not fit the unused part of that target. Spec: policy-determined 3.3.

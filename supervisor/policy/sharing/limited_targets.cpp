@@ -29,7 +29,9 @@ class Bottlenecks {
   }
 
   const Amounts& run(std::int64_t capacity) {
-    const auto is_gang = [](const ShareGroup& group) { return group.smallest_pending > 1 || group.unit > 1; };
+    const auto is_gang = [](const ShareGroup& group) {
+      return group.smallest_pending > 1 || group.unit > 1 || group.core > 1;
+    };
     if (std::any_of(groups_.begin(), groups_.end(), is_gang)) settle_all(capacity, Gangs::Disregarded);
     settle_all(capacity, Gangs::Regarded);
     return amounts_;
@@ -67,7 +69,7 @@ class Bottlenecks {
       among.push_back(groups_[group]);
       ShareGroup& each = among.back();
       if (settled_[group]) each.demand = each.pinned = each.held = amounts_[group];
-      if (settled_[group] || gangs == Gangs::Disregarded) each.smallest_pending = 0, each.unit = 1;
+      if (settled_[group] || gangs == Gangs::Disregarded) each.smallest_pending = each.core = 0, each.unit = 1;
     }
     const Amounts given = divide_(among, slots);
     for (std::size_t i = 0; i < all.size(); ++i)

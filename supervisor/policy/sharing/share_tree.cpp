@@ -36,20 +36,21 @@ class Tree {
   /// Slots that nobody may have leave a gang without its share as well.
   bool is_free(std::int64_t) const { return false; }
   const std::vector<ShareGroup>& groups() const { return groups_; }
-  void settle(const SettledShare& share) {
-    ShareGroup& group = groups_[share.group];
-    group.demand = group.pinned = share.amount;
-    group.smallest_pending = 0;
-    group.unit = 1;
-  }
-  /// Whether no owner passes its limit when the group has so much and the others at least `floors`.
+  void settle(const SettledShare& share) { groups_[share.group].settle(share.amount); }
+  /// Whether no owner passes its limit when the group has so much and the others at least `floors`, and none of these
+  /// would lack their floor: what its owner has beyond its share is of that group alone.
   bool allows(std::uint32_t group, std::int64_t amount, const Amounts& floors) const {
     Amounts least(nodes_.size(), 0);
+    Amounts pinned(nodes_.size(), 0);
     for (std::uint32_t each = 0; each < groups_.size(); ++each)
-      for (std::uint32_t at = groups_[each].node; at != kNone; at = nodes_[at].parent)
+      for (std::uint32_t at = groups_[each].node; at != kNone; at = nodes_[at].parent) {
         least[at] += each == group ? amount : floors[each];
-    for (std::uint32_t at = groups_[group].node; at != kNone; at = nodes_[at].parent)
+        pinned[at] += each == group ? amount : groups_[each].pinned;
+      }
+    for (std::uint32_t at = groups_[group].node; at != kNone; at = nodes_[at].parent) {
       if (nodes_[at].slots_max != kUnlimited && least[at] > nodes_[at].slots_max) return false;
+      if (least[at] > std::max(of_node_[at], pinned[at])) return false;
+    }
     return true;
   }
 
@@ -90,6 +91,7 @@ class Tree {
       among.push_back(groups_[group]);
       among.back().smallest_pending = 0;  // Gangs count in the division as a whole.
       among.back().unit = 1;
+      among.back().core = 0;
     }
     const Amounts amounts = parts.nodes.empty() ? among_jobs_(among, slots) : weighted_targets(among, slots);
     for (std::size_t i = 0; i < amounts.size(); ++i) {

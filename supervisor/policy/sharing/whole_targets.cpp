@@ -7,12 +7,21 @@
 namespace penstock::policy {
 namespace {
 
-/// The part of a member beyond whole ones in a target.
-std::int64_t rest_of(const ShareGroup& group, std::int64_t target) { return group.unit > 1 ? target % group.unit : 0; }
+/// The slots of the member that a target would be rounded up for.
+std::int64_t step_of(const ShareGroup& group, std::int64_t target) {
+  return target < group.core ? group.core : group.unit;
+}
+
+/// The part of that member that is in the target beyond whole ones.
+std::int64_t rest_of(const ShareGroup& group, std::int64_t target) {
+  if (target < group.core) return target;
+  return group.unit > 1 ? target % group.unit : 0;
+}
 
 /// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those.
 std::int64_t floor_of(const ShareGroup& group, std::int64_t target) {
-  const std::int64_t least = group.unit > 1 ? group.unit : std::min<std::int64_t>(1, group.demand);
+  const std::int64_t member = group.unit > 1 ? group.unit : std::min<std::int64_t>(1, group.demand);
+  const std::int64_t least = std::max(group.core, member);
   return std::max(group.pinned, target >= least ? least : 0);
 }
 
@@ -25,9 +34,9 @@ SettledShare best_to_round_up(const std::vector<ShareGroup>& groups, const std::
   SettledShare best;
   Fraction most{0, 1};
   for (std::uint32_t i = 0; i < groups.size(); ++i) {
-    const Fraction rest{rest_of(groups[i], targets[i]), groups[i].unit};
-    const std::int64_t up = targets[i] - rest.numerator + groups[i].unit;
-    if (rest.numerator * 2 < groups[i].unit || !(most < rest) || up > groups[i].demand) continue;
+    const Fraction rest{rest_of(groups[i], targets[i]), step_of(groups[i], targets[i])};
+    const std::int64_t up = targets[i] - rest.numerator + rest.denominator;
+    if (rest.numerator * 2 < rest.denominator || !(most < rest) || up > groups[i].demand) continue;
     if (sum - floors[i] + up > capacity || (owners_allow && !owners_allow(i, up, floors))) continue;
     best = {i, up};
     most = rest;

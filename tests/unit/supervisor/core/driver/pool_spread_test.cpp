@@ -104,22 +104,23 @@ TEST(PoolSpreadTest, ItsOwnLimitHoldsForAllPoolsTogether) {
   EXPECT_EQ(planned(spread.it.cluster, 2), (std::vector<std::uint64_t>{1000, 3000}));
 }
 
-/// Subtasks of job 2 that the worker of the second pool has.
-std::vector<std::uint32_t> in_second(Spread& spread) {
+/// Subtasks of job 2 that the worker has, by its number.
+std::vector<std::uint32_t> held_by(Spread& spread, std::uint32_t worker) {
   std::vector<std::uint32_t> found;
   const Job& job = spread.it.cluster.job(2);
   for (std::uint32_t i = 0; i < job.total(); ++i)
-    if (job.hot[i].phase == SubtaskPhase::Assigned && job.hot[i].band == BandSlot{1}) found.push_back(i);
+    if (job.hot[i].phase == SubtaskPhase::Assigned && job.hot[i].band == BandSlot{worker - 1}) found.push_back(i);
   return found;
 }
 
 TEST(PoolSpreadTest, WithLessWorkItGivesBackIdleSlotsFirst) {
   Spread spread;
   spread.end_first_job();
-  for (std::vector<std::uint32_t> left = in_second(spread); left.size() > 1; left = in_second(spread)) {
-    spread.it.cluster.succeed(2, left.front(), {}, 2);
-    spread.it.cluster.settle(2);
-  }
+  for (const std::uint32_t worker : {2U, 1U})
+    for (auto left = held_by(spread, worker); left.size() > (worker == 2 ? 1U : 2U); left = held_by(spread, worker)) {
+      spread.it.cluster.succeed(worker, left.front(), {}, 2);
+      spread.it.cluster.settle(2);
+    }
   spread.it.cluster.settle(2);
   EXPECT_EQ(planned(spread.it.cluster, 2), (std::vector<std::uint64_t>{2000, 1000})) << "two run in the first";
 }

@@ -66,5 +66,29 @@ TEST(WholeTargets, NoOwnerPassesItsLimitForAGang) {
   EXPECT_EQ(divide_by_owner(groups, wider, Sharing::MaxMin)(groups, 12), (Amounts{4, 2, 6}));
 }
 
+/// An elastic gang that holds its core, or nothing.
+ShareGroup elastic(std::int64_t core, std::int64_t demand, std::int64_t held) {
+  return {.demand = demand, .held = held, .smallest_pending = held > 0 ? 1 : core, .core = core};
+}
+
+// The share of a gang does not depend on whether it has begun: otherwise it starts in one pass and leaves in the next.
+TEST(WholeTargets, TheCoreOfAnElasticGangIsRoundedAsAWhole) {
+  for (const std::int64_t held : {0, 4}) {
+    EXPECT_EQ(fair_targets({elastic(4, 8, held), single(20)}, 8), (Amounts{4, 4})) << held;
+    EXPECT_EQ(fair_targets({elastic(4, 8, held), single(8)}, 10), (Amounts{5, 5})) << held << ": single ones beyond it";
+    EXPECT_EQ(fair_targets({elastic(6, 8, held), single(40)}, 8), (Amounts{0, 8})) << held;
+  }
+}
+
+TEST(WholeTargets, AGangIsNotRoundedUpWithTheOnlySlotOfItsNeighbour) {
+  const std::vector<ShareNode> nodes{{.name = "a"}, {.name = "b"}};
+  for (const std::int64_t held : {0, 2}) {
+    std::vector<ShareGroup> groups{elastic(2, 8, held), single(3), single(6)};
+    groups[0].node = groups[1].node = 0;
+    groups[2].node = 1;
+    EXPECT_EQ(divide_by_owner(groups, nodes, Sharing::FairShare)(groups, 4), (Amounts{0, 2, 2})) << held;
+  }
+}
+
 }  // namespace
 }  // namespace penstock::policy
