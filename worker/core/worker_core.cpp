@@ -128,7 +128,8 @@ void WorkerCore::on(const worker_event::MemoryMeasured& event) {
 }
 
 // Fault F05. First the reports that may not be written down, then the present state: so a success that is new to the
-// next term comes before everything that rests on it.
+// next term comes before everything that rests on it. The next term knows no load of before, and the last one may have
+// got lost with the old term: loads are told although nothing changes.
 void WorkerCore::on(const worker_event::SupervisorReturned&) {
   PENSTOCK_COVERAGE_MARK("a worker goes on under another life of the supervisor");
   event_.out->add(worker_action::Reclaim{});
@@ -140,7 +141,7 @@ void WorkerCore::on(const worker_event::SupervisorReturned&) {
     orders_.entitlements.lift(JobSlot{slot});
   }
   orders_.claims.finish(reports_.drain.on());
-  if (bands_.any_yielded()) reports_.reporter.hurry_load();
+  reports_.reporter.hurry_load();
   reports_.drain.tell_again();
 }
 

@@ -1,7 +1,6 @@
 // The bands of a worker.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -35,9 +34,6 @@ class Bands {
     for (const auto& band : bands_)
       if (band->running.size() != band->execute.yielded()) return false;
     return true;
-  }
-  bool any_yielded() const {
-    return std::any_of(begin(), end(), [](const auto& band) { return band->execute.yielded() > 0; });
   }
   bool any_barrier() const {
     for (const auto& band : bands_)

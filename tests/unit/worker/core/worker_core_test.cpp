@@ -35,6 +35,44 @@ TEST(WorkerCoreDoor, MessagesForTheShellChangeNothing) {
   EXPECT_EQ(worker.core().next_deadline(), std::nullopt);
 }
 
+// Found by a trial: a supervisor that was started again showed a busy worker as idle until something changed there.
+TEST(WorkerCoreDoor, TheNextLifeOfTheSupervisorIsToldTheLoadThoughNothingChanges) {
+  WorkerHarness worker;
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  worker.tick_after(std::chrono::seconds{10});
+  worker.ignore();
+  worker.tick_after(std::chrono::seconds{10});
+  EXPECT_EQ(worker.take<worker_action::SendReport>().size(), 0U) << "all is told";
+  worker.handle(worker_event::SupervisorReturned{});
+  worker.ignore();
+  worker.tick_after(WorkerConfig{}.report_after);
+  const auto reports = worker.take<worker_action::SendReport>();
+  ASSERT_EQ(reports.size(), 1U);
+  ASSERT_EQ(reports[0].batch.loads.size(), 1U);
+  EXPECT_EQ(reports[0].batch.loads[0].running, 1U);
+  EXPECT_EQ(reports[0].batch.loads[0].ready + reports[0].batch.loads[0].queued, 1U);
+  EXPECT_TRUE(reports[0].batch.counters.any());
+  worker.ignore();
+}
+
+// The last load may have been on its way when the supervisor died.
+TEST(WorkerCoreDoor, TheNextLifeOfTheSupervisorHearsThatNothingRunsAnyMore) {
+  WorkerHarness worker;
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0);
+  worker.tick_after(std::chrono::seconds{10});
+  worker.handle(worker_event::SupervisorReturned{});
+  worker.ignore();
+  worker.tick_after(WorkerConfig{}.report_after);
+  const auto reports = worker.take<worker_action::SendReport>();
+  ASSERT_EQ(reports.size(), 1U);
+  ASSERT_EQ(reports[0].batch.loads.size(), 1U);
+  EXPECT_EQ(reports[0].batch.loads[0].running, 0U);
+  EXPECT_EQ(worker.core().next_deadline(), std::nullopt) << "an idle worker has said all";
+  worker.ignore();
+}
+
 TEST(WorkerCoreDoor, ADatumIsShownUntilItsJobIsForgotten) {
   WorkerHarness worker;
   EXPECT_EQ(worker.core().first_datum(), "");
