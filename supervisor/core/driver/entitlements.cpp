@@ -39,7 +39,7 @@ bool waits_there(const Job& job, const AssignedRef& ref, BandSlot slot) {
   if (ref.job != job.id || ref.subtask >= job.total()) return false;
   const SubtaskHot& hot = job.hot[ref.subtask];
   return hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot && hot.missing == 0 &&
-         (hot.flags & (SubtaskFlag::kStarted | SubtaskFlag::kAdopted)) == 0;
+         (hot.flags & SubtaskFlag::kStarted) == 0;
 }
 
 bool is_entitled(const JobShares& shares) {
@@ -128,7 +128,7 @@ void Entitlements::recall(Job& job, BandSlot slot) {
     if (ref.job != job.id || ref.subtask >= job.total()) continue;
     SubtaskHot& hot = job.hot[ref.subtask];
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
-                       (hot.flags & SubtaskFlag::kForAttempt) == 0;
+                       (hot.flags & (SubtaskFlag::kStarted | SubtaskFlag::kStealAsked)) == 0;
     if (!waits) continue;
     hot.flags |= SubtaskFlag::kStealAsked;
     mail_.last<StealRequest>(workers_[slot].worker, job.id)
@@ -140,6 +140,7 @@ void Entitlements::recall_excess(Job& job, BandKind kind) {
   const auto of_kind = static_cast<std::size_t>(kind);
   // Work of a bound job would come back to the same band.
   if (job.shares->short_bands[of_kind].empty() || job.spec.policy.gang > 0 || job.shares->kinds[of_kind].bound) return;
+  if (job.status.recovering) return;  // Work would come back only to wait until all workers of the job have claimed.
   std::vector<BandSlot> short_bands;
   std::uint64_t missing = 0;
   for (std::uint32_t at = job.shares->short_bands[of_kind].next(0); at != IndexSet::kNone;

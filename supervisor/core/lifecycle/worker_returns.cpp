@@ -9,6 +9,20 @@
 #include "supervisor/core/rooms.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+/// Workers claim their latest attempts first. The band's list is oldest first, and idle bands look at its end for work
+/// that waits: runs come before it, however late they came.
+void order_claimed(BandEntry& band, const JobTable& jobs) {
+  const auto runs = [&](const AssignedRef& ref) {
+    const Job* job = jobs.find(ref.job);
+    return job != nullptr && ref.subtask < job->total() && (job->hot[ref.subtask].flags & SubtaskFlag::kStarted) != 0;
+  };
+  std::reverse(band.assigned.begin(), band.assigned.end());
+  std::stable_partition(band.assigned.begin(), band.assigned.end(), runs);
+}
+
+}  // namespace
 
 std::optional<record::WorkerJoined> WorkerReturns::take_back(WorkerId worker, Incarnation incarnation) {
   std::optional<Readoption::Returned> back = fleet_.readoption.take_back(worker, incarnation);
@@ -91,6 +105,7 @@ void WorkerReturns::finish_claim(WorkerSlot slot, bool draining) {
   worker.draining = draining;
   fleet_.readoption.claim_ended();
   for (const BandSlot band : worker.bands) {
+    order_claimed(fleet_.workers[band], tables_.jobs);
     fleet_.workers[band].draining = draining || worker.suspected;
     if (!fleet_.workers[band].draining) fleet_.bands.change_runnable(band, 0);
     fleet_.bands.mark_dirty(band);

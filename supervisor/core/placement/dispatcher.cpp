@@ -337,10 +337,12 @@ bool Dispatcher::ask_for_queued(BandSlot thief, BandSlot victim) {
     const AssignedRef ref = band.assigned[i];
     if (!tables_.jobs.knows(ref.job)) continue;
     Job& job = tables_.jobs[ref.job];
-    if (ref.subtask >= job.total() || job.status.cancelling || !queues_.has_slots_for(job, thief)) continue;
+    // Work of a job that recovers would come back only to wait until all its workers have claimed.
+    if (ref.subtask >= job.total() || job.status.cancelling || job.status.recovering) continue;
+    if (!queues_.has_slots_for(job, thief)) continue;
     SubtaskHot& hot = job.hot[ref.subtask];
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&
-                       (hot.flags & SubtaskFlag::kForAttempt) == 0;
+                       (hot.flags & (SubtaskFlag::kStarted | SubtaskFlag::kStealAsked)) == 0;
     if (!waits) continue;
     const std::int64_t wait_ns = std::max(
         PlacementCosts::waiting_ns(excess, fleet_.costs.estimate_ns(job, ref.subtask), band.slots), stands_still_ns);

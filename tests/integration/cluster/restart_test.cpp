@@ -7,23 +7,25 @@
 #include <fstream>
 #include <iterator>
 
-#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {
 
 const std::vector<std::string> kWithState{"--state", "state"};
 
-/// A graph of one subtask that runs this text in a shell.
-Graph one_command(const std::string& path, const std::string& text) {
+/// A graph of so many subtasks that run this text in a shell, each on its own.
+Graph commands(std::uint32_t count, const std::string& path, const std::string& text) {
   std::ofstream{path} << "#!/bin/sh\n" << text;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  Graph graph = stencil(1, 1, 0, 0);
+  Graph graph = stencil(1, count, 0, 0);
   tools::become_command(graph, path);
   return graph;
 }
+
+Graph one_command(const std::string& path, const std::string& text) { return commands(1, path, text); }
 
 std::ptrdiff_t lines_of(const std::string& path) {
   std::ifstream file{path};
@@ -239,6 +241,33 @@ TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
   EXPECT_NE(second.errors.find("process " + std::to_string(cluster.supervisor().id())), std::string::npos)
       << second.errors;
   EXPECT_NE(second.errors.find("`--state`"), std::string::npos) << "what to do about it: " << second.errors;
+}
+
+// Found by a trial.
+TEST(Restart, WhatWaitsAtABusyWorkerGoesToOneThatComesAndTheCountsAreRight) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "1"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const std::string runs = cluster.path_of("runs");
+  const std::string go = cluster.path_of("go");
+  const std::string text = "echo run >> " + runs + "\nwhile ! test -e " + go + "; do sleep 0.05; done\n";
+  const auto submitted = session->submit(named("queued"), commands(3, cluster.path_of("rest"), text));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  EXPECT_TRUE(wait_until([&] { return lines_of(runs) == 1; }));
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  EXPECT_TRUE(cluster.wait_for_workers(1));
+  const auto told = [&] {
+    const Result<Value> answer = session->ask("bands", {});
+    return answer.has_value() && cli::to_json(*answer).find("\"running\": 1") != std::string::npos;
+  };
+  EXPECT_TRUE(wait_until(told)) << "what runs is told to the next life though nothing changes";
+  cluster.start_worker("w2", {"--slots", "2"});
+  EXPECT_TRUE(wait_until([&] { return lines_of(runs) == 3; })) << "the idle worker gets what waits";
+  std::ofstream{go};
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  EXPECT_EQ(lines_of(runs), 3);
 }
 
 TEST(Restart, AStandbyTakesOverWhatRuns) {

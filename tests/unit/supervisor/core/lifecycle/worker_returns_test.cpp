@@ -1,8 +1,10 @@
 // Workers outlive their supervisor; the next life goes on with what they hold.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/coverage_marks.hpp"
-#include "tests/support/journal_harness.hpp"
+#include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -615,6 +617,64 @@ TEST_F(ClaimsTest, AnOrderAboutDrainingOpensNoWorkerThatClaims) {
   cluster->submit(GraphBuilder{}.sources(3).build(), named("two"));
   cluster.write_all();
   for (const std::string& line : cluster->assigned()) EXPECT_EQ(line.find("to w1"), std::string::npos) << line;
+  cluster->ignore();
+}
+
+// Found by a trial: what an earlier life had queued at a busy worker stayed there beside an idle one.
+TEST_F(ClaimsTest, WhatIsQueuedAtABusyWorkerIsAskedBackForAnIdleOne) {
+  begin(GraphBuilder{}.sources(3).build());
+  die();
+  cluster->come_back(2, {});
+  const ClaimedAttempt first = held(1, ClaimedStage::Queued), second = held(2, ClaimedStage::Queued);
+  cluster->come_back(1, {.jobs = {of_job_1({second, first, held(0)})}});
+  cluster->tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(cluster->steals(), Lines{"2 at w1"}) << "workers claim their latest first; that would run last";
+  cluster->say(1, 2, Outcome::Returned);
+  EXPECT_EQ(cluster->assigned(), Lines{"2 to w2"});
+  cluster->succeed(2, 2);
+  cluster->tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(cluster->steals(), Lines{"1 at w1"});
+  cluster->ignore();
+}
+
+TEST_F(ClaimsTest, ARunAndWhatWaitsForItsProducersAreNotAskedBack) {
+  begin(GraphBuilder{}.chain(3).build());
+  die();
+  cluster->come_back(2, {});
+  cluster->come_back(1,
+                     {.jobs = {of_job_1({held(2, ClaimedStage::Waiting), held(1, ClaimedStage::Waiting), held(0)})}});
+  cluster->tick_after(std::chrono::seconds{10});
+  EXPECT_EQ(cluster->steals(), Lines{});
+  cluster->ignore();
+}
+
+TEST_F(ClaimsTest, NothingIsAskedBackBeforeItCouldBeGivenToOthers) {
+  begin(GraphBuilder{}.sources(3).build());
+  die();
+  cluster->come_back(1, {.jobs = {of_job_1({held(2, ClaimedStage::Queued), held(1, ClaimedStage::Queued), held(0)})}});
+  cluster->join();
+  cluster->tick_after(std::chrono::seconds{1});
+  EXPECT_TRUE(cluster->core().reclaiming());
+  EXPECT_EQ(cluster->steals(), Lines{});
+  cluster->come_back(2, {});
+  cluster->tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(cluster->steals(), (Lines{"2 at w1", "1 at w1"})) << "both others are idle";
+  cluster->ignore();
+}
+
+TEST(PolicedClaims, WhatMayNotRunWhereItWaitsComesBackForSlotsElsewhere) {
+  JournalHarness cluster{policed("fair_share_max_min")};
+  cluster->join({.slots = 2});
+  cluster->submit(GraphBuilder{}.sources(4).build(), named("one"));
+  run_passes(cluster);
+  cluster.restart_for_claims();
+  const ClaimedAttempt first = held(2, ClaimedStage::Queued), second = held(3, ClaimedStage::Queued);
+  cluster->come_back(1, {.jobs = {of_job_1({second, first, held(1), held(0)})}, .spec = {.slots = 2}});
+  cluster->join({.slots = 2});
+  run_passes(cluster);
+  Lines asked = cluster->steals();
+  std::sort(asked.begin(), asked.end());
+  EXPECT_EQ(asked, (Lines{"2 at w1", "3 at w1"}));
   cluster->ignore();
 }
 
