@@ -107,5 +107,34 @@ TEST(LivePools, WorkOfABagLeavesAFullPoolForASlotInAnother) {
   EXPECT_EQ(cluster.runs().size(), 7U);
 }
 
+// Seen in a user's trial: the job held nothing for good beside an idle worker, and its run that had died with the other
+// worker counted as leaving.
+TEST(LivePools, AVictimThatDiesWithItsWorkerLeavesNothingBehind) {
+  for (const std::string preset : {"priority", "fair_share_max_min", "quota"})
+    for (const std::string lost : {"a", "b"})
+      for (const auto on_stop : {LiveCluster::OnStop::Stay, LiveCluster::OnStop::Leave})
+        for (int after_ms = 0; after_ms < 16; ++after_ms) {
+          SupervisorConfig config = config_of(preset);
+          config.policy.pools[0].preemption = true;
+          LiveCluster cluster{config};
+          cluster.set_on_stop(on_stop);
+          std::map<std::string, WorkerId> workers;
+          for (const char* name : {"a", "b"}) workers[name] = cluster.join(cpu_worker(name, 1));
+          const JobId victim = submit(cluster, {.name = "victim", .subtasks = 2});
+          cluster.advance(1s);
+          const JobId important = submit(cluster, {.name = "important", .priority = 5});
+          cluster.advance(std::chrono::milliseconds{after_ms});
+          cluster.lose(workers[lost]);
+          cluster.advance(std::chrono::milliseconds{after_ms % 3});
+          cluster.set_on_stop(LiveCluster::OnStop::Leave);
+          cluster.join(cpu_worker(lost, 1));
+          cluster.advance(30s);
+          const std::string where = preset + " " + lost + " " + std::to_string(after_ms);
+          EXPECT_EQ(running(cluster, important), 1U) << where;
+          EXPECT_EQ(running(cluster, victim), 1U) << where;
+          EXPECT_TRUE(cluster.core().find_job(victim)->shares->preempting->empty()) << where;
+        }
+}
+
 }  // namespace
 }  // namespace penstock::tools

@@ -31,9 +31,12 @@ constexpr std::uint32_t kMisplacedMax = 4;
 /// Whether an open subtask must not return to a band where it has failed. A subtask that was lost with its worker must
 /// not either, but that worker does not return.
 bool avoids_a_band(const Job& job, const WorkerTable& workers) {
-  for (std::uint32_t subtask = 0; !job.extras.histories->empty() && subtask < job.total(); ++subtask) {
+  std::size_t left = job.extras.histories->size();
+  for (std::uint32_t subtask = 0; left > 0 && subtask < job.total(); ++subtask) {
     const SubtaskHot& hot = job.hot[subtask];
-    if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
+    if ((hot.flags & SubtaskFlag::kTroubled) == 0) continue;
+    --left;
+    if (is_final(hot.phase)) continue;
     const SubtaskHistory* history = job.extras.histories->find(SubtaskIndex{subtask});
     if (history == nullptr) continue;
     if (history->larger.valid()) return true;  // Its larger template may be too large for some bands.
@@ -191,10 +194,7 @@ bool JobDemand::fits_where_it_may(const Job& job, BandKind kind) {
 bool JobDemand::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds.edit(kind);
   if (job.shares->pool.placed != job.shares->pool.position) return false;
-  const bool gang = job.spec.policy.gang > 0;
-  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_)
-           : share.bound || !job.extras.histories->empty())
-    return true;
+  if (share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_)) return true;
   if (!fits_where_it_may(job, kind)) return true;
   bool idle = false;
   bool unserved = false;

@@ -17,12 +17,15 @@ void AttemptCounts::note_devices(Job& job, std::uint32_t subtask, DeviceSet devi
   if (devices != 0) job.extras.devices.edit()[SubtaskIndex{subtask}] = {job.hot[subtask].attempt, devices, now};
 }
 
-void AttemptCounts::note_stopped(Job& job, std::uint32_t subtask) {
+bool AttemptCounts::note_stopped(Job& job, std::uint32_t subtask) {
   const SubtaskHot& hot = job.hot[subtask];
   if (job.extras.devices.any()) job.extras.devices.edit().erase(SubtaskIndex{subtask});
-  if (job.shares == nullptr || (hot.flags & SubtaskFlag::kStarted) == 0) return;
-  --job.shares->at(hot.band).started;
-  subtract(usage_.accrue(job).started_rate, usage_.rate_of(job, subtask));
+  if (job.shares == nullptr) return false;
+  if ((hot.flags & SubtaskFlag::kStarted) != 0) {
+    --job.shares->at(hot.band).started;
+    subtract(usage_.accrue(job).started_rate, usage_.rate_of(job, subtask));
+  }
+  return !job.shares->preempting->empty() && job.shares->preempting.edit().erase(SubtaskIndex{subtask});
 }
 
 bool AttemptCounts::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {

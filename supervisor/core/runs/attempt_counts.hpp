@@ -24,9 +24,9 @@ class AttemptCounts {
   void note_started(Job& job, std::uint32_t subtask);
   /// The devices that it has of a band with several, as its worker says; 0: nothing is known.
   static void note_devices(Job& job, std::uint32_t subtask, DeviceSet devices, Instant now);
-  /// The attempt has ended or was given back: its use of resources is charged no more. Once for
-  /// each attempt.
-  void note_stopped(Job& job, std::uint32_t subtask);
+  /// The attempt has ended, was lost or was given back: its use of resources is charged no more. Once for each attempt.
+  /// Returns whether it had been asked to leave.
+  bool note_stopped(Job& job, std::uint32_t subtask);
   /// Whether the report is about the attempt that counts, by the worker that has it.
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
 

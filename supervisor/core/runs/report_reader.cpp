@@ -59,11 +59,8 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
     policy_base_.usage.note_use(job, report);
     bool asked_to_leave = false;
     const bool is_counted = job.shares != nullptr || job.extras.devices.any();
-    if (is_counted && report.outcome != Outcome::Started) [[unlikely]] {
-      attempts_.note_stopped(job, subtask);
-      asked_to_leave = job.shares != nullptr && !job.shares->preempting->empty() &&
-                       job.shares->preempting.edit().erase(report.subtask);
-    }
+    if (is_counted && report.outcome != Outcome::Started) [[unlikely]]
+      asked_to_leave = attempts_.note_stopped(job, subtask);
     if (asked_to_leave) policy_base_.turns.policy_changed();
     if (job.spec.time_limit > Duration{0}) [[unlikely]]
       time_limits_.note_report(job, report, asked_to_leave);
