@@ -13,6 +13,7 @@
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/plan.hpp"
+#include "supervisor/policy/sharing/owner_limit.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -59,6 +60,25 @@ std::string hold_text(const policy::Explanation& why, std::int64_t granularity, 
       return "first come, first served: " + (other.empty() ? "another job" : other) + " waits before it";
   }
   return {};
+}
+
+/// As `hold_text` names an owner; its number is that of jobs without a project, a larger one is none.
+std::string owner_named(const std::vector<ProjectConfig>& projects, std::size_t at) {
+  if (at < projects.size()) return owner_text(projects[at]);
+  return at == projects.size() ? "jobs without a project" : "its project";
+}
+
+/// The rule that is told: of a job at its fair share the limit of an owner, where that limit lets it have no more. The
+/// owner is then the position of a project.
+policy::Explanation told_rule(const PassUnderWay& pass, const std::optional<policy::OwnerLimits>& limits,
+                              policy::Explanation why) {
+  const std::optional<policy::OwnerLimit> limit = limits ? limits->of(why) : std::nullopt;
+  if (limit) {
+    why.hold = policy::Hold::ProjectLimit;
+    why.need = limit->need, why.have = limit->have;
+    why.subject = pass.owners.projects()[limit->node];
+  }
+  return why;
 }
 
 /// The rest of the text for a gang.
@@ -201,15 +221,18 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     return of.holds_only ? nullptr : &shares.kinds.edit(of.kind);
   };
   const std::size_t projects = policy_.config.projects.size() + 1;
-  for (const policy::Explanation& why : plan.explanations) {
+  // A pass that was made elsewhere, in a test, need not give its snapshot back.
+  std::optional<policy::OwnerLimits> limits;
+  if (policy_.last.has_value() && policy_.last->snapshot.workloads.size() == pass.subjects.size())
+    limits.emplace(policy_.last->snapshot, plan);
+  for (const policy::Explanation& each : plan.explanations) {
+    const policy::Explanation why = told_rule(pass, limits, each);
     const std::size_t project = why.subject == policy::kNone ? projects : why.subject % projects;
     const bool named = project < policy_.config.projects.size();
     KindShare* share = kind_share(why.workload);
     if (share == nullptr) continue;
     share->why.hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
-                                named                     ? owner_text(policy_.config.projects[project])
-                                : project + 1 == projects ? "jobs without a project"
-                                                          : "its project",
+                                owner_named(policy_.config.projects, project),
                                 why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
     const std::uint32_t pool = pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds);
     share->why.hold += gang_text(jobs_[pass.subjects[why.workload].job], *share, why.hold, view_.counts_quotas(pool));

@@ -229,12 +229,13 @@ bool PolicyView::is_limited(const Job& job, BandKind kind, std::uint32_t pool) c
   if (policy_.contended[pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
   if (job.spec.policy.slots_max > 0 || job.spec.policy.gang > 0) return true;
   if (job.status.on_hold || !shares.rules.limits.empty()) return true;
-  if (!counts_quotas(pool)) return false;
-  if (!job.spec.policy.may_be_preempted()) return true;
+  const bool quotas = counts_quotas(pool);
+  if (!quotas && !shares_slots(pool)) return false;
+  if (quotas && !job.spec.policy.may_be_preempted()) return true;
   for (std::uint32_t at = shares.project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at]) {
     const ProjectConfig& project = policy_.config.projects[at];
     if ((kind == BandKind::Cpu ? project.slots_max : project.gpu_slots_max) != kUnbounded) return true;
-    if (kind == BandKind::Cpu && project.memory_max != kUnboundedBytes) return true;
+    if (quotas && kind == BandKind::Cpu && project.memory_max != kUnboundedBytes) return true;
   }
   return false;
 }

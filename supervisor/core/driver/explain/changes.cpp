@@ -15,6 +15,16 @@
 
 namespace penstock::supervisor {
 
+namespace {
+
+/// The limit of an owner where slots are shared, in slots of so many thousandths.
+std::int64_t limit_in_slots(const ProjectConfig& owner, BandKind kind, std::int64_t granularity) {
+  const std::int64_t most = kind == BandKind::Cpu ? owner.slots_max : owner.gpu_slots_max;
+  return most == kUnbounded ? policy::kUnlimited : most * 1000 / granularity;
+}
+
+}  // namespace
+
 PolicyAnswers::Explainer::Explainer(const PolicyAnswers& core, const Job& job, BandKind kind)
     : core_(core),
       job_(job),
@@ -144,6 +154,12 @@ policy::Snapshot PolicyAnswers::Explainer::with_step() {
 
 policy::Snapshot PolicyAnswers::Explainer::with_projects(const PolicyConfig& config) {
   policy::Snapshot changed = what_if_->next();
+  const std::vector<std::uint32_t>& owners = core_.policy_.last->pass.owners.projects();
+  for (std::size_t node = 0; node < changed.share_nodes.size() && node < owners.size(); ++node)
+    if (owners[node] < config.projects.size())
+      changed.share_nodes[node].slots_max =
+          limit_in_slots(config.projects[owners[node]], kind_, static_cast<std::int64_t>(granularity()));
+  if (!core_.view_.counts_quotas(job_.shares->pool.position)) return changed;
   const std::uint32_t first = core_.policy_.last->pass.first_projects[domain_];
   const std::vector<policy::Project> projects =
       projects_in(config, core_.policy_.tree, job_.shares->pool.position, kind_, first);

@@ -134,7 +134,9 @@ Value::Record PolicyAnswers::Explainer::start_after_ends() {
     ended.push_back(std::move(ends.front()));
     ends.erase(ends.begin());
   }
-  const bool by_share = share_.why.waits.has_value() && share_.why.waits->hold == policy::Hold::AtFairShare;
+  const bool by_share =
+      share_.why.waits.has_value() && shares_slots(parts()) &&
+      (share_.why.waits->hold == policy::Hold::AtFairShare || share_.why.waits->hold == policy::Hold::ProjectLimit);
   // The last pass has not found that room, so the pass on trial is no promise.
   if (ended.empty())
     return unknown(by_share ? "its share has grown, and the next pass says whether there is room"
@@ -157,7 +159,8 @@ std::optional<Value::Record> PolicyAnswers::Explainer::start() {
   if (!share_.why.waits.has_value())
     return unknown(job_.place.unschedulable.empty() ? "a limit keeps it from starting" : "no band may have it now");
   const WaitsFor& waits = *share_.why.waits;
-  switch (waits.hold) {
+  const bool at_owners_limit = waits.hold == policy::Hold::ProjectLimit && shares_slots(parts());
+  switch (at_owners_limit ? policy::Hold::AtFairShare : waits.hold) {
     case policy::Hold::NoRoom:
     case policy::Hold::HigherPriority:
     case policy::Hold::BehindReservation:

@@ -21,6 +21,9 @@ inline constexpr std::int64_t kWeightMax = 1'000'000'000;
 /// So many candidates for remedies are tried each for itself; the others only together.
 inline constexpr std::size_t kTriedAloneMax = 16;
 
+/// Whether jobs of the pool get slots by their fair shares.
+inline bool shares_slots(const policy::Parts& parts) { return policy::has_action(parts, policy::Action::StartByShare); }
+
 /// The key of a configuration that limits a project, or guarantees it something.
 const char* project_key(BandKind kind, const policy::Explanation& why);
 
@@ -70,6 +73,8 @@ class PolicyAnswers::Explainer {
   void add_weight(Value::List& rows);
   void add_cap(Value::List& rows);
   void add_settings(Value::List& rows);
+  void add_share_limits(Value::List& rows);
+  void add_setting_rows(const std::vector<Setting>& settings, const PolicyConfig& config, Value::List& rows);
   void add_limit_rows(Value::List& rows);
   void add_other(const WaitsFor& waits, Value::List& rows);
 
@@ -77,6 +82,7 @@ class PolicyAnswers::Explainer {
   Value::Record first_hold(const std::string& text) const;
   void add_limits(Value::List& all) const;
   void add_own_cap(Value::List& all) const;
+  bool add_share_limit(const policy::Plan& plan, policy::Snapshot& changed, Value::List& all) const;
   bool add_hold(const policy::Explanation& why, policy::Snapshot& changed, Value::List& all) const;
   void add_holds_of_policy(Value::List& all);
 

@@ -8,6 +8,7 @@
 #include "supervisor/core/policy/policy_view.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_state.hpp"
+#include "supervisor/policy/sharing/owner_limit.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -174,6 +175,24 @@ void PolicyAnswers::Explainer::add_own_cap(Value::List& all) const {
                               std::to_string(cap) + " that it may hold"));
 }
 
+/// Adds the limit of an owner that leaves the job no larger share, and takes it out of the snapshot.
+bool PolicyAnswers::Explainer::add_share_limit(const policy::Plan& plan, policy::Snapshot& changed,
+                                               Value::List& all) const {
+  const policy::Explanation* why = what_if_->why(plan);
+  if (why == nullptr) return false;
+  const std::optional<policy::OwnerLimit> limit = policy::OwnerLimits{changed, plan}.of(*why);
+  if (!limit) return false;
+  const std::uint32_t project = core_.policy_.last->pass.owners.projects()[limit->node];
+  const std::string owner = owner_text(core_.policy_.config.projects[project]);
+  const auto unit = static_cast<std::int64_t>(granularity());
+  add_new(all, record_of(kind_ == BandKind::Cpu ? "slots_max" : "gpu_slots_max", owner, slots_value(limit->need * unit),
+                         slots_value(limit->have * unit),
+                         "limit of " + owner + ": with it, it would hold " + decimal_text(limit->need * unit) + " of " +
+                             decimal_text(limit->have * unit)));
+  changed.share_nodes[limit->node].slots_max = policy::kUnlimited;
+  return true;
+}
+
 /// Adds the rule, and takes it out of the snapshot; false: it is the last that counts.
 bool PolicyAnswers::Explainer::add_hold(const policy::Explanation& why, policy::Snapshot& changed,
                                         Value::List& all) const {
@@ -222,6 +241,7 @@ void PolicyAnswers::Explainer::add_holds_of_policy(Value::List& all) {
   for (;;) {
     const std::optional<policy::Plan> plan = what_if_->pass(changed);
     if (!plan.has_value() || what_if_->is_more(changed, *plan)) return;
+    if (add_share_limit(*plan, changed, all)) continue;
     const policy::Explanation* why = what_if_->why(*plan);
     if (why == nullptr || !add_hold(*why, changed, all)) return;
   }

@@ -12,6 +12,7 @@
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/choose_parts.hpp"
+#include "supervisor/policy/sharing/owner_limit.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -297,7 +298,52 @@ void PolicyAnswers::Explainer::add_settings(Value::List& rows) {
     settings.push_back({static_cast<std::uint32_t>(project), *why, amount});
     settings.back().set_in(config, kind_);
   }
-  if (settings.empty() || !check_policy(config)) return;
+  if (!settings.empty()) add_setting_rows(settings, config, rows);
+}
+
+/// In pools that share slots: the least limits of all the owners that leave the job no larger share.
+void PolicyAnswers::Explainer::add_share_limits(Value::List& rows) {
+  const std::vector<std::uint32_t>& owners = core_.policy_.last->pass.owners.projects();
+  const auto unit = static_cast<std::int64_t>(granularity());
+  std::vector<Setting> least_of_all;
+  for (policy::Snapshot changed = what_if_->next();;) {
+    const std::optional<policy::Plan> plan = what_if_->pass(changed);
+    if (!plan.has_value()) return;
+    if (what_if_->is_more(changed, *plan)) break;
+    const policy::Explanation* why = what_if_->why(*plan);
+    const std::optional<policy::OwnerLimit> limit =
+        why == nullptr ? std::nullopt : policy::OwnerLimits{changed, *plan}.of(*why);
+    if (!limit) return;
+    policy::Explanation of_limit;
+    of_limit.hold = policy::Hold::ProjectLimit;
+    least_of_all.push_back({owners[limit->node], of_limit, whole_slots(limit->need * unit)});
+    changed.share_nodes[limit->node].slots_max = policy::kUnlimited;
+  }
+  const auto raised_by = [&](std::int64_t more) {
+    std::vector<Setting> settings = least_of_all;
+    for (Setting& each : settings) each.amount += more;
+    return settings;
+  };
+  const auto config_with = [&](const std::vector<Setting>& settings) {
+    PolicyConfig config = core_.policy_.config;
+    for (const Setting& each : settings) each.set_in(config, kind_);
+    return config;
+  };
+  const auto helps = [&](std::int64_t more) { return what_if_->helps(with_projects(config_with(raised_by(more)))); };
+  // Jobs beside this one have their part of what a limit leaves, so one slot more may not be enough.
+  std::int64_t more = 0;
+  const auto all = whole_slots(static_cast<std::int64_t>(core_.policy_.last->pass.domains[domain_].capacity));
+  if (!least_of_all.empty() && !helps(0)) {
+    if (!helps(all)) return;
+    more = least(std::int64_t{0}, all, helps);
+  }
+  if (!least_of_all.empty()) add_setting_rows(raised_by(more), config_with(raised_by(more)), rows);
+}
+
+/// One row of all that has to be set together.
+void PolicyAnswers::Explainer::add_setting_rows(const std::vector<Setting>& settings, const PolicyConfig& config,
+                                                Value::List& rows) {
+  if (!check_policy(config)) return;
   std::string names;
   std::string how;
   bool projects = false;
@@ -360,8 +406,9 @@ Value::List PolicyAnswers::Explainer::remedies() {
     case policy::Hold::AtSlotsMax: add_cap(rows); break;
     case policy::Hold::ProjectLimit:
     case policy::Hold::ProjectGuarantee:
-      add_settings(rows);
+      shares_slots(parts()) ? add_share_limits(rows) : add_settings(rows);
       add_ends(holders(), rows);
+      if (shares_slots(parts())) add_weight(rows);
       break;
     case policy::Hold::HigherPriority:
       add_other(*waits, rows);

@@ -80,6 +80,40 @@ TEST(PolicyHolds, AGangIsNamedWhereQuotasCountAndADrainedPlaceIsNoRoom) {
             "no room: it needs 1, and the roomiest place has 0; it takes all of its gang of 4 at once");
 }
 
+// Found by a user's trial: such a job ran on all slots, and nothing was told of the limit.
+TEST(PolicyHolds, AloneInItsPoolAJobIsHeldByTheLimitOfItsProject) {
+  RemedyHarness it{policed("fair_share", {{.name = "pa", .slots_max = 2}})};
+  it.cluster.join({.slots = 4});
+  const JobId job = it.submit({.project = "pa"}, 1, 5);
+  EXPECT_EQ(it.held(job), 2000U);
+  EXPECT_EQ(it.cluster.entitlements(job.value()), Lines{"w1:2"}) << "also where no other job is";
+  const Value answer = it.explain(job);
+  EXPECT_EQ(answer["held_by"], "limit of project 'pa': with it, it would hold 3, and it may hold 2");
+  EXPECT_EQ(it.holds(job), Lines{"slots_max project 'pa'"});
+  const Value& row = answer["holds"].list()->front();
+  EXPECT_EQ(row["need"], Value{std::int64_t{3}});
+  EXPECT_EQ(row["had"], Value{std::int64_t{2}});
+}
+
+TEST(PolicyHolds, OfFairSharesLimitsOfOwnersComeBeforeTheShare) {
+  RemedyHarness it{policed("fair_share", {{.name = "d", .is_department = true, .slots_max = 4},
+                                          {.name = "a", .department = "d", .slots_max = 4}})};
+  it.cluster.join({.slots = 8});
+  it.submit({}, 1, 40);
+  const JobId job = it.submit({.project = "a"}, 1, 40);
+  EXPECT_EQ(it.holds(job),
+            (Lines{"slots_max project 'a'", "slots_max department 'd'", "fair_share " + to_string(job)}));
+}
+
+TEST(PolicyHolds, ALimitThatIsNotReachedHoldsNobody) {
+  RemedyHarness it{policed("fair_share", {{.name = "a", .slots_max = 6}})};
+  it.cluster.join({.slots = 8});
+  it.submit({}, 1, 40);
+  const JobId job = it.submit({.project = "a"}, 1, 40);
+  EXPECT_EQ(it.held(job), 4000U);
+  EXPECT_EQ(it.holds(job), Lines{"fair_share " + to_string(job)});
+}
+
 TEST(PolicyHolds, WhoGetsAllThatItWantsIsHeldByNothing) {
   RemedyHarness it{policed("multifactor")};
   it.cluster.join({.slots = 4});

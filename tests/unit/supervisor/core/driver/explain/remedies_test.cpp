@@ -371,6 +371,37 @@ TEST(RemediesTest, OfWhoMayUseSomeBandsOnlyEndsThereAreNamed) {
   EXPECT_EQ(it.held(waits), 1000U);
 }
 
+// Found by a user's trial: of limits nothing was told where slots are shared.
+TEST(RemediesTest, ALimitThatCutsAShareIsToldWithTheNumberForOneMore) {
+  for (const char* preset : {"fair_share", "fair_share_max_min"}) {
+    RemedyHarness it{policed(preset, {{.name = "pa", .slots_max = 2}})};
+    it.cluster.join({.slots = 4});
+    const JobId job = it.submit({.project = "pa"}, 1, 5);
+    EXPECT_EQ(it.freed_by(job), Lines{"limit pa: slots_max = 3"}) << preset;
+  }
+  RemedyHarness it{policed("fair_share", {{.name = "pa", .slots_max = 3}})};
+  it.cluster.join({.slots = 8});
+  it.submit({}, 1, 2);
+  const JobId job = it.submit({.project = "pa"}, 1, 40);
+  EXPECT_EQ(it.freed_by(job), Lines{"limit pa: slots_max = 4"}) << "the other wants no more";
+}
+
+TEST(RemediesTest, ALimitIsToldOnlyWhereMoreWouldBeHadAndEnoughOfIt) {
+  RemedyHarness it{policed("fair_share", {{.name = "pa", .slots_max = 4}})};
+  it.cluster.join({.slots = 8});
+  it.submit({}, 1, 40);
+  const JobId capped = it.submit({.project = "pa"}, 1, 40);
+  EXPECT_EQ(it.how(capped, "limit"), "") << "its share is 4 anyway";
+  RemedyHarness two{policed("fair_share", {{.name = "d", .is_department = true, .slots_max = 4},
+                                           {.name = "a", .department = "d", .slots_max = 4}})};
+  two.cluster.join({.slots = 8});
+  two.submit({.project = "a"}, 1, 40);
+  const JobId second = two.submit({.project = "a"}, 1, 40);
+  ASSERT_EQ(two.held(second), 2000U);
+  EXPECT_EQ(two.how(second, "limit"), "slots_max = 6 of project 'a'; slots_max = 6 of department 'd'")
+      << "the older one has the fifth";
+}
+
 // A job's weight is a part of its project's.
 TEST(RemediesTest, AWeightCountsWithinItsProject) {
   RemedyHarness it{policed("fair_share", {{.name = "p"}})};
