@@ -35,7 +35,10 @@ class QuotaCluster {
     const std::size_t jobs = 2 + draw(9);
     for (std::size_t i = 0; i < jobs; ++i) {
       const std::size_t owner = departments_ + draw(owners_.size() - departments_);
-      Wish wish{.name = "j" + std::to_string(i), .subtasks = static_cast<std::uint32_t>(1 + draw(8)), .on_gpu = true};
+      Wish wish{.name = "j" + std::to_string(i),
+                .subtasks = static_cast<std::uint32_t>(1 + draw(8)),
+                .on_gpu = true,
+                .waits_for_resources = true};
       wish.project = projects_[owner].name;
       wish.priority = static_cast<std::int32_t>(draw(3));
       if (stays_within_guarantees(owner) && draw(4) == 0) wish.kind = JobKind::Interactive;

@@ -4,11 +4,13 @@
 #include <array>
 
 #include "common/protocol/job_kind.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/gang_sizes.hpp"
 #include "supervisor/core/placement/eligibility.hpp"
 #include "supervisor/core/policy/allocation_units.hpp"
 #include "supervisor/core/policy/limit_rules.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
+#include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/core/workers/readoption.hpp"
@@ -69,19 +71,24 @@ std::string device_remedy(const Template& wanted, const std::string& other) {
   return "on hosts with as many GPUs start workers with --gpus-together (host.gpus_together), or " + other;
 }
 
+/// The reason why a job is never preempted.
+std::string never_leaves_text(const JobPolicy& wishes) {
+  return std::string{"is never preempted ("} +
+         (wishes.preemptible == Preemptible::No ? "preemptible = false"
+                                                : "kind " + std::string{to_string(wishes.kind)}) +
+         ")";
+}
+
 /// Where quotas count, a job that never leaves starts only within the guarantee of its project: without a project it
-/// would wait for ever. A project without a guarantee may get one by an order. Spec: policy-runai 6.
+/// would wait for ever. Spec: policy-runai 6.
 Result<void> check_has_project(const PolicyState& policy, const std::vector<Reach>& reaches, const JobSpec& spec) {
   if (!spec.policy.project.empty() || spec.policy.may_be_preempted()) return {};
   for (const Reach& reach : reaches)
     if (policy.parts[domain_of(reach.pool, BandKind::Cpu)].sharing != policy::Sharing::QuotaTree) return {};
   const std::string pools = reaches.size() == 1 ? "pool '" + policy.config.pools[reaches.front().pool].name + "'"
                                                 : "each of its " + std::to_string(reaches.size()) + " pools";
-  const std::string why = spec.policy.preemptible == Preemptible::No
-                              ? "preemptible = false"
-                              : "kind " + std::string{to_string(spec.policy.kind)};
   return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
-               "is never preempted (" + why + ") and has no project: in " + pools +
+               never_leaves_text(spec.policy) + " and has no project: in " + pools +
                    " such jobs get only the guarantee of their project, so it would wait for ever",
                "give it a project (`penstock projects` lists them), or say preemptible = true"};
 }
@@ -154,7 +161,10 @@ Result<void> Feasibility::check_feasible(const JobSpec& spec, const GraphShape& 
   if (spec.wait_for_resources) return {};
   std::vector<Reach> reaches = view_.reaches_of(spec.policy);
   if (!shape.external_inputs().empty()) reaches.resize(1);  // As in `open_pools`.
-  if (view_.policed()) PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
+  if (view_.policed()) {
+    PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
+    PENSTOCK_TRY(check_guarantees(spec, shape, reaches));
+  }
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (workers_.alive_bands() == 0 || readoption_.is_active()) return {};
   Result<void> first = check_feasible_in(spec, shape, reaches.front());
@@ -164,6 +174,50 @@ Result<void> Feasibility::check_feasible(const JobSpec& spec, const GraphShape& 
   Error error = first.error();
   error.message += "; nor can any other of its " + std::to_string(reaches.size()) + " pools hold it";
   return error;
+}
+
+Result<void> Feasibility::check_guarantees(const JobSpec& spec, const GraphShape& shape,
+                                           const std::vector<Reach>& reaches) const {
+  if (spec.policy.may_be_preempted() || spec.policy.project.empty()) return {};
+  Result<void> first;
+  for (const Reach& reach : reaches) {
+    if (!view_.counts_quotas(reach.pool)) return {};
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      const Result<void> within = check_guarantee_in(spec, least_at_once(spec, shape, reach, kind), reach, kind);
+      if (within && kind == BandKind::Gpu) return {};
+      if (within) continue;
+      if (first) first = within;
+      break;
+    }
+  }
+  return first;
+}
+
+Result<void> Feasibility::check_guarantee_in(const JobSpec& spec, std::uint64_t milli, const Reach& reach,
+                                             BandKind kind) const {
+  const bool cpu = kind == BandKind::Cpu;
+  const std::vector<std::int64_t> guaranteed =
+      guarantees_in(policy_.config, policy_.tree, reach.pool, cpu ? Guarantee::Slots : Guarantee::GpuSlots);
+  std::string orders;
+  std::string owner;
+  const auto slots = static_cast<std::int64_t>((milli + 999) / 1000);
+  for (auto at = static_cast<std::uint32_t>(find_project(policy_.config, spec.policy.project)); at < guaranteed.size();
+       at = policy_.tree.parents[at]) {
+    if (milli <= static_cast<std::uint64_t>(guaranteed[at]) * 1000) continue;
+    const ProjectConfig& each = policy_.config.projects[at];
+    if (owner.empty()) owner = owner_text(each) + " is guaranteed " + std::to_string(guaranteed[at]);
+    orders += (orders.empty() ? "" : "; ") + std::string{cpu ? "set quota " : "set gpu-quota "} + each.name + " " +
+              std::to_string(slots);
+    const std::uint32_t home = policy_.tree.guarantee_pools[at];
+    if (home != reach.pool) orders = "guarantees of that project are in pool '" + policy_.config.pools[home].name + "'";
+    if (home != reach.pool) break;
+  }
+  if (owner.empty()) return {};
+  return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
+               never_leaves_text(spec.policy) + " and takes " + decimal_text(milli) + (cpu ? " slots" : " GPU slots") +
+                   " at once: in pool '" + policy_.config.pools[reach.pool].name +
+                   "' such jobs get only the guarantee of their project, and " + owner + ", so it would wait for ever",
+               orders + ", say preemptible = true, or submit with --wait-for-resources"};
 }
 
 Result<void> Feasibility::check_feasible_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
@@ -213,6 +267,18 @@ Feasibility::GangRoom Feasibility::room_for_gang(const GraphShape& shape, const 
       room.anywhere = room.anywhere && wanted->required.empty() && eligibility_.is_eligible(*wanted, band);
   }
   return room;
+}
+
+std::uint64_t Feasibility::least_at_once(const JobSpec& spec, const GraphShape& shape, const Reach& reach,
+                                         BandKind kind) const {
+  std::int64_t largest = 0;
+  for (const Template& wanted : shape.graph().templates)
+    if (wants_gpu(wanted) == (kind == BandKind::Gpu)) largest = std::max(largest, wanted.request.slots.value());
+  if (largest == 0) return 0;
+  const bool whole = spec.policy.gang > 0 && room_for_gang(shape, reach, kind).anywhere;
+  const std::uint64_t run = kind == BandKind::Cpu ? static_cast<std::uint64_t>((largest + 999) / 1000 * 1000)
+                                                  : units_.run_milli_on_devices(shape.graph().templates, spec.policy);
+  return std::max(run, whole ? std::uint64_t{spec.policy.gang} * 1000 : 0);
 }
 
 Result<void> Feasibility::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {

@@ -151,13 +151,17 @@ class NeverPreempted : public testing::Test {
     config.policy.pools.push_back({.name = "shares", .preset = "fair_share", .workers = {"shares-*"}});
     return config;
   }
-  std::string submitted(JobPolicy policy) {
+  std::string submitted(JobPolicy policy, std::uint32_t slots = 1, bool patient = false) {
+    GraphBuilder builder;
+    builder.template_at(0).request.slots = kOneSlot * slots;
     JobSpec spec;
+    spec.wait_for_resources = patient;
     spec.name = "mine-" + std::to_string(next_++);
     spec.policy = std::move(policy);
-    if (supervisor.submit(GraphBuilder{}.sources(1).build(), spec).valid()) return "accepted";
+    if (supervisor.submit(builder.sources(subtasks_of(spec)).build(), spec).valid()) return "accepted";
     return to_string(supervisor.refusal());
   }
+  static std::uint32_t subtasks_of(const JobSpec& spec) { return std::max(spec.policy.gang, 1U); }
   std::string held(const std::string& job) {
     const Result<Value> answer = supervisor.ask("explain", {job});
     const std::string* text = answer ? (*answer)["held_by"].text() : nullptr;
@@ -227,14 +231,51 @@ TEST_F(NeverPreempted, WhomAReloadLeavesWithoutAGuaranteeIsHeldAndExplained) {
       << held("mine-1");
 }
 
-TEST_F(NeverPreempted, OfAProjectWithoutAGuaranteeIsHeldWithTheNameOfItsProject) {
+// Found by a user's trial: such jobs waited for ever.
+TEST_F(NeverPreempted, LargerThanTheGuaranteeIsRefusedWithTheNumberThatWouldDo) {
   supervisor.join({.slots = 4});
-  ASSERT_EQ(submitted({.project = "none-yet", .preemptible = Preemptible::No}), "accepted");
+  EXPECT_EQ(
+      submitted({.project = "vision", .gang = 3, .kind = JobKind::Interactive}),
+      "job 'mine-1': is never preempted (kind interactive) and takes 3 slots at once: in pool 'all' such jobs get "
+      "only the guarantee of their project, and project 'vision' is guaranteed 1, so it would wait for ever (set "
+      "quota vision 3, say preemptible = true, or submit with --wait-for-resources)");
+  const std::string one_run = submitted({.project = "vision", .preemptible = Preemptible::No}, 2);
+  EXPECT_NE(one_run.find("(preemptible = false) and takes 2 slots at once"), std::string::npos) << one_run;
+  EXPECT_EQ(submitted({.project = "vision", .kind = JobKind::Interactive}), "accepted");
+  EXPECT_EQ(submitted({.project = "vision", .gang = 3}), "accepted") << "it may be preempted";
+  EXPECT_EQ(submitted({.project = "vision", .pools = {"all", "shares"}, .kind = JobKind::Interactive}, 2), "accepted");
+  EXPECT_EQ(submitted({.project = "vision", .kind = JobKind::Interactive}, 2, true), "accepted") << "it waits";
+}
+
+TEST_F(NeverPreempted, AllOfTheChainMustGuaranteeIt) {
+  supervisor.join({.slots = 4});
+  const std::string both = submitted({.project = "none-yet", .gang = 3, .kind = JobKind::Interactive});
+  EXPECT_NE(both.find("project 'none-yet' is guaranteed 0"), std::string::npos) << both;
+  EXPECT_NE(both.find("(set quota none-yet 3; set quota science 3, say"), std::string::npos) << both;
+  EXPECT_TRUE(supervisor.ask("set", {"quota", "none-yet", "3"}).has_value());
+  const std::string above = submitted({.project = "none-yet", .gang = 3, .kind = JobKind::Interactive});
+  EXPECT_NE(above.find("department 'science' is guaranteed 2"), std::string::npos) << above;
+  EXPECT_NE(above.find("(set quota science 3, say"), std::string::npos) << above;
+}
+
+TEST_F(NeverPreempted, WhereItsGuaranteeIsNotItIsToldWhereItIs) {
+  SupervisorConfig config = quotas();
+  config.policy.pools.push_back({.name = "more", .preset = "quota", .workers = {"more-*"}});
+  supervisor.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
+  supervisor.join({.slots = 4});
+  const std::string text = submitted({.project = "vision", .pools = {"more"}, .kind = JobKind::Interactive});
+  EXPECT_NE(text.find("(guarantees of that project are in pool 'all', say"), std::string::npos) << text;
+}
+
+TEST_F(NeverPreempted, OfAProjectWithoutAGuaranteeThatWaitsIsHeldWithTheNameOfItsProject) {
+  supervisor.join({.slots = 4});
+  ASSERT_NE(submitted({.project = "none-yet", .preemptible = Preemptible::No}), "accepted");
+  ASSERT_EQ(submitted({.project = "none-yet", .preemptible = Preemptible::No}, 1, true), "accepted");
   supervisor.settle(3);
-  EXPECT_NE(held("mine-1").find("guarantee of project 'none-yet'"), std::string::npos) << held("mine-1");
+  EXPECT_NE(held("mine-2").find("guarantee of project 'none-yet'"), std::string::npos) << held("mine-2");
   EXPECT_TRUE(supervisor.ask("set", {"quota", "none-yet", "1"}).has_value());
   supervisor.settle(3);
-  EXPECT_EQ(held("mine-1"), "") << "so it is not refused";
+  EXPECT_EQ(held("mine-2"), "");
 }
 
 }  // namespace
