@@ -169,6 +169,17 @@ Result<void> check_priority_matters(const PolicyView& view, const Job& job) {
                "submit it again with another priority"};
 }
 
+/// Where no pool in which the job may be divides its slots among jobs, its weight is kept for such a pool; empty: one
+/// does. REQUIRES: the job has shares.
+std::string unused_weight(const PolicyState& policy, const PolicyView& view, const Job& job) {
+  for (const std::uint32_t pool : job.shares->pool.fallback.pools())
+    if (view.shares_slots(pool)) return {};
+  const std::uint32_t pool = job.shares->pool.position;
+  return "weight of " + to_string(job.id) + " has no effect: pool '" + policy.config.pools[pool].name +
+         (view.counts_quotas(pool) ? "' divides its slots among projects, not among jobs; `set project-weight` counts"
+                                   : "' does not divide its slots by weights (sharing)");
+}
+
 }  // namespace
 
 Result<Value> OperatorOrders::set_rule(Job& job, const std::string& what, const std::string& name) {
@@ -252,7 +263,10 @@ Result<Value> OperatorOrders::set_by_request(const AdminRequest& request) {
   records_.record_change(*job);
   turns_.policy_changed();
   Value now = weight ? weight_value(view_.own_weight(*job)) : cap_value(job->spec.policy.slots_max);
-  return Value{Value::Record{{"job", to_string(job->id)}, {what, std::move(now)}, {"was", std::move(before).value()}}};
+  Value::Record done{{"job", to_string(job->id)}, {what, std::move(now)}, {"was", std::move(before).value()}};
+  if (std::string unused = weight ? unused_weight(policy_, view_, *job) : ""; !unused.empty())
+    done.emplace_back("warnings", Value::List{Value{std::move(unused)}});
+  return Value{std::move(done)};
 }
 
 Result<Value> OperatorOrders::set_of_owner(const AdminRequest& request) {

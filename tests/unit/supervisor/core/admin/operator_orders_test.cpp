@@ -134,6 +134,27 @@ TEST(OperatorOrders, AnOrderThatWouldHaveNoEffectUnderThePolicyIsRefused) {
   EXPECT_EQ(job.spec.priority, 0);
 }
 
+// Found by a user's trial: nothing was said.
+TEST(OperatorOrders, AWeightThatHasNoEffectIsTakenWithAWarning) {
+  const std::pair<const char*, const char*> pools[] = {
+      {"priority", "weight of job-1 has no effect: pool 'all' does not divide its slots by weights (sharing)"},
+      {"multifactor", "weight of job-1 has no effect: pool 'all' does not divide its slots by weights (sharing)"},
+      {"quota",
+       "weight of job-1 has no effect: pool 'all' divides its slots among projects, not among jobs; `set "
+       "project-weight` counts"},
+      {"fair_share", ""},
+      {"fair_share_max_min", ""}};
+  for (const auto& [preset, warning] : pools) {
+    OrderRooms rooms{preset};
+    const Job& job = rooms.submit();
+    const Value answer = rooms.admin.orders.set_by_request(order("set", {"weight", "job-1", "7"})).value();
+    EXPECT_EQ(job.spec.policy.weight, 7000U) << preset;
+    EXPECT_EQ(answer["weight"], Value{7.0}) << preset;
+    EXPECT_EQ(answer["warnings"], *warning == '\0' ? Value{} : Value{Value::List{Value{warning}}}) << preset;
+    EXPECT_TRUE(rooms.admin.orders.set_by_request(order("set", {"cap", "job-1", "4"})).value()["warnings"].is_null());
+  }
+}
+
 TEST(OperatorOrders, AJobIsMovedBetweenItsNewNeighboursAndTakesThePriorityOfTheOther) {
   OrderRooms rooms{"priority"};
   const Job& first = rooms.submit();
