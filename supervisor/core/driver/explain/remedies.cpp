@@ -183,25 +183,30 @@ void PolicyAnswers::Explainer::add_workers(Value::List& rows) {
   }
 }
 
-/// In a pool by priority: the least priority with which it gets more.
+/// In a pool by priority: the least priority with which it gets more, which may be that of a younger job.
 void PolicyAnswers::Explainer::add_priority(Value::List& rows) {
-  if (!policy::has_action(parts(), policy::Action::StartByPriority) || parts().ordering != policy::Ordering::Priority)
-    return;
-  std::vector<std::int64_t> levels;  // A job may go before others, or have them leave, above their priority.
-  for (std::uint32_t i = 0; i < what_if_->subjects().size(); ++i)
-    if (const std::int64_t level = std::int64_t{job_at(i).spec.priority} + 1; level > job_.spec.priority)
-      levels.push_back(level);
-  std::sort(levels.begin(), levels.end());
-  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  if (!policy::has_action(parts(), policy::Action::StartByPriority)) return;
+  if (parts().ordering != policy::Ordering::Priority) return;
+  const std::int64_t own = core_.view_.precedence_of(job_);
+  const std::int64_t most = std::int64_t{std::numeric_limits<std::int32_t>::max()} - job_.spec.priority;
+  std::vector<std::int64_t> raises;  // Levels and kinds come before priorities: no raise is above those of others.
+  for (std::uint32_t i = 0; i < what_if_->subjects().size(); ++i) {
+    const std::int64_t equal = core_.view_.precedence_of(job_at(i)) - own;
+    for (const std::int64_t raise : {equal, equal + 1})
+      if (raise > 0 && raise <= most) raises.push_back(raise);
+  }
+  std::sort(raises.begin(), raises.end());
+  raises.erase(std::unique(raises.begin(), raises.end()), raises.end());
   const auto helps = [&](std::size_t count) {
     policy::Snapshot changed = what_if_->next();
-    changed.workloads[what_if_->subject()].priority = levels[count - 1];
+    policy::Workload& subject = changed.workloads[what_if_->subject()];
+    subject.priority = own + raises[count - 1];
+    subject.position = core_.view_.first_position(job_.id);  // The order gives it the place of its age.
     return what_if_->helps(changed);
   };
-  if (levels.empty() || !helps(levels.size())) return;
-  const std::int64_t level = levels[least(std::size_t{0}, levels.size(), helps) - 1];
-  if (level > std::numeric_limits<std::int32_t>::max()) return;
-  const std::int32_t written = job_.scale.written(static_cast<std::int32_t>(level));
+  if (raises.empty() || !helps(raises.size())) return;
+  const std::int64_t raise = raises[least(std::size_t{0}, raises.size(), helps) - 1];
+  const std::int32_t written = job_.scale.written(static_cast<std::int32_t>(job_.spec.priority + raise));
   if (!job_.scale.inside(written)) return;  // Nothing is above the first.
   const std::string name = to_string(job_.id);
   rows.emplace_back(remedy_row("priority", name, "set priority " + name + " " + std::to_string(written)));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "supervisor/core/request_words.hpp"
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/remedy_harness.hpp"
 
@@ -110,9 +111,10 @@ TEST(RemediesTest, BehindAMoreImportantOneItsStartOrAHigherPriorityFreesIt) {
   const JobId high = it.submit({}, 4, 1, 5);
   const JobId low = it.submit({.kind = JobKind::Interactive}, 1, 1, 1);
   EXPECT_EQ(it.freed_by(low), (Lines{"start " + to_string(high),
-                                     "priority " + to_string(low) + ": set priority " + to_string(low) + " 6"}));
-  EXPECT_TRUE(it.cluster.ask("set", {"priority", to_string(low), "6"}).has_value());
+                                     "priority " + to_string(low) + ": set priority " + to_string(low) + " 5"}));
+  EXPECT_TRUE(it.cluster.ask("set", {"priority", to_string(low), "5"}).has_value());
   it.cluster.settle(3);
+  EXPECT_EQ(it.held(low), 1000U) << "of its priority none is held back by what waits";
   EXPECT_EQ(it.freed_by(low), Lines{});
 }
 
@@ -142,6 +144,53 @@ TEST(RemediesTest, APriorityIsNamedForWhichEnoughWouldLeave) {
   EXPECT_EQ(it.held(waits), 2000U);
   EXPECT_EQ(it.held(low), 0U);
   EXPECT_EQ(it.held(high), 2000U);
+}
+
+SupervisorConfig by_priority(bool ranked) {
+  SupervisorConfig config = policed("priority");
+  if (ranked) config.policy.pools[0].priorities = "1-99", config.policy.pools[0].default_priority = 50;
+  return config;
+}
+
+// Found by a user's trial: 19 was told where 20 is enough.
+TEST(RemediesTest, TheToldPriorityIsEnoughAndTheNextLowerOneIsNot) {
+  for (const bool ranked : {false, true}) {
+    const auto set_up = [ranked](RemedyHarness& it) {
+      it.cluster.join({.slots = 4});
+      const JobId old = it.submit({}, 4, 1, ranked ? 30 : 1);
+      it.submit({}, 4, 1, ranked ? 20 : 3);
+      EXPECT_EQ(it.held(old), 0U) << "the younger one has taken its place";
+      return old;
+    };
+    RemedyHarness it{by_priority(ranked)};
+    const JobId old = set_up(it);
+    const std::string told = it.how(old, "priority");
+    ASSERT_NE(told, "");
+    it.follow(told);
+    EXPECT_EQ(it.held(old), 4000U) << told;
+    RemedyHarness other{by_priority(ranked)};
+    set_up(other);
+    int number = 0;
+    ASSERT_TRUE(parse(told.substr(told.rfind(' ') + 1), number));
+    other.follow("set priority " + to_string(old) + " " + std::to_string(ranked ? number + 1 : number - 1));
+    EXPECT_EQ(other.held(old), 0U) << told;
+  }
+}
+
+TEST(RemediesTest, BeforeAWaitingJobThatIsYoungerItsPriorityIsEnough) {
+  for (const bool ranked : {false, true}) {
+    RemedyHarness it{by_priority(ranked)};
+    it.cluster.join({.slots = 4});
+    it.submit({.kind = JobKind::Interactive}, 3, 1, ranked ? 5 : 9);
+    const JobId low = it.submit({.kind = JobKind::Interactive}, 1, 1, ranked ? 30 : 1);
+    it.follow("hold " + to_string(low));
+    it.submit({}, 4, 1, ranked ? 20 : 5);
+    it.follow("release " + to_string(low));
+    ASSERT_EQ(it.held(low), 0U);
+    EXPECT_EQ(it.how(low, "priority"), "set priority " + to_string(low) + (ranked ? " 20" : " 5"));
+    it.follow(it.how(low, "priority"));
+    EXPECT_EQ(it.held(low), 1000U);
+  }
 }
 
 TEST(RemediesTest, APriorityIsTheLeastThatHelpsAndNoneHelpsAgainstWhoNeverLeaves) {
