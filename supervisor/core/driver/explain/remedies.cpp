@@ -183,9 +183,10 @@ void PolicyAnswers::Explainer::add_workers(Value::List& rows) {
   }
 }
 
-/// In a pool by priority: the least priority with which it gets more, which may be that of a younger job.
+/// Where priorities count: the least priority with which it gets more, which may be that of a younger job.
 void PolicyAnswers::Explainer::add_priority(Value::List& rows) {
-  if (!policy::has_action(parts(), policy::Action::StartByPriority)) return;
+  const bool by_quota = policy::has_action(parts(), policy::Action::Preempt);
+  if (!by_quota && !policy::has_action(parts(), policy::Action::StartByPriority)) return;
   if (parts().ordering != policy::Ordering::Priority) return;
   const std::int64_t own = core_.view_.precedence_of(job_);
   const std::int64_t most = std::int64_t{std::numeric_limits<std::int32_t>::max()} - job_.spec.priority;
@@ -413,7 +414,7 @@ Value::List PolicyAnswers::Explainer::remedies() {
     case policy::Hold::ProjectGuarantee:
       shares_slots(parts()) ? add_share_limits(rows) : add_settings(rows);
       add_ends(holders(), rows);
-      if (shares_slots(parts())) add_weight(rows);
+      shares_slots(parts()) ? add_weight(rows) : add_priority(rows);
       break;
     case policy::Hold::HigherPriority:
       add_other(*waits, rows);

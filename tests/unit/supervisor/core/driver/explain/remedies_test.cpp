@@ -193,6 +193,21 @@ TEST(RemediesTest, BeforeAWaitingJobThatIsYoungerItsPriorityIsEnough) {
   }
 }
 
+// Found by a user's trial: only ends were told where quotas count.
+TEST(RemediesTest, WhereQuotasCountAPriorityAboveItsOwnProjectsJobsIsTold) {
+  RemedyHarness it{policed("quota", {{.name = "pa", .guaranteed_slots = 4}})};
+  it.cluster.join({.slots = 6});
+  const JobId old = it.submit({.project = "pa"}, 1, 2);
+  it.follow("hold " + to_string(old));
+  const JobId young = it.submit({.project = "pa"}, 1, 6);
+  ASSERT_EQ(it.held(young), 6000U);
+  it.follow("release " + to_string(old));
+  ASSERT_EQ(it.held(old), 0U) << "of one priority and one project, who runs goes on";
+  EXPECT_EQ(it.how(old, "priority"), "set priority " + to_string(old) + " 1");
+  it.follow(it.how(old, "priority"));
+  EXPECT_EQ(it.held(old), 2000U);
+}
+
 TEST(RemediesTest, APriorityIsTheLeastThatHelpsAndNoneHelpsAgainstWhoNeverLeaves) {
   RemedyHarness it{policed("priority")};
   it.cluster.join({.slots = 4});
@@ -244,7 +259,9 @@ TEST(RemediesTest, AtALimitItIsNamedWithItsNumber) {
   it.cluster.join({.slots = 8});
   const JobId holds = it.submit({.project = "a"}, 2, 1);
   const JobId waits = it.submit({.project = "a"}, 2, 1);
-  EXPECT_EQ(it.freed_by(waits), (Lines{"limit a: slots_max = 4", "end " + to_string(holds)}));
+  EXPECT_EQ(it.freed_by(waits), (Lines{"limit a: slots_max = 4", "end " + to_string(holds),
+                                       "priority " + to_string(waits) + ": set priority " + to_string(waits) + " 1"}))
+      << "with a priority it takes the slots of its own project";
 }
 
 // Found by an acceptance test: its fair share was the same with a larger cap.
