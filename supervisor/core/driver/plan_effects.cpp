@@ -6,6 +6,7 @@
 #include "supervisor/core/driver/device_places.hpp"
 #include "supervisor/core/driver/entitlements.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
+#include "supervisor/core/driver/told_rules.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/policy/limit_rules.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
@@ -13,7 +14,6 @@
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/policy/plan.hpp"
-#include "supervisor/policy/sharing/owner_limit.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -68,28 +68,21 @@ std::string owner_named(const std::vector<ProjectConfig>& projects, std::size_t 
   return at == projects.size() ? "jobs without a project" : "its project";
 }
 
-/// The rule that is told: of a job at its fair share the limit of an owner, where that limit lets it have no more. The
-/// owner is then the position of a project.
-policy::Explanation told_rule(const PassUnderWay& pass, const std::optional<policy::OwnerLimits>& limits,
-                              policy::Explanation why) {
-  const std::optional<policy::OwnerLimit> limit = limits ? limits->of(why) : std::nullopt;
-  if (limit) {
-    why.hold = policy::Hold::ProjectLimit;
-    why.need = limit->need, why.have = limit->have;
-    why.subject = pass.owners.projects()[limit->node];
-  }
-  return why;
+/// The least that a gang holds where its members are units of their own, in thousandths of slots; else 0.
+std::uint64_t least_of_units(const Job& job, const KindShare& share, bool quotas) {
+  return quotas && !share.bound ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
 }
 
 /// The rest of the text for a gang.
 std::string gang_text(const Job& job, const KindShare& share, policy::Hold hold, bool quotas) {
   const JobPolicy& wish = job.spec.policy;
   std::string text;
-  if (hold == policy::Hold::NoRoom && wish.gang > 0 && !share.bound && quotas)
+  if (hold == policy::Hold::NoRoom && wish.gang > 0 && !share.bound && quotas && !holds_slots(*job.shares))
     text = "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
   if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now)
-    text += group->name.empty() ? "; no host, or no label, of its pool could hold its gang"
-                                : "; its gang is tried on " + text_of(*group);
+    text += group->name.empty()        ? "; no host, or no label, of its pool could hold its gang"
+            : holds_slots(*job.shares) ? "; all of its gang stays on " + text_of(*group)
+                                       : "; its gang is tried on " + text_of(*group);
   return share.gang.gave_back.empty() ? text : text + "; " + share.gang.gave_back;
 }
 
@@ -222,20 +215,22 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
   };
   const std::size_t projects = policy_.config.projects.size() + 1;
   // A pass that was made elsewhere, in a test, need not give its snapshot back.
-  std::optional<policy::OwnerLimits> limits;
+  std::optional<ToldRules> told;
   if (policy_.last.has_value() && policy_.last->snapshot.workloads.size() == pass.subjects.size())
-    limits.emplace(policy_.last->snapshot, plan);
+    told.emplace(pass, policy_.last->snapshot, plan);
   for (const policy::Explanation& each : plan.explanations) {
-    const policy::Explanation why = told_rule(pass, limits, each);
+    KindShare* share = kind_share(each.workload);
+    if (share == nullptr) continue;
+    const Job& job = jobs_[pass.subjects[each.workload].job];
+    const bool quotas =
+        view_.counts_quotas(pass.subjects[each.workload].domain / static_cast<std::uint32_t>(kBandKinds));
+    const policy::Explanation why = told ? told->of(each, least_of_units(job, *share, quotas)) : each;
     const std::size_t project = why.subject == policy::kNone ? projects : why.subject % projects;
     const bool named = project < policy_.config.projects.size();
-    KindShare* share = kind_share(why.workload);
-    if (share == nullptr) continue;
     share->why.hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
                                 owner_named(policy_.config.projects, project),
                                 why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
-    const std::uint32_t pool = pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds);
-    share->why.hold += gang_text(jobs_[pass.subjects[why.workload].job], *share, why.hold, view_.counts_quotas(pool));
+    share->why.hold += gang_text(job, *share, why.hold, quotas);
     const auto granularity =
         why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.granularity_of(why.workload)) : 1;
     share->why.waits = WaitsFor{why.hold,

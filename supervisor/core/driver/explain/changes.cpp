@@ -45,7 +45,14 @@ std::uint64_t PolicyAnswers::Explainer::step() const {
   if (!is_gang()) return std::max<std::uint64_t>(share_.allocation_unit.milli, 1);
   const std::uint64_t all = std::uint64_t{job_.spec.policy.gang} * 1000;
   const std::uint64_t held = core_.view_.milli_held(job_, kind_);
+  if (job_.spec.policy.is_elastic() && held >= all) return std::max<std::uint64_t>(share_.allocation_unit.milli, 1);
   return held < all ? all - held : all;
+}
+
+std::int64_t PolicyAnswers::Explainer::step_beyond_first() const {
+  if (!core_.view_.counts_quotas(job_.shares->pool.position)) return 0;
+  const std::uint64_t unit = std::max<std::uint64_t>(share_.allocation_unit.milli, 1);
+  return static_cast<std::int64_t>(step() - std::min(step(), unit));
 }
 
 const Job& PolicyAnswers::Explainer::job_at(std::uint32_t workload) const {

@@ -50,6 +50,7 @@ class PolicyAnswers::Explainer {
   // changes.cpp
   bool is_gang() const { return job_.spec.policy.gang > 0 && !share_.bound; }
   std::uint64_t step() const;
+  std::int64_t step_beyond_first() const;  ///< Where quotas count, the engine finds no room for the first of a gang.
   std::uint64_t granularity() const { return core_.policy_.last->pass.domains[domain_].granularity; }
   const policy::Parts& parts() const { return core_.view_.parts_in(job_.shares->pool.position); }
   const Job& job_at(std::uint32_t workload) const;

@@ -211,10 +211,11 @@ bool PolicyAnswers::Explainer::add_hold(const policy::Explanation& why, policy::
     return std::exchange(weight, kWeightMax) != kWeightMax;
   }
   if (why.hold == policy::Hold::NoRoom || why.hold == policy::Hold::NeverFits) {
+    const std::int64_t need = why.need * unit + (why.hold == policy::Hold::NoRoom ? step_beyond_first() : 0);
     if (!has_row(all, "room", own) && !has_row(all, "feasible", own) && !has_row(all, "promised", own))
-      add_new(all, record_of(rule_of(why.hold), own, slots_value(why.need * unit), slots_value(why.have * unit),
+      add_new(all, record_of(rule_of(why.hold), own, slots_value(need), slots_value(why.have * unit),
                              std::string{why.hold == policy::Hold::NoRoom ? "no room" : "infeasible"} + ": it needs " +
-                                 text(why.need * unit) + ", and the roomiest place has " + text(why.have * unit)));
+                                 text(need) + ", and the roomiest place has " + text(why.have * unit)));
     return false;
   }
   const bool guarantee = why.hold == policy::Hold::ProjectGuarantee;

@@ -290,13 +290,7 @@ void PolicyAnswers::Explainer::add_settings(Value::List& rows) {
     if (why->hold == policy::Hold::ProjectGuarantee &&
         core_.policy_.tree.guarantee_pools[project] != job_.shares->pool.position)
       return;
-    // The engine counts the first member of a gang.
-    const std::uint64_t unit = std::max<std::uint64_t>(share_.allocation_unit.milli, 1);
-    const std::uint64_t more = step() - std::min(step(), unit);
-    const bool memory = why->resource == policy::Resource::Memory;
-    const std::int64_t rest = memory ? share_.allocation_unit.memory.value() * static_cast<std::int64_t>(more / unit)
-                                     : static_cast<std::int64_t>(more);
-    const std::int64_t amount = memory ? why->need + rest : whole_slots(why->need + rest);
+    const std::int64_t amount = why->resource == policy::Resource::Memory ? why->need : whole_slots(why->need);
     const bool again = std::any_of(settings.begin(), settings.end(), [&](const Setting& each) {
       return each.project == project && each.why.hold == why->hold && each.why.resource == why->resource;
     });

@@ -74,10 +74,12 @@ TEST(PolicyHolds, AGangIsNamedWhereQuotasCountAndADrainedPlaceIsNoRoom) {
   it.submit({.project = "a"}, 1, 2);
   const JobId gang = it.submit({.project = "a", .gang = 4}, 1, 4);
   EXPECT_EQ(it.explain(gang)["held_by"],
-            "no room: it needs 1, and the roomiest place has 2; it takes all of its gang of 4 at once");
+            "no room: it needs 4, and the roomiest place has 2; it takes all of its gang of 4 at once");
   it.submit({.project = "a"}, 1, 2);
   EXPECT_EQ(it.explain(gang)["held_by"],
-            "no room: it needs 1, and the roomiest place has 0; it takes all of its gang of 4 at once");
+            "no room: it needs 4, and the roomiest place has 0; it takes all of its gang of 4 at once");
+  const Value answer = it.explain(gang);
+  EXPECT_EQ(answer["holds"].list()->front()["need"], Value{std::int64_t{4}});
 }
 
 // Found by a user's trial: such a job ran on all slots, and nothing was told of the limit.
@@ -112,6 +114,33 @@ TEST(PolicyHolds, ALimitThatIsNotReachedHoldsNobody) {
   const JobId job = it.submit({.project = "a"}, 1, 40);
   EXPECT_EQ(it.held(job), 4000U);
   EXPECT_EQ(it.holds(job), Lines{"fair_share " + to_string(job)});
+}
+
+TEST(PolicyHolds, ALimitCountsAllOfAGang) {
+  RemedyHarness it{policed("quota", {{.name = "a", .guaranteed_slots = 4, .slots_max = 4}})};
+  it.cluster.join({.slots = 8});
+  it.submit({.project = "a"}, 1, 2);
+  const JobId gang = it.submit({.project = "a", .gang = 3}, 1, 3);
+  EXPECT_EQ(it.explain(gang)["held_by"], "limit of project 'a': with it, it would hold 5, and it may hold 4");
+  EXPECT_EQ(it.freed_by(gang).front(), "limit a: slots_max = 5");
+}
+
+// Found by a user's trial: the roomiest place was one where the gang may not be.
+TEST(PolicyHolds, AnElasticGangThatFillsItsRackIsHeldByIt) {
+  for (const char* preset : {"quota", "priority"}) {
+    RemedyHarness it{policed(preset, {{.name = "a", .guaranteed_slots = 4}})};
+    it.cluster.join({.slots = 4, .labels = {"rack-1"}});
+    it.cluster.join({.slots = 4, .labels = {"rack-2"}});
+    const JobId gang = it.submit({.project = "a", .gang = 2, .gang_max = 8, .together = "rack-*"}, 1, 8);
+    ASSERT_EQ(it.held(gang), 4000U) << preset;
+    const Value answer = it.explain(gang);
+    ASSERT_NE(answer["held_by"].text(), nullptr) << preset;
+    EXPECT_EQ(answer["held_by"].text()->find("no room: it needs 1, and the roomiest place has 0; all of its gang stays "
+                                             "on "),
+              0U)
+        << preset << ": " << *answer["held_by"].text();
+    EXPECT_EQ(answer["holds"].list()->front()["had"], Value{std::int64_t{0}}) << preset;
+  }
 }
 
 TEST(PolicyHolds, WhoGetsAllThatItWantsIsHeldByNothing) {
