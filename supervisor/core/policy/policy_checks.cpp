@@ -96,10 +96,13 @@ Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
     if (find_pool(config, pool) < 0) return unknown_name("pool", pool, config.pools);
   PENSTOCK_TRY(check_one_scale(config, "job '" + spec.name + "'", wishes.pools));
   PENSTOCK_TRY(view_.scale_of(spec).inside_of_new(spec.priority));
-  if (const std::uint32_t most = std::max(wishes.gang, wishes.gang_max);
-      wishes.slots_max > 0 && most > wishes.slots_max)
-    return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(most),
+  if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
+    return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
                  "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
+  if (wishes.slots_max > 0 && wishes.gang_max > wishes.slots_max)
+    return Error{ErrorCode::InvalidArgument, "gang_max of " + std::to_string(wishes.gang_max),
+                 "is larger than slots_max of its job, which is " + std::to_string(wishes.slots_max),
+                 "raise slots_max, or lower gang_max"};
   return rules_.check_rules_of(spec);
 }
 

@@ -91,7 +91,9 @@ TEST_F(PolicyChecksTest, WishesOfAGangNeedAGang) {
   EXPECT_EQ(refusal({.gang_max = 2}).message, "has gang_max, and is no gang");
   EXPECT_EQ(refusal({.together = "host"}).message, "has together, and is no gang");
   EXPECT_EQ(refusal({.gang = 3, .gang_max = 2}).message, "has a gang_max of 2, below its gang of 3");
-  EXPECT_EQ(refusal({.slots_max = 5, .gang = 3, .gang_max = 6}).subject, "gang of 6");
+  const Error too_large = refusal({.slots_max = 5, .gang = 3, .gang_max = 6});
+  EXPECT_EQ(too_large.subject + " " + too_large.message,
+            "gang_max of 6 is larger than slots_max of its job, which is 5");
 }
 
 TEST_F(PolicyChecksTest, AnUnknownNameIsToldWithTheNearestKnownOne) {
