@@ -166,6 +166,16 @@ class Fields {
   std::optional<Error> error_;
 };
 
+/// A name that is no text is a mistake of that setting.
+Result<void> check_named(const std::string& path, std::string_view key, const toml::table& entry) {
+  const toml::node* name = entry.get("name");
+  const auto* text = name == nullptr ? nullptr : name->as_string();
+  if (name != nullptr && (text == nullptr || (!text->get().empty() && text->get().size() <= 255))) return {};
+  const toml::source_position place = name == nullptr ? entry.source().begin : name->source().begin;
+  return Error{ErrorCode::InvalidArgument, path + ":" + std::to_string(place.line) + ":" + std::to_string(place.column),
+               "the " + std::string{key} + " needs a name of 1 to 255 bytes", "write name = \"...\""};
+}
+
 Result<void> read_factors(Fields fields, FactorConfig& factors) {
   fields.amount("wait", factors.wait);
   fields.amount("fair_share", factors.fair_share);
@@ -320,6 +330,7 @@ Result<void> read_policy_part(const std::string& path, std::string_view key, con
   for (const toml::node& item : *list) {
     const toml::table* table = item.as_table();
     if (table == nullptr) return no_list;
+    PENSTOCK_TRY(check_named(path, key, *table));
     const Fields fields{path, *table};
     if (key == "pool")
       PENSTOCK_TRY(read_pool(fields, config));

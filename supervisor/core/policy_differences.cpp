@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "supervisor/core/decimal_text.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -68,7 +70,7 @@ Fields fields_of(const ProjectConfig& project) {
   return {{"department", project.department.empty() ? "none" : project.department},
           {"is_department", project.is_department ? "true" : "false"},
           {"pools", project.pools.empty() ? "the default" : names_text(project.pools)},
-          {"weight in thousandths", project.weight == kNoWeight ? "not said" : std::to_string(project.weight)},
+          {"weight", project.weight == kNoWeight ? "not said" : decimal_text(project.weight)},
           {"priority", std::to_string(project.priority)},
           {"guaranteed_slots", std::to_string(project.guaranteed_slots)},
           {"slots_max", limit_text(project.slots_max)},
@@ -98,12 +100,9 @@ Fields fields_of(const AccountConfig& account) {
 }
 
 Fields fields_of(const QosConfig& level) {
-  Fields fields{{"factor in thousandths", std::to_string(level.factor)},
-                {"open", level.open ? "true" : "false"},
-                {"users", names_text(level.users)},
-                {"accounts", names_text(level.accounts)},
-                {"exempt", level.exempt ? "true" : "false"},
-                {"usage_factor in thousandths", std::to_string(level.usage_factor)}};
+  Fields fields{{"factor", decimal_text(level.factor)},      {"open", level.open ? "true" : "false"},
+                {"users", names_text(level.users)},          {"accounts", names_text(level.accounts)},
+                {"exempt", level.exempt ? "true" : "false"}, {"usage_factor", decimal_text(level.usage_factor)}};
   add_limits(fields, level.limits);
   return fields;
 }
@@ -133,10 +132,10 @@ Fields fields_of(const PolicyConfig& config) {
           {"gang_barrier", milliseconds_text(config.gang_barrier)},
           {"grace_max", milliseconds_text(config.grace_max)},
           {"usage_half_life", milliseconds_text(config.usage_half_life)},
-          {"usage cpu in thousandths", std::to_string(config.usage.cpu)},
-          {"usage gpu in thousandths", std::to_string(config.usage.gpu)},
-          {"usage memory in thousandths", std::to_string(config.usage.memory)},
-          {"usage billing", config.usage.billing},
+          {"usage.cpu", decimal_text(config.usage.cpu)},
+          {"usage.gpu", decimal_text(config.usage.gpu)},
+          {"usage.memory", decimal_text(config.usage.memory)},
+          {"usage.billing", config.usage.billing},
           {"members_max", std::to_string(config.members_max)}};
 }
 

@@ -46,6 +46,13 @@ Error no_policy() {
 /// Nothing where the parts of the pool do not know it.
 Value flag_value(std::optional<bool> flag) { return flag.has_value() ? Value{bool{*flag}} : Value{}; }
 
+/// A pool that goes in another order, or divides in another way, is none of its preset: its parts say what it does.
+std::string preset_text(const PoolConfig& pool, const policy::Parts& parts) {
+  const Result<policy::Parts> own = policy::preset(pool.preset);
+  const bool is_own = own && own->ordering == parts.ordering && own->sharing == parts.sharing;
+  return is_own ? pool.preset : "parts";
+}
+
 Value limit_value(std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; }
 
 }  // namespace
@@ -115,7 +122,7 @@ Result<Value> PolicyAnswers::describe_pools() const {
       const policy::PartsChoice parts = policy::words_of(view_.parts_in(pool));
       rows.push_back(Value::Record{{"pool", policy_.config.pools[pool].name},
                                    {"kind", kind_name(kind)},
-                                   {"preset", policy_.config.pools[pool].preset},
+                                   {"preset", preset_text(policy_.config.pools[pool], view_.parts_in(pool))},
                                    {"ordering", parts.ordering},
                                    {"sharing", parts.sharing},
                                    {"backfill", parts.backfill},
@@ -315,7 +322,8 @@ void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Re
   if (job.shares->pool.fallback.pools().size() > 1) fields.emplace_back("pools", fallbacks_.describe_fallback(job));
   if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now; group && !group->name.empty())
     fields.emplace_back("together_on", text_of(*group));
-  fields.emplace_back("preset", policy_.config.pools[job.shares->pool.position].preset);
+  fields.emplace_back("preset", preset_text(policy_.config.pools[job.shares->pool.position],
+                                            view_.parts_in(job.shares->pool.position)));
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
   if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);
   if (job.spec.time_limit > Duration{0})

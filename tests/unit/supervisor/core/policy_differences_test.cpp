@@ -38,6 +38,21 @@ TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
             "'ann': shares 1 -> 7");
 }
 
+// Found by a user's trial: `weight in thousandths 4000` was told.
+TEST(PolicyDifferences, WeightsAreToldAsTheyAreWritten) {
+  PolicyConfig before;
+  before.pools = {{.name = "all"}};
+  before.projects = {{.name = "a", .weight = 4000}};
+  before.qos = {{.name = "night"}};
+  PolicyConfig after = before;
+  after.projects[0].weight = kNoWeight;
+  after.qos[0].factor = 250;
+  after.usage.gpu = 2500;
+  EXPECT_EQ(differences(before, after),
+            "policy: usage.gpu " + std::to_string(before.usage.gpu / 1000) +
+                " -> 2.5; project 'a': weight 4 -> not said; qos 'night': factor 0.5 -> 0.25");
+}
+
 TEST(PolicyDifferences, LevelsQueuesAndLimitsAreToldToo) {
   PolicyConfig before;
   before.pools = {{.name = "all"}};

@@ -131,6 +131,28 @@ TEST_F(PolicyQueries, NumbersInAnswersAreWhatTheQueriesHave) {
   EXPECT_EQ(answer({"project-weight", "a", "2"})["weight"], Value{2.0});
 }
 
+// Found by a user's trial: a pool of single parts was called fair_share.
+TEST(PolicyPools, APoolThatGoesOtherwiseThanItsPresetIsCalledByItsParts) {
+  SupervisorConfig config;
+  config.policy.pools = {{.name = "own", .workers = {"own-*"}, .ordering = "priority", .sharing = "none"},
+                         {.name = "quotas", .preset = "quota", .workers = {"q-*"}, .fitting = "spread"},
+                         {.name = "rest", .preset = "priority"}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  const Result<Value> pools = supervisor.ask("pools");
+  ASSERT_TRUE(pools.has_value());
+  std::vector<std::string> presets;
+  for (const Value& row : *pools->list()) presets.push_back(*row["preset"].text());
+  EXPECT_EQ(presets, (std::vector<std::string>{"parts", "quota", "priority"}));
+  JobSpec spec;
+  spec.name = "mine";
+  spec.wait_for_resources = true;
+  spec.policy.pools = {"own"};
+  ASSERT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), spec).valid());
+  EXPECT_EQ((*supervisor.ask("explain", {"mine"}))["preset"], Value{"parts"});
+  supervisor.ignore();
+}
+
 TEST_F(PolicyQueries, ErrorsNameTheRange) {
   EXPECT_NE(refused("set", {"cap", "job-1", "few"}).find("from 1 to 1000000000, nor `none`"), std::string::npos);
   EXPECT_NE(refused("set", {"priority", "job-1", "high"}).find("from -2147483648 to 2147483647"), std::string::npos);
