@@ -26,7 +26,8 @@ struct TwoBands {
 
 TEST(VictimSearch, AMemberThatDoesNotHelpStays) {
   TwoBands two;
-  SlotTrial trial{two.builder.snapshot, 0, parts_named("priority")};
+  const Parts parts = parts_named("priority");
+  SlotTrial trial{two.builder.snapshot, 0, parts};
   const Member& waits = two.builder.snapshot.members[3];
   EXPECT_EQ(find_victims(two.builder.snapshot, trial, waits, {0, 2, 1}), Members{2});
   EXPECT_FALSE(trial.find(waits).empty()) << "the place of the victim is free";
@@ -34,7 +35,8 @@ TEST(VictimSearch, AMemberThatDoesNotHelpStays) {
 
 TEST(VictimSearch, WithoutEnoughCandidatesNothingChanges) {
   TwoBands two;
-  SlotTrial trial{two.builder.snapshot, 0, parts_named("priority")};
+  const Parts parts = parts_named("priority");
+  SlotTrial trial{two.builder.snapshot, 0, parts};
   const Member& waits = two.builder.snapshot.members[3];
   EXPECT_EQ(find_victims(two.builder.snapshot, trial, waits, {0}), Members{});
   EXPECT_EQ(trial.room(0).free(), 0);
