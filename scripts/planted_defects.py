@@ -52,14 +52,26 @@ CORE = {
     "grows-before-it-begins": Defect(
         "an elastic gang waits for all that it could have, in place of its least",
         [("supervisor/core/driver/pass_snapshot.cpp",
-          "  if (whole) missing = std::min(missing, least - held);",
-          "  if (whole) missing += 0;")],
+          "  if (whole && missing > least - held) {  // An elastic gang grows when it has begun.",
+          "  if (whole && missing > ~std::uint64_t{0} - least) {")],
         found_by="unit_policed:PolicyDemand.*"),
+    "core-in-single-slots": Defect(
+        "the share of an elastic gang below its core is kept in single slots",
+        [("supervisor/policy/sharing/whole_targets.cpp",
+          "  if (target < group.core) return target;\n",
+          "")],
+        found_by="unit_policy:WholeTargets.*"),
+    "gang-takes-its-neighbours-slot": Defect(
+        "a gang is rounded up with the only slot of another job of its project",
+        [("supervisor/policy/sharing/share_tree.cpp",
+          "      if (least[at] > std::max(of_node_[at], pinned[at])) return false;\n",
+          "")],
+        found_by="unit_policy:WholeTargets.*"),
     "device-beyond-its-part": Defect(
         "a job takes more of a device than it may",
         [("worker/core/band/device_rooms.cpp",
           "    if (of->holds[i] + slots_on_each(request) <= of->may_hold[i]) allowed |= bit(i);",
-          "    if (of->may_hold[i] > 0) allowed |= bit(i);")],
+          "    if (slots_on_each(request) > 0 && of->may_hold[i] > 0) allowed |= bit(i);")],
         found_by="unit_worker:DeviceRooms.*"),
     "forward-without-claim": Defect(
         "a successor is forwarded without a claim on memory",
