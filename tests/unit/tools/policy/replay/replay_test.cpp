@@ -71,19 +71,19 @@ TEST(Replay, TimeEndsWithTheLastEndWhateverThePeriod) {
     }
 }
 
-TEST(Replay, WhoNeverStartsWaitsToTheEnd) {
+TEST(Replay, ARefusedJobNeverStartsAndWaitsForNothing) {
   const ReplayTrace trace =
       trace_of({{.name = "x", .project = 0, .arrives_s = 0, .runs_s = 100, .devices = 2},
                 {.name = "too much", .project = 1, .arrives_s = 10, .runs_s = 1, .devices = 2, .priority = 100},
                 {.name = "too large", .project = 1, .arrives_s = 20, .runs_s = 1, .devices = 3, .priority = 100}},
                equal_trace_bands(1, 2));
-  // Each project is guaranteed one device, and a job that may not be preempted stays within that.
+  // Each project is guaranteed one device, and a larger job that may not be preempted is refused.
   const ReplayReport report = replay(trace, under("quota", trace, 60));
   EXPECT_EQ(report.ended_s, 100);
   EXPECT_EQ(report.projects[1].never_started, 2);
   EXPECT_EQ(report.projects[1].jobs, 2);
-  EXPECT_DOUBLE_EQ(report.projects[1].mean_s, 90) << "of the one for which there would be room";
-  EXPECT_EQ(report.jobs[1].waited_s, 90);
+  EXPECT_DOUBLE_EQ(report.projects[1].mean_s, 0);
+  EXPECT_EQ(report.jobs[1].waited_s, 0);
   EXPECT_EQ(report.jobs[2].waited_s, 0);
 }
 
