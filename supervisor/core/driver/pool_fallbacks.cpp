@@ -200,10 +200,19 @@ void PoolFallbacks::note_fallback(Job& job, policy::PoolFallback::Outcome outcom
     if (next != before && !(shares.pool.spreads && holds_slots(shares)))
       show_hold_in_pool(shares, shares.pool.tried[next],
                         policy_.config.pools[shares.pool.fallback.pools()[before]].name);
-    // Known room is not left idle for a period: a pass there uses it.
-    if (next > before || room_in != kAnyPool)
-      policy_.due = std::min(policy_.due, later(event_.now, policy_.config.settle));
+    // A bag that holds slots goes round without end.
+    const bool goes_round = shares.pool.spreads && holds_slots(shares);
+    if (!goes_round && (next > before || room_in != kAnyPool)) hurry();
   }
+}
+
+void PoolFallbacks::hurry() {
+  const Instant soon = later(event_.now, policy_.config.settle);
+  if (policy_.due <= soon) return;
+  if (event_.now >= later(hurries_since_, policy_.config.period)) hurries_since_ = event_.now, hurries_ = 0;
+  if (hurries_ >= policy_.config.pools.size()) return;
+  ++hurries_;
+  policy_.due = soon;
 }
 
 void PoolFallbacks::stay_where_claimed(Job& job) const {

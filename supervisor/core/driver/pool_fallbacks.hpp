@@ -73,6 +73,9 @@ class PoolFallbacks {
   bool is_in(const Job& job, std::uint32_t pool) const;
   /// `room_in`: one of its pools where there is room in the place that it has kept there.
   void note_fallback(Job& job, policy::PoolFallback::Outcome outcome, std::uint32_t room_in);
+  /// The next pass comes at once, so that known room is not left idle for a period: in each period as often as there
+  /// are pools. Jobs that go round out of step would have passes follow each other for ever.
+  void hurry();
 
   EventContext& event_;
   AuditLog& audit_;
@@ -83,6 +86,8 @@ class PoolFallbacks {
   JobRecords& records_;
   Feasibility& feasibility_;
   Placer& placer_;
+  Instant hurries_since_{};
+  std::size_t hurries_ = 0;  ///< Since then.
 };
 
 }  // namespace penstock::supervisor
