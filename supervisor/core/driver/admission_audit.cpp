@@ -1,10 +1,10 @@
 #include "supervisor/core/driver/admission_audit.hpp"
-#include "supervisor/core/driver/pool_spread.hpp"
 
 #include <algorithm>
 
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/driver/pool_spread.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/job_table.hpp"

@@ -35,6 +35,16 @@ TEST(WorkerCoreDoor, MessagesForTheShellChangeNothing) {
   EXPECT_EQ(worker.core().next_deadline(), std::nullopt);
 }
 
+/// The one report that follows the claims when the supervisor has been started again.
+ReportBatch told_to_the_next_life(WorkerHarness& worker) {
+  worker.handle(worker_event::SupervisorReturned{});
+  worker.ignore();
+  worker.tick_after(WorkerConfig{}.report_after);
+  std::vector<worker_action::SendReport> reports = worker.take<worker_action::SendReport>();
+  EXPECT_EQ(reports.size(), 1U);
+  return reports.empty() ? ReportBatch{} : std::move(reports.front().batch);
+}
+
 // Found by a trial: a supervisor that was started again showed a busy worker as idle until something changed there.
 TEST(WorkerCoreDoor, TheNextLifeOfTheSupervisorIsToldTheLoadThoughNothingChanges) {
   WorkerHarness worker;
@@ -43,15 +53,11 @@ TEST(WorkerCoreDoor, TheNextLifeOfTheSupervisorIsToldTheLoadThoughNothingChanges
   worker.ignore();
   worker.tick_after(std::chrono::seconds{10});
   EXPECT_EQ(worker.take<worker_action::SendReport>().size(), 0U) << "all is told";
-  worker.handle(worker_event::SupervisorReturned{});
-  worker.ignore();
-  worker.tick_after(WorkerConfig{}.report_after);
-  const auto reports = worker.take<worker_action::SendReport>();
-  ASSERT_EQ(reports.size(), 1U);
-  ASSERT_EQ(reports[0].batch.loads.size(), 1U);
-  EXPECT_EQ(reports[0].batch.loads[0].running, 1U);
-  EXPECT_EQ(reports[0].batch.loads[0].ready + reports[0].batch.loads[0].queued, 1U);
-  EXPECT_TRUE(reports[0].batch.counters.any());
+  const ReportBatch told = told_to_the_next_life(worker);
+  ASSERT_EQ(told.loads.size(), 1U);
+  EXPECT_EQ(told.loads[0].running, 1U);
+  EXPECT_EQ(told.loads[0].ready + told.loads[0].queued, 1U);
+  EXPECT_TRUE(told.counters.any());
   worker.ignore();
 }
 
@@ -62,13 +68,9 @@ TEST(WorkerCoreDoor, TheNextLifeOfTheSupervisorHearsThatNothingRunsAnyMore) {
   worker.started();
   worker.succeed(0);
   worker.tick_after(std::chrono::seconds{10});
-  worker.handle(worker_event::SupervisorReturned{});
-  worker.ignore();
-  worker.tick_after(WorkerConfig{}.report_after);
-  const auto reports = worker.take<worker_action::SendReport>();
-  ASSERT_EQ(reports.size(), 1U);
-  ASSERT_EQ(reports[0].batch.loads.size(), 1U);
-  EXPECT_EQ(reports[0].batch.loads[0].running, 0U);
+  const ReportBatch told = told_to_the_next_life(worker);
+  ASSERT_EQ(told.loads.size(), 1U);
+  EXPECT_EQ(told.loads[0].running, 0U);
   EXPECT_EQ(worker.core().next_deadline(), std::nullopt) << "an idle worker has said all";
   worker.ignore();
 }
