@@ -99,4 +99,5 @@ struct JobSpec {
   timeLimitNs @21 :Int64;           # of the whole job, from when it first runs something; 0: none
   gangMax @22 :UInt32;              # slots up to which the gang grows; 0: it does not
   together @23 :Text;               # of a gang: on one `host`, or on workers with one label of this pattern; empty: anywhere
+  gangGroups @24 :UInt32;           # of a gang that stays together: so many groups, each on one; 0: it is one
 }

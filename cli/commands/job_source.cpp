@@ -62,6 +62,9 @@ void add_policy_options(CLI::App& command, JobSource& source) {
       ->check(amount);
   command.add_option("--together", policy.together,
                      "Keep the gang on one `host`, or on workers with one label of this pattern, like rack-*");
+  command
+      .add_option("--gang-groups", policy.gang_groups, "With --together: keep so many groups of the gang on one each")
+      ->check(amount);
   command.add_option("--qos", policy.qos,
                      "Level of service: expedite, normal, standby, or one that the cluster defines");
   command.add_option("--queue", policy.queue, "Queue for the job");
@@ -77,11 +80,12 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   command.add_flag("--not-preemptible", source.not_preemptible, "Policy may not take its slots back")->excludes(yes);
 }
 
-Result<void> apply_policy_options(const JobSource& source, JobPolicy& policy) {
+Result<void> apply_policy_options(const JobSource& source, JobSpec& spec) {
+  JobPolicy& policy = spec.policy;
   if (!source.grace.empty()) {
     const Result<Duration> grace = parse_duration(source.grace);
     if (!grace) return grace.error();
-    policy.grace = *grace;
+    spec.grace = *grace;
   }
   if (!source.policy.project.empty()) policy.project = source.policy.project;
   if (!source.policy.account.empty()) policy.account = source.policy.account;
@@ -91,6 +95,7 @@ Result<void> apply_policy_options(const JobSource& source, JobPolicy& policy) {
   if (source.policy.gang > 0) policy.gang = source.policy.gang;
   if (source.policy.gang_max > 0) policy.gang_max = source.policy.gang_max;
   if (!source.policy.together.empty()) policy.together = source.policy.together;
+  if (source.policy.gang_groups > 0) policy.gang_groups = source.policy.gang_groups;
   if (!source.policy.qos.empty()) policy.qos = source.policy.qos;
   if (!source.policy.queue.empty()) policy.queue = source.policy.queue;
   if (source.user_factor >= 0)
@@ -148,7 +153,7 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
     PENSTOCK_TRY(check_time_limit("--time-limit", *limit));
     job->spec.time_limit = *limit;
   }
-  PENSTOCK_TRY(apply_policy_options(source, job->spec.policy));
+  PENSTOCK_TRY(apply_policy_options(source, job->spec));
   return job;
 }
 

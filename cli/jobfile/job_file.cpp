@@ -125,14 +125,15 @@ void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   reader.integer("gang", {1, kPolicyAmountMax}, amount);
   policy.gang = static_cast<std::uint32_t>(std::exchange(amount, 0));
   reader.integer("gang_max", {1, kPolicyAmountMax}, amount);
-  policy.gang_max = static_cast<std::uint32_t>(amount);
+  policy.gang_max = static_cast<std::uint32_t>(std::exchange(amount, 0));
   reader.text("together", policy.together);
+  reader.integer("gang_groups", {1, kPolicyAmountMax}, amount);
+  policy.gang_groups = static_cast<std::uint32_t>(amount);
   reader.text("qos", policy.qos);
   reader.text("queue", policy.queue);
   double user_factor = 1;
   reader.number("user_factor", {0, 1}, user_factor);
   policy.user_factor = static_cast<std::uint32_t>(std::lround(user_factor * kUserFactorMax));
-  reader.duration("grace", policy.grace);
   std::size_t word = 0;
   reader.choice("kind", job_kind_words(), word);
   policy.kind = kJobKinds[word];
@@ -150,6 +151,7 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   JobSpec& spec = job_.spec;
   reader.text("name", spec.name);
   reader.text("owner", spec.owner);
+  reader.duration("grace", spec.grace);
   std::int64_t priority = 0;
   reader.integer("priority", {-1'000'000'000, 1'000'000'000}, priority);
   spec.priority = static_cast<std::int32_t>(priority);

@@ -116,11 +116,13 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   if (wanted.slots_max > penstock::kPolicyAmountMax) return refused("slots_max", "is above 1000000000");
   if (wanted.gang > penstock::kPolicyAmountMax) return refused("gang", "is above 1000000000");
   if (wanted.gang_max > penstock::kPolicyAmountMax) return refused("gang_max", "is above 1000000000");
+  if (wanted.gang_groups > penstock::kPolicyAmountMax) return refused("gang_groups", "is above 1000000000");
   policy.weight = wanted.weight_thousandths;
   policy.slots_max = wanted.slots_max;
   policy.gang = wanted.gang;
   policy.gang_max = wanted.gang_max;
   if (wanted.together != nullptr) policy.together = wanted.together;
+  policy.gang_groups = wanted.gang_groups;
   if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference))
     return refused("kind", "is not 0, 1 or 2");
   policy.kind = static_cast<penstock::JobKind>(wanted.kind);
@@ -132,9 +134,6 @@ Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
   if (wanted.user_factor_lowered_thousandths > penstock::kUserFactorMax)
     return refused("user_factor_lowered_thousandths", "is above 1000");
   policy.user_factor = penstock::kUserFactorMax - wanted.user_factor_lowered_thousandths;
-  constexpr Duration kMillisecond = std::chrono::milliseconds{1};
-  constexpr auto kMillisecondsMax = static_cast<std::uint64_t>(Duration::max() / kMillisecond);
-  policy.grace = kMillisecond * static_cast<std::int64_t>(std::min(wanted.grace_ms, kMillisecondsMax));
   return policy;
 }
 
@@ -152,6 +151,9 @@ Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {
   spec.priority = wanted->priority;
   spec.wait_for_resources = wanted->wait_for_resources != 0;
   if (wanted->keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
+  constexpr Duration kMillisecond = std::chrono::milliseconds{1};
+  constexpr auto kMillisecondsMax = static_cast<std::uint64_t>(Duration::max() / kMillisecond);
+  spec.grace = kMillisecond * static_cast<std::int64_t>(std::min(wanted->grace_ms, kMillisecondsMax));
   spec.time_limit = Duration{wanted->time_limit_ns};
   if (spec.time_limit != Duration{0})
     if (const Result<void> good = penstock::check_time_limit("time_limit_ns", spec.time_limit); !good)
@@ -286,8 +288,7 @@ PENSTOCK_NOTHING_THROWN(fail)
 int32_t penstock_cancel_subtask(penstock_client* client, int64_t number, uint32_t subtask) try {
   const Result<JobId> job = job_of(client, number);
   if (!job) return fail(job.error());
-  const Result<penstock::Value> answer =
-      client->session().ask("cancel", {to_string(*job), std::to_string(subtask)});
+  const Result<penstock::Value> answer = client->session().ask("cancel", {to_string(*job), std::to_string(subtask)});
   return answer ? 0 : fail(answer.error());
 }
 PENSTOCK_NOTHING_THROWN(fail)

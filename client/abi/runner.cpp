@@ -200,7 +200,7 @@ Result<bool> penstock_runner::hear_about_slot() {
 // The bytes of an output are the caller's; the caller may use them for something else before the end is told.
 void penstock_runner::keep_alive(RunnerOutput& output) {
   auto copy = std::make_unique<std::byte[]>(output.datum.bytes.size());
-  std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());
+  if (!output.datum.bytes.empty()) std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());
   output.datum.bytes = {reinterpret_cast<const char*>(copy.get()), output.datum.bytes.size()};
   unsent.inline_outputs.push_back(std::move(copy));
 }

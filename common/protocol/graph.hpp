@@ -131,11 +131,13 @@ struct JobPolicy {
   std::string qos;                             ///< Level of service; empty: `normal`.
   std::string queue;                           ///< Empty: none.
   std::uint32_t user_factor = kUserFactorMax;  ///< Thousandths; a smaller factor puts it behind other jobs of its user.
-  Duration grace{0};                           ///< Time to save state after a preemption; 0: `policy.grace`.
   std::uint32_t gang_max = 0;                  ///< Where it can, the gang holds up to so many; 0: as many as `gang`.
   std::string together;  ///< Gang on one `host`, or on workers with one label of this pattern; empty: anywhere.
+  std::uint32_t gang_groups = 0;  ///< So many groups of equal size stay together, each for itself; 0: all of the gang.
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
 
+  /// The slots of each group of a gang.
+  std::uint32_t group_slots() const { return gang_groups > 1 ? gang / gang_groups : gang; }
   /// A gang that grows and shrinks.
   bool is_elastic() const { return gang_max > gang; }
   bool may_be_preempted() const {
@@ -152,6 +154,7 @@ struct JobSpec {
   bool wait_for_resources = false;  ///< Accept requests that no present band can hold.
   bool trace = false;               ///< Tell the client when and where each attempt ran.
   JobPolicy policy;
+  Duration grace{0};  ///< Of what is preempted of it, to save state; 0: `policy.grace`.
   std::uint64_t submitter = 0;  ///< Random number of the submitting process; 0: unknown.
   /// The job is ended as failed when so long has passed since its first subtask began to run (supervisor/core/runs/
   /// time_limits.hpp); 0: no such limit. Of what somebody gives: see `check_time_limit`.

@@ -207,12 +207,13 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setGang(policy.gang);
   out.setGangMax(policy.gang_max);
   if (!policy.together.empty()) out.setTogether(text(policy.together));
+  out.setGangGroups(policy.gang_groups);
   out.setKind(static_cast<std::uint8_t>(policy.kind));
   out.setPreemptible(static_cast<std::uint8_t>(policy.preemptible));
   if (!policy.qos.empty()) out.setQos(text(policy.qos));
   if (!policy.queue.empty()) out.setQueue(text(policy.queue));
   out.setUserFactor(policy.user_factor);
-  out.setGraceNs(policy.grace.count());
+  out.setGraceNs(spec.grace.count());
   out.setSubmitter(spec.submitter);
   out.setTimeLimitNs(spec.time_limit.count());
 }
@@ -235,13 +236,14 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.gang = in.getGang();
   spec.policy.gang_max = in.getGangMax();
   spec.policy.together = text(in.getTogether());
+  spec.policy.gang_groups = in.getGangGroups();
   spec.policy.kind = enumerator(in.getKind(), JobKind::Inference, "kind");
   spec.policy.preemptible = enumerator(in.getPreemptible(), Preemptible::No, "preemptible");
   spec.policy.qos = text(in.getQos());
   spec.policy.queue = text(in.getQueue());
   spec.policy.user_factor = in.getUserFactor();
-  spec.policy.grace = Duration{in.getGraceNs()};
-  if (spec.policy.grace < Duration{0}) refuse("grace");
+  spec.grace = Duration{in.getGraceNs()};
+  if (spec.grace < Duration{0}) refuse("grace");
   spec.submitter = in.getSubmitter();
   spec.time_limit = Duration{in.getTimeLimitNs()};
   return spec;

@@ -64,7 +64,8 @@ class JobOptions(Sized):
                 ("gang", c_uint32), ("kind", c_uint32), ("qos", c_char_p), ("queue", c_char_p),
                 ("user_factor_lowered_thousandths", c_uint32), ("pools", POINTER(c_char_p)), ("pool_count", c_uint32),
                 ("label_count", c_uint32), ("labels", POINTER(c_char_p)), ("grace_ms", c_uint64),
-                ("preemptible", c_uint32), ("gang_max", c_uint32), ("time_limit_ns", c_int64), ("together", c_char_p)]
+                ("preemptible", c_uint32), ("gang_max", c_uint32), ("time_limit_ns", c_int64), ("together", c_char_p),
+                ("gang_groups", c_uint32)]
 
 
 class Counts(ctypes.Structure):

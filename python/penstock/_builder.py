@@ -114,13 +114,13 @@ class GraphBuilder:
                queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = (),
                grace: float = 0, account: Optional[str] = None, slots_max: int = 0, kind: str = "training",
                preemptible: Optional[bool] = None, time_limit: Optional[float] = None, gang_max: int = 0,
-               together: Optional[str] = None) -> "Job":
+               together: Optional[str] = None, gang_groups: int = 0) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
         job is submitted once; again it is the same job (`Job.existed`), and stays another's if another client made it
-        (`Job.ours`). `project`, `account`, `pool`, `weight`, `slots_max`, `gang`, `gang_max`, `together`, `kind`
-        (training, interactive or inference), `preemptible`, `qos`, `queue` and `user_factor` (from 0 to 1) are for the cluster's policy
-        (docs/policy.md); of several pools the next is taken where the one before has no room. It runs on
-        workers that have one of `labels`. What is preempted of it has `grace` seconds to save what it has; 0: as the
+        (`Job.ours`). `project`, `account`, `pool`, `weight`, `slots_max`, `gang`, `gang_max`, `together`, `gang_groups`,
+        `kind` (training, interactive or inference), `preemptible`, `qos`, `queue` and `user_factor` (from 0 to 1) are for
+        the cluster's policy (docs/policy.md); of several pools the next is taken where the one before has no room. It
+        runs on workers that have one of `labels`. What is preempted of it has `grace` seconds to save what it has; 0: as the
         cluster says. The whole job is ended as failed `time_limit` seconds after it first ran something."""
         self._check_unsent()
         if not len(self):
@@ -129,8 +129,8 @@ class GraphBuilder:
             raise TypeError("labels is a text: give a list of them")
         pools = [one for one in ([pool] if isinstance(pool, str) else _graph.texts("pool", pool or ())) if one]
         options = _graph.job_options(name=name, owner=owner, project=project, account=account, qos=qos, queue=queue,
-                                     priority=priority, weight=weight, slots_max=slots_max, gang=gang, gang_max=gang_max, kind=kind,
-                                     preemptible=preemptible, user_factor=user_factor, grace=grace,
+                                     priority=priority, weight=weight, slots_max=slots_max, gang=gang, gang_max=gang_max,
+                                     gang_groups=gang_groups, kind=kind, preemptible=preemptible, user_factor=user_factor, grace=grace,
                                      time_limit=time_limit, together=together)
         labels = _graph.texts("labels", labels)
         only = pools.pop() if len(pools) == 1 else None  # An older library knows one.

@@ -139,7 +139,8 @@ def texts(name, values):
 KINDS = {"training": 0, "interactive": 1, "inference": 2}
 
 
-def job_options(priority, weight, slots_max, gang, gang_max, kind, preemptible, user_factor, grace, time_limit, **names):
+def job_options(priority, weight, slots_max, gang, gang_max, gang_groups, kind, preemptible, user_factor, grace, time_limit,
+                **names):
     """Members of `_abi.JobOptions` from what somebody gave for a job."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -148,7 +149,7 @@ def job_options(priority, weight, slots_max, gang, gang_max, kind, preemptible, 
     return dict({name: text(name, value) for name, value in names.items()},
                 priority=whole("priority", priority, -2**31, 2**31 - 1), weight_thousandths=thousandths("weight", weight, 1e6),
                 slots_max=whole("slots_max", slots_max, 0, 10**9), gang=whole("gang", gang, 0, 10**9),
-                gang_max=whole("gang_max", gang_max, 0, 10**9), kind=KINDS[kind],
+                gang_max=whole("gang_max", gang_max, 0, 10**9), gang_groups=whole("gang_groups", gang_groups, 0, 10**9), kind=KINDS[kind],
                 preemptible=0 if preemptible is None else 1 if preemptible else 2,
                 user_factor_lowered_thousandths=1000 - round(number("user_factor", user_factor, 0, 1) * 1000),
                 grace_ms=math.ceil(number("grace", grace, 0) * 1000),

@@ -200,6 +200,7 @@ def test_a_subtask_that_is_none_of_the_job(client):
     ({"weight": -1}, ValueError, "weight must be at least 0.001, not -1"), ({"weight": 5e6}, ValueError, "weight must be at most 1000000"),
     ({"weight": 1e-4}, ValueError, "weight must be at least 0.001"), ({"weight": "2"}, TypeError, "weight must be a number"),
     ({"gang_max": -1}, ValueError, "gang_max must be from 0"),
+    ({"gang_groups": -1}, ValueError, "gang_groups must be from 0"),
     ({"gang": -1}, ValueError, "gang must be from 0"), ({"gang": 2**32}, ValueError, "gang must be from 0 to 1000000000"),
     ({"slots_max": -1}, ValueError, "slots_max must be from 0"), ({"priority": 2**40}, ValueError, "priority must be from"),
     ({"priority": "1"}, TypeError, "priority must be a whole number"), ({"kind": "urgent"}, ValueError, "kind must be one of training"),

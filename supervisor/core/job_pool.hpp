@@ -28,8 +28,18 @@ struct TriedPool {
 
 /// Where a gang that stays together is tried, or is, and where it was tried before in vain.
 struct GroupChoice {
-  std::optional<WorkerGroup> now;
+  std::vector<GroupPart> now;  ///< One for each group of workers; empty: the gang may be anywhere.
   std::vector<WorkerGroup> tried;
+
+  bool holds(const Register& worker) const {
+    const auto has_it = [&worker](const GroupPart& part) { return is_in(part.group, worker); };
+    return now.empty() || std::any_of(now.begin(), now.end(), has_it);
+  }
+  /// All of the gang has groups.
+  bool is_known() const {
+    const auto has_name = [](const GroupPart& part) { return !part.group.name.empty(); };
+    return !now.empty() && std::all_of(now.begin(), now.end(), has_name);
+  }
 };
 
 /// The pool of a job. All that it holds is there, but of a bag: that is tried for more in this one, and holds slots in

@@ -122,7 +122,7 @@ std::string likeness_of(const JobSpec& spec, const Graph& graph, bool has_extern
   for (const std::int64_t number :
        {std::int64_t{spec.policy.weight}, std::int64_t{spec.policy.slots_max},
         static_cast<std::int64_t>(spec.policy.kind), static_cast<std::int64_t>(spec.policy.preemptible),
-        std::int64_t{spec.policy.user_factor}, static_cast<std::int64_t>(spec.policy.grace.count()),
+        std::int64_t{spec.policy.user_factor}, static_cast<std::int64_t>(spec.grace.count()),
         static_cast<std::int64_t>(spec.time_limit.count()), static_cast<std::int64_t>(graph.size())})
     words.add(number);
   words.add(spec.policy.qos);

@@ -21,6 +21,13 @@ struct WorkerGroup {
   friend auto operator<=>(const WorkerGroup&, const WorkerGroup&) = default;
 };
 
+/// So many slots of a gang are in one group of workers. A group without a name has no worker: no place is known.
+struct GroupPart {
+  WorkerGroup group;
+  std::uint32_t slots = 0;
+  friend bool operator==(const GroupPart&, const GroupPart&) = default;
+};
+
 /// A worker that names no host is one of its own.
 inline const std::string& host_of(const Register& worker) { return worker.host.empty() ? worker.name : worker.host; }
 
@@ -34,5 +41,7 @@ std::vector<WorkerGroup> groups_of(const Register& worker, std::string_view toge
 
 /// `host 'h1'`, or `label 'rack-7'`.
 std::string text_of(const WorkerGroup& group);
+/// The same of one part; of several, `host 'h1' (4), host 'h2' (8)`.
+std::string text_of(const std::vector<GroupPart>& parts);
 
 }  // namespace penstock::supervisor

@@ -66,6 +66,21 @@ Result<void> check_band_list(const Snapshot& snapshot, const std::vector<std::ui
   return {};
 }
 
+Result<void> check_parts(const Snapshot& snapshot, const Member& member) {
+  if (member.part_list == kNone) return {};
+  if (member.part_list >= snapshot.part_lists.size()) return mistake(member.name, "has parts that do not exist");
+  if (member.band_list == kNone) return mistake(member.name, "has parts, and names no list of all their bands");
+  std::int64_t slots = 0;
+  for (const MemberPart& part : snapshot.part_lists[member.part_list]) {
+    if (part.band_list >= snapshot.band_lists.size())
+      return mistake(member.name, "has a part with a list of bands that does not exist");
+    if (part.slots <= 0 || part.slots > kAmountMax) return mistake(member.name, "has a part without slots");
+    slots += part.slots;
+  }
+  if (slots != member.slots) return mistake(member.name, "has parts with other slots than it wants");
+  return {};
+}
+
 Result<void> check_member(const Snapshot& snapshot, const Member& member) {
   if (member.workload >= snapshot.workloads.size()) return mistake(member.name, "belongs to no job");
   if (member.set >= snapshot.workloads[member.workload].sets.size()) return mistake(member.name, "belongs to no gang");
@@ -84,10 +99,9 @@ Result<void> check_member(const Snapshot& snapshot, const Member& member) {
     if (place.band >= snapshot.bands.size()) return mistake(member.name, "holds a place on a band that does not exist");
     if (!is_amount(place.slots)) return mistake(member.name, "holds an amount that is negative or too large");
   }
-  if (member.band_list == kNone) return {};
-  if (member.band_list >= snapshot.band_lists.size())
+  if (member.band_list != kNone && member.band_list >= snapshot.band_lists.size())
     return mistake(member.name, "names a list of bands that does not exist");
-  return {};
+  return check_parts(snapshot, member);
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ void compose(const Chosen& chosen, const PartsChoice& choice, Parts& parts) {
   parts.ordering = chosen.ordering;
   parts.sharing = chosen.sharing;
   parts.gpu_fitting = parts.cpu_fitting = chosen.fitting;
+  parts.device_fitting = chosen.fitting == Fitting::Spread ? Fitting::Spread : Fitting::BinPack;
   parts.preemption = choice.preemption.value_or(!goes_by_position(parts));
   parts.reserve_depth = chosen.depth;
   const bool consolidates = choice.consolidation.value_or(true);

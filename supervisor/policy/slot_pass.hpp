@@ -17,9 +17,12 @@ struct RequestShape {
   std::int64_t slots = 0;
   bool single_band = false;
   std::uint32_t band_list = kNone;
+  std::uint32_t part_list = kNone;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
 };
-inline RequestShape shape_of(const Member& member) { return {member.slots, member.single_band, member.band_list}; }
+inline RequestShape shape_of(const Member& member) {
+  return {member.slots, member.single_band, member.band_list, member.part_list};
+}
 
 /// Requests that are known to fit or not, so that ten thousand equal ones cost one search. A request that does not fit
 /// stays so while the trial only gets fuller. Cost: O(log shapes).

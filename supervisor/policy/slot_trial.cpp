@@ -28,6 +28,16 @@ Fraction slot_score(std::int64_t slots, const SlotRoom& room, Fitting fitting) {
   return {1, 1 + free};
 }
 
+Member part_of(const Member& member, const MemberPart& part) {
+  Member one;
+  one.name = member.name;
+  one.workload = member.workload;
+  one.single_band = member.single_band;
+  one.slots = part.slots;
+  one.band_list = part.band_list;
+  return one;
+}
+
 SlotTrial::SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts)
     : snapshot_(snapshot), parts_(parts), rooms_(snapshot.bands.size()), is_changed_(snapshot.bands.size(), true) {
   for (std::uint32_t band = 0; band < snapshot.bands.size(); ++band) {
@@ -173,11 +183,12 @@ bool SlotTrial::has_room(const Member& member, std::uint32_t band) const {
 }
 
 bool SlotTrial::fits_on(const Member& member, std::uint32_t band) const {
-  return has_room(member, band) && allowed(member, band);
+  return member.part_list == kNone && has_room(member, band) && allowed(member, band);
 }
 
 bool SlotTrial::could_hold(const Member& member, std::uint32_t band) const {
-  return band < rooms_.size() && rooms_[band].open && rooms_[band].slots >= member.slots && allowed(member, band);
+  return member.part_list == kNone && band < rooms_.size() && rooms_[band].open && rooms_[band].slots >= member.slots &&
+         allowed(member, band);
 }
 
 Fraction SlotTrial::score(const Member& member, const SlotRoom& room) const {
@@ -242,7 +253,24 @@ std::uint32_t SlotTrial::best_band(const Member& member, std::span<const std::ui
   return best;
 }
 
-std::vector<Place> SlotTrial::find(const Member& member) const {
+std::vector<Place> SlotTrial::find_parts(const Member& member) {
+  const std::size_t before = mark();
+  std::vector<Place> places;
+  for (const MemberPart& part : snapshot_.part_lists[member.part_list]) {
+    const std::vector<Place> found = find(part_of(member, part));
+    if (found.empty()) {
+      places.clear();
+      break;
+    }
+    take(found);
+    places.insert(places.end(), found.begin(), found.end());
+  }
+  undo_to(before);
+  return places;
+}
+
+std::vector<Place> SlotTrial::find(const Member& member) {
+  if (member.part_list != kNone) return find_parts(member);
   if (const std::uint32_t best = best_band(member); best != kNone) return {{best, member.slots}};
   if (member.slots > 1 && !member.single_band) return find_dedicated(member);
   return {};

@@ -45,17 +45,18 @@ class SlotTrial {
   /// All members of `snapshot` that hold places hold them here.
   SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts);
 
-  /// The best places for a pending member, or none. Does not take them. Spec: policy-determined 6.
-  std::vector<Place> find(const Member& member) const;
+  /// The best places for a pending member, or none; for one in parts, the best of each part in turn. Takes none of
+  /// them. Spec: policy-determined 6.
+  std::vector<Place> find(const Member& member);
   /// The same over whole unused bands only.
   std::vector<Place> find_dedicated(const Member& member) const;
   /// The same as `find` without the index: looks at every band. Tests compare the two.
   std::vector<Place> find_by_scan(const Member& member) const;
-  /// Whether the member fits on this band alone.
+  /// Whether the member fits on this band alone. A member in parts does not.
   bool fits_on(const Member& member, std::uint32_t band) const;
   /// Whether it may be on this band at all, or a part of it.
   bool allowed(const Member& member, std::uint32_t band) const;
-  /// Whether it would fit there if the band were empty.
+  /// Whether it would fit there alone if the band were empty.
   bool could_hold(const Member& member, std::uint32_t band) const;
   /// Whether no member holds a slot of the band.
   bool unused(std::uint32_t band) const { return rooms_[band].open && rooms_[band].used == 0; }
@@ -95,6 +96,7 @@ class SlotTrial {
     std::vector<RoomClass> filed;  ///< By position in the list.
   };
 
+  std::vector<Place> find_parts(const Member& member);
   void rank_bands();
   void file_changes() const;
   static void refile(Classes& classes, std::uint32_t rank, RoomClass& filed, const RoomClass& next);
@@ -130,6 +132,9 @@ class SlotTrial {
   mutable std::vector<std::uint32_t> asked_;          ///< By the same: the number of searches without an index.
   mutable std::vector<std::uint32_t> refiled_;        ///< Bands with changes of class since the first index.
 };
+
+/// A member as large as one of its parts, on the bands of that.
+Member part_of(const Member& member, const MemberPart& part);
 
 /// How well a member suits a band; larger is better. Spec: policy-determined 6.3.
 Fraction slot_score(std::int64_t slots, const SlotRoom& room, Fitting fitting);

@@ -103,6 +103,13 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
+/// So many slots of a member are on bands of one list.
+struct MemberPart {
+  std::uint32_t band_list = kNone;  ///< Position in `Snapshot::band_lists`.
+  std::int64_t slots = 0;
+  friend auto operator<=>(const MemberPart&, const MemberPart&) = default;
+};
+
 /// The unit that starts as a whole: one attempt, or one gang that spreads over whole bands.
 struct Member {
   std::string name;
@@ -118,6 +125,8 @@ struct Member {
   std::int64_t device_memory_mib = 0;  ///< Or: memory of each of `devices` devices.
   std::int64_t devices = 0;
   std::uint32_t band_list = kNone;  ///< Position in `Snapshot::band_lists` of the bands it may use; none: all.
+  /// Position in `Snapshot::part_lists`: each part has its bands, and `band_list` has all of them; none: no parts.
+  std::uint32_t part_list = kNone;
   // Its rank.
   std::int64_t submitted = 0;  ///< When its workload was; smaller is older.
   std::int64_t requested = 0;
@@ -212,6 +221,8 @@ struct Snapshot {
   std::vector<CarriedReservation> carried;
   /// Ascending, none empty. Thousands of members of a job, or of all jobs with the same labels, name one list.
   std::vector<std::vector<std::uint32_t>> band_lists;
+  /// Lists of parts, each with at least one; the slots of a list are those of its member.
+  std::vector<std::vector<MemberPart>> part_lists;
 
   /// Whether a more important job may take slots from the other: jobs of one rank may, and a level from those that it
   /// names. So slots only ever go to a larger priority, and never round in a circle.

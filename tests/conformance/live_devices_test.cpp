@@ -48,6 +48,88 @@ TEST(LiveDevices, JobsOfPairsAndOfSingleDevicesShareFairly) {
   EXPECT_EQ(preemptions(cluster), left);
 }
 
+// A worker of single devices cannot run a pair, and does not make the gang less of one.
+TEST(LiveDevices, AGangOfPairsStartsWithAllOfThemBesideWorkersThatFitNone) {
+  for (const std::string& preset : kPresets) {
+    SupervisorConfig config = config_of(preset);
+    config.policy.projects = {{.name = "p", .guaranteed_gpu_slots = 6}};
+    LiveCluster cluster{config};
+    cluster.join(gpu_host("a", 2));
+    cluster.join(gpu_host("b", 2));
+    cluster.join(gpu_worker("singles", 3));
+    const JobId busy =
+        submit(cluster, {.name = "busy", .project = "p", .milli = 2000, .on_gpu = true, .kind = JobKind::Interactive});
+    cluster.settle();
+    ASSERT_EQ(running(cluster, busy), 1U) << preset;
+    const JobId gang =
+        submit(cluster, {.name = "gang", .subtasks = 4, .project = "p", .milli = 2000, .on_gpu = true, .gang = 4});
+    cluster.settle();
+    EXPECT_EQ(running(cluster, gang), 0U) << preset;
+    cluster.end({busy, SubtaskIndex{0}});
+    cluster.settle();
+    EXPECT_EQ(running(cluster, gang), 2U) << preset;
+    EXPECT_TRUE(cluster.troubles().empty()) << preset;
+  }
+}
+
+// The third of three halves on two single devices: none of the others leaves for it, whenever it comes between passes.
+TEST(LiveDevices, APartThatComesTakesNothingFromOthersWhereADeviceIsFree) {
+  for (const std::string& preset : kPresets)
+    for (int late = 0; late < 100; late += 7) {
+      LiveCluster cluster{config_of(preset)};
+      cluster.join(gpu_worker("w", 2));
+      std::vector<JobId> jobs;
+      for (const char* name : {"z1", "z2", "z3", "z4"}) {
+        jobs.push_back(submit(cluster, {.name = name, .milli = 500, .on_gpu = true}));
+        cluster.advance(1s + late * 1ms);
+        for (const JobId job : jobs) EXPECT_EQ(running(cluster, job), 1U) << preset << " after " << name;
+      }
+      EXPECT_EQ(preemptions(cluster), 0U) << preset;
+      for (const auto& [subtask, run] : cluster.runs()) EXPECT_EQ(run.attempt.value(), 1U) << preset;
+      EXPECT_TRUE(cluster.troubles().empty()) << preset;
+    }
+}
+
+TEST(LiveDevices, PartsAreSpreadOverDevicesWhereTheFittingSaysSo) {
+  for (const auto& [fitting, devices] : {std::pair{"spread", 2}, {"binpack", 1}, {"fragmentation", 1}}) {
+    SupervisorConfig config = config_of("quota");
+    config.policy.pools[0].fitting = fitting;
+    LiveCluster cluster{config};
+    cluster.join(gpu_host("a", 4));
+    for (const char* name : {"u1", "u2"}) {
+      submit(cluster, {.name = name, .milli = 500, .on_gpu = true});
+      cluster.advance(1s);
+    }
+    DeviceSet used = 0;
+    for (const auto& [subtask, run] : cluster.runs()) used |= run.devices;
+    EXPECT_EQ(std::popcount(used), devices) << fitting;
+  }
+}
+
+// Two halves share a device of each host: those of one host move, and leave it to a run of two devices.
+TEST(LiveDevices, JobsWithPartsMoveForARunOfSeveralDevices) {
+  for (const char* fitting : {"fragmentation", "binpack", "spread"}) {
+    SupervisorConfig config = config_of("quota");
+    config.policy.pools[0].fitting = fitting;
+    config.policy.projects = {{.name = "p", .guaranteed_slots = 8, .guaranteed_gpu_slots = 8}};
+    LiveCluster cluster{config};
+    for (const char* host : {"a", "b"}) cluster.join(gpu_host(host, 2));
+    for (const auto& [open, closed] : {std::pair{"a", "b"}, {"b", "a"}}) {
+      ASSERT_TRUE(cluster.ask("drain", {closed}).has_value());
+      for (const char* half : {"1", "2"})
+        submit(cluster, {.name = std::string{open} + half, .project = "p", .milli = 500, .on_gpu = true});
+      cluster.settle();
+      ASSERT_TRUE(cluster.ask("undrain", {closed}).has_value());
+    }
+    const JobId pair = submit(cluster, {.name = "pair", .project = "p", .milli = 2000, .on_gpu = true});
+    cluster.advance(5s);
+    std::string shown;
+    for (const auto& [subtask, run] : cluster.runs())
+      shown += to_string(subtask.job) + " on " + cluster.name_of(run.worker) + ":" + std::to_string(run.devices) + " ";
+    EXPECT_EQ(running(cluster, pair), 1U) << fitting << ": " << shown;
+  }
+}
+
 TEST(LiveDevices, AMoreImportantRunGetsAllItsDevicesAtOnce) {
   SupervisorConfig config = config_of("priority");
   config.policy.pools[0].preemption = true;

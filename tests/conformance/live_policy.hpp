@@ -77,6 +77,8 @@ struct Wish {
   std::string queue{};
   std::uint32_t user_factor = kUserFactorMax;
   std::uint32_t gang_max = 0;
+  std::string together{};
+  std::uint32_t gang_groups = 0;
 };
 
 inline JobId submit(LiveCluster& cluster, const Wish& wish) {
@@ -89,6 +91,8 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.weight = wish.weight;
   spec.policy.gang = wish.gang;
   spec.policy.gang_max = wish.gang_max;
+  spec.policy.together = wish.together;
+  spec.policy.gang_groups = wish.gang_groups;
   spec.policy.kind = wish.kind;
   spec.policy.pools = wish.pools;
   spec.policy.labels = wish.labels;

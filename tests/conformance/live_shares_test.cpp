@@ -206,6 +206,13 @@ TEST(LiveShares, ALevelPreemptsTheLevelsThatItNames) {
   EXPECT_EQ(running(cluster, standby), 0U);
   const std::uint64_t left = preemptions(cluster);
   EXPECT_EQ(left, 2U);
+  const Result<Value> audit = cluster.ask("audit");
+  ASSERT_TRUE(audit.has_value());
+  const auto names_levels = [](const Value& row) {
+    return *row["outcome"].text() ==
+           "a job of level 'urgent', which takes slots from level 'standby', needs the place: job-3";
+  };
+  EXPECT_TRUE(std::any_of(audit->list()->begin(), audit->list()->end(), names_levels));
   cluster.advance(30s);
   EXPECT_EQ(preemptions(cluster), left) << "standby waits, and takes nothing back";
   EXPECT_EQ(running(cluster, urgent), 2U);

@@ -68,7 +68,7 @@ void check_placement(const cli::DocumentValue& file, const std::string& kind, Ca
   parts.mixed_sizes = flag_of(file, "heterogeneous");
   Member member;
   const Snapshot snapshot = placement_snapshot(file, member, checker);
-  const SlotTrial trial{snapshot, 0, parts};
+  SlotTrial trial{snapshot, 0, parts};
   const cli::DocumentValue& expect = field_of(file, "expect");
   checker.only_fields(expect, {"score", "viable", "agents", "agent_count", "first_agent"});
   if (has_field(expect, "score"))

@@ -50,6 +50,7 @@ struct JobOptions {
   std::uint32_t gang = 0;                ///< So many slots at once or none.
   std::uint32_t gang_max = 0;            ///< The gang grows up to so many where it can; 0: it stays at `gang`.
   std::string together;                  ///< Gang on one `host`, or on workers with one label of this pattern.
+  std::uint32_t gang_groups = 0;         ///< So many groups of equal size stay together, each for itself; 0: all.
   std::string qos;  ///< Level of service: expedite, normal, standby, or one that the cluster defines.
   std::string queue;
   std::vector<std::string> pools;   ///< By preference: the next one if there is no room in the one before.
@@ -99,6 +100,7 @@ class Client {
     wanted.gang = options.gang;
     wanted.gang_max = options.gang_max;
     wanted.together = options.together.c_str();
+    wanted.gang_groups = options.gang_groups;
     wanted.qos = options.qos.c_str();
     wanted.queue = options.queue.c_str();
     const std::vector<const char*> pools = pointers(options.pools);

@@ -192,6 +192,7 @@ typedef struct penstock_job_options {
   uint32_t gang_max;         /* Slots up to which the gang grows where it can; 0: it stays at `gang`. */
   int64_t time_limit_ns;     /* From its first run to its end, else the job has failed; 0: no limit. */
   const char* together;      /* Gang on one "host", or on workers with one label of this pattern; null: anywhere. */
+  uint32_t gang_groups;      /* So many groups of equal size stay together, each for itself; 0: all of the gang. */
 } penstock_job_options;
 
 /* Returns the number of the job. Frees the graph, also on failure. */

@@ -153,6 +153,10 @@ std::string AdmissionAudit::preemption_text(const PassUnderWay& pass, const poli
         if (larger != sum)
           return "a job of a larger sum of factors needs the place" + for_whom + ", which has " +
                  std::to_string(larger) + " before " + std::to_string(sum);
+        if (other->shares->rules.rank != job.shares->rules.rank)
+          return "a job of level '" + qos_of(policy_.config, other->spec.owner, other->spec.policy).name +
+                 "', which takes slots from level '" + qos_of(policy_.config, job.spec.owner, job.spec.policy).name +
+                 "', needs the place" + for_whom;
         if (view_.precedence_of(*other) == view_.precedence_of(job))
           return "a job of the same priority that is before it in the queue needs the place" + for_whom;
       }

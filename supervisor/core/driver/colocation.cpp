@@ -1,7 +1,7 @@
 #include "supervisor/core/driver/colocation.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <numeric>
 #include <utility>
 
 #include "common/base/coverage_mark.hpp"
@@ -12,25 +12,32 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The bands where the job holds slots or is promised some.
-std::vector<BandSlot> places_of(const JobShares& shares, const WorkerTable& workers) {
-  std::vector<BandSlot> bands;
+/// The slots that the job holds or is promised.
+std::vector<PromisedPlace> places_of(const JobShares& shares, const WorkerTable& workers) {
+  std::vector<PromisedPlace> all;
   for (std::uint32_t i = 0; i < shares.bands.size() && i < workers.band_slots(); ++i)
-    if (workers[BandSlot{i}].alive && shares.bands[i].planned > 0) bands.emplace_back(i);
+    if (workers[BandSlot{i}].alive && shares.bands[i].planned > 0)
+      all.push_back({BandSlot{i}, shares.bands[i].planned});
   for (std::size_t kind = 0; kind < kBandKinds; ++kind)
     for (const std::vector<PromisedPlace>& places : shares.kinds[kind].promised)
       for (const PromisedPlace& place : places)
-        if (workers[place.band].alive) bands.push_back(place.band);
-  return bands;
+        if (workers[place.band].alive) all.push_back(place);
+  return all;
 }
 
 bool has_reserved_start(const JobShares& shares) {
   return shares.kinds[0].why.starts_by != kNever || shares.kinds[1].why.starts_by != kNever;
 }
 
-/// Thousandths of slots of a kind that the gang needs at least.
-std::uint64_t needed(const Job& job, std::size_t kind) {
-  return job.shares->kinds[kind].unit_milli > 0 ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
+bool wants(const Job& job, std::size_t kind) { return job.shares->kinds[kind].unit_milli > 0; }
+
+/// Slots that are placed together: of each group of the gang, or of all of it.
+std::uint32_t group_size(const Job& job) { return std::max(job.spec.policy.group_slots(), 1U); }
+
+std::uint32_t slots_of(const std::vector<GroupPart>& parts) {
+  std::uint32_t slots = 0;
+  for (const GroupPart& each : parts) slots += each.slots;
+  return slots;
 }
 
 }  // namespace
@@ -42,54 +49,111 @@ void Colocation::choose_groups() {
 }
 
 void Colocation::choose(Job& job) {
-  JobShares& shares = *job.shares;
-  if (!places_of(shares, workers_).empty()) {
-    const std::optional<WorkerGroup> group = group_of_places(job);
-    if (!shares.pool.group->tried.empty() || shares.pool.group->now != group) shares.pool.group.edit() = {group, {}};
-    return;
+  GroupChoice& choice = job.shares->pool.group.edit();
+  const std::vector<PromisedPlace> places = places_of(*job.shares, workers_);
+  const bool in_groups = job.spec.policy.gang_groups > 1;
+  std::vector<GroupPart> kept;
+  if (!places.empty()) {
+    kept = in_groups ? parts_of_places(job, places) : part_of_places(job, places);
+    if (kept.empty() || slots_of(kept) >= job.spec.policy.gang) {
+      choice = {std::move(kept), {}};
+      return;
+    }
   }
   if (rooms_.empty()) measure_rooms();
-  GroupChoice& choice = shares.pool.group.edit();
-  const std::vector<WorkerGroup> groups = feasibility_.groups_that_could_hold(job, shares.pool.position);
-  if (groups.empty()) {
-    choice = {WorkerGroup{}, {}};  // No worker belongs to it: others would be asked to leave for nothing.
+  const std::uint32_t missing = (job.spec.policy.gang - slots_of(kept)) / group_size(job);
+  std::vector<Candidate> candidates = candidates_for(job, kept);
+  const auto sum = [](std::uint32_t groups, const Candidate& each) { return groups + each.could_hold; };
+  if (std::accumulate(candidates.begin(), candidates.end(), 0U, sum) < missing) {
+    // No worker belongs to it: others would be asked to leave for nothing.
+    kept.push_back({WorkerGroup{}, missing * group_size(job)});
+    choice = {std::move(kept), {}};
     return;
   }
-  const bool is_there = choice.now && std::find(groups.begin(), groups.end(), *choice.now) != groups.end();
-  const auto was_tried = [&](const WorkerGroup& group) {
-    return std::find(choice.tried.begin(), choice.tried.end(), group) != choice.tried.end();
-  };
-  if (std::all_of(groups.begin(), groups.end(), was_tried)) choice.tried.clear();
-  const WorkerGroup* best = nullptr;
-  Rank best_rank;
-  for (const WorkerGroup& group : groups) {
-    if (was_tried(group)) continue;
-    const Rank rank = rank_of(group, job);
-    if (best == nullptr || rank < best_rank) best = &group, best_rank = rank;
+  const auto was_tried = [](const Candidate& each) { return each.was_tried; };
+  if (std::all_of(candidates.begin(), candidates.end(), was_tried)) {
+    choice.tried.clear();
+    for (Candidate& each : candidates) each.was_tried = false;
   }
-  if (is_there && has_reserved_start(shares) && best_rank.order != Order::HasRoom) return;
-  if (choice.now && *choice.now != *best)
-    PENSTOCK_COVERAGE_MARK("a gang that stays together is tried in another group");
-  choice.now = *best;
-  choice.tried.push_back(*best);
-  if (best_rank.order == Order::HasRoom) take_room(*best, job);
+  std::sort(candidates.begin(), candidates.end());
+  const bool all_free = choose_among(candidates, missing);
+  const auto is_there = [&](const GroupPart& part) {
+    return std::any_of(candidates.begin(), candidates.end(),
+                       [&part](const Candidate& each) { return each.group == part.group; });
+  };
+  if (!choice.now.empty() && std::all_of(choice.now.begin(), choice.now.end(), is_there) && !all_free &&
+      has_reserved_start(*job.shares))
+    return;
+  settle(job, candidates, std::move(kept), all_free);
 }
 
-Colocation::Rank Colocation::rank_of(const WorkerGroup& group, const Job& job) const {
-  const Sums sums = room_in(group, job.shares->pool.position);
-  const std::uint64_t most = std::uint64_t{std::max(job.spec.policy.gang, job.spec.policy.gang_max)} * 1000;
-  bool has_room = true;
-  bool could_have = true;
-  Rank rank;
-  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-    if (needed(job, kind) == 0) continue;
-    has_room = has_room && sums[kind].free >= needed(job, kind);
-    could_have = could_have && sums[kind].free + sums[kind].lost >= needed(job, kind);
-    rank.usable -= static_cast<std::int64_t>(std::min(sums[kind].free, most));
-    rank.free += static_cast<std::int64_t>(sums[kind].free);
+void Colocation::settle(Job& job, const std::vector<Candidate>& candidates, std::vector<GroupPart> parts,
+                        bool all_free) {
+  GroupChoice& choice = job.shares->pool.group.edit();
+  const std::uint32_t most = std::max(job.spec.policy.gang, job.spec.policy.gang_max);
+  for (const Candidate& each : candidates) {
+    if (each.chosen == 0) continue;
+    const std::uint32_t slots = job.spec.policy.gang_groups > 1 ? each.chosen * group_size(job) : most;
+    const auto has_it = [&each](const GroupPart& part) { return part.group == each.group; };
+    const auto at = std::find_if(parts.begin(), parts.end(), has_it);
+    if (at != parts.end())
+      at->slots += slots;
+    else
+      parts.push_back({each.group, slots});
+    if (!each.was_tried) choice.tried.push_back(each.group);
+    if (all_free) take_room(each.group, job, each.chosen * std::uint64_t{group_size(job)} * 1000);
   }
-  rank.order = has_room ? Order::HasRoom : could_have ? Order::CouldHave : Order::Neither;
-  return rank;
+  if (!choice.now.empty() && choice.now != parts)
+    PENSTOCK_COVERAGE_MARK("a gang that stays together is tried in another group");
+  choice.now = std::move(parts);
+}
+
+bool Colocation::choose_among(std::vector<Candidate>& candidates, std::uint32_t missing) {
+  bool all_free = true;
+  for (const bool tried : {false, true})
+    for (const auto most : {&Candidate::free, &Candidate::free_or_lost, &Candidate::could_hold})
+      for (Candidate& each : candidates) {
+        if (each.was_tried != tried || missing == 0) continue;
+        const std::uint32_t room = std::min(each.*most, each.could_hold);
+        const std::uint32_t more = std::min(missing, room - std::min(room, each.chosen));
+        each.chosen += more, missing -= more;
+        all_free = all_free && (more == 0 || most == &Candidate::free);
+      }
+  return all_free;
+}
+
+std::vector<Colocation::Candidate> Colocation::candidates_for(const Job& job,
+                                                              const std::vector<GroupPart>& kept) const {
+  const std::vector<WorkerGroup>& tried = job.shares->pool.group->tried;
+  std::vector<Candidate> all;
+  for (GroupRoom& room : feasibility_.groups_that_could_hold(job, job.shares->pool.position)) {
+    for (const GroupPart& part : kept)
+      if (part.group == room.group) room.groups -= std::min(room.groups, part.slots / group_size(job));
+    if (room.groups == 0) continue;
+    Candidate each;
+    each.could_hold = room.groups;
+    each.was_tried = std::find(tried.begin(), tried.end(), room.group) != tried.end();
+    each.group = std::move(room.group);
+    measure(each, job);
+    all.push_back(std::move(each));
+  }
+  return all;
+}
+
+void Colocation::measure(Candidate& candidate, const Job& job) const {
+  const Sums sums = room_in(candidate.group, job.shares->pool.position);
+  const std::uint64_t most = std::uint64_t{std::max(job.spec.policy.gang, job.spec.policy.gang_max)} * 1000;
+  const std::uint64_t size = std::uint64_t{group_size(job)} * 1000;
+  candidate.free = candidate.free_or_lost = candidate.could_hold;
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+    if (!wants(job, kind)) continue;
+    const Room& room = sums[kind];
+    candidate.free = static_cast<std::uint32_t>(std::min<std::uint64_t>(candidate.free, room.free / size));
+    candidate.free_or_lost =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(candidate.free_or_lost, (room.free + room.lost) / size));
+    candidate.usable += std::min(room.free, most);
+    candidate.all_free += room.free;
+  }
 }
 
 void Colocation::measure_rooms() {
@@ -120,8 +184,9 @@ Colocation::Sums Colocation::room_in(const WorkerGroup& group, std::uint32_t poo
   return sums;
 }
 
-void Colocation::take_room(const WorkerGroup& group, const Job& job) {
-  std::array<std::uint64_t, kBandKinds> left{needed(job, 0), needed(job, 1)};
+void Colocation::take_room(const WorkerGroup& group, const Job& job, std::uint64_t milli) {
+  std::array<std::uint64_t, kBandKinds> left{};
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) left[kind] = wants(job, kind) ? milli : 0;
   for (std::uint32_t i = 0; i < rooms_.size(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive || policy_.pool_of_band[i] != job.shares->pool.position) continue;
@@ -132,16 +197,51 @@ void Colocation::take_room(const WorkerGroup& group, const Job& job) {
   }
 }
 
-std::optional<WorkerGroup> Colocation::group_of_places(const Job& job) const {
-  const std::vector<BandSlot> bands = places_of(*job.shares, workers_);
-  const std::optional<WorkerGroup>& now = job.shares->pool.group->now;
-  std::vector<WorkerGroup> groups = groups_of(workers_.worker_of(bands.front()).description, job.spec.policy.together);
-  if (now) groups.insert(groups.begin(), *now);
+std::vector<GroupPart> Colocation::part_of_places(const Job& job, const std::vector<PromisedPlace>& places) const {
+  std::vector<WorkerGroup> groups;
+  for (const GroupPart& part : job.shares->pool.group->now) groups.push_back(part.group);
+  for (WorkerGroup& group : groups_of(workers_.worker_of(places.front().band).description, job.spec.policy.together))
+    groups.push_back(std::move(group));
   for (const WorkerGroup& group : groups)
-    if (std::all_of(bands.begin(), bands.end(),
-                    [&](BandSlot band) { return is_in(group, workers_.worker_of(band).description); }))
-      return group;
-  return std::nullopt;
+    if (std::all_of(places.begin(), places.end(), [&](const PromisedPlace& place) {
+          return is_in(group, workers_.worker_of(place.band).description);
+        }))
+      return {{group, std::max(job.spec.policy.gang, job.spec.policy.gang_max)}};
+  return {};
+}
+
+std::vector<GroupPart> Colocation::parts_of_places(const Job& job, const std::vector<PromisedPlace>& places) const {
+  const std::vector<GroupPart>& before = job.shares->pool.group->now;
+  std::vector<GroupPart> parts;
+  std::vector<std::array<std::uint64_t, kBandKinds>> held;
+  for (const PromisedPlace& place : places) {
+    const Register& worker = workers_.worker_of(place.band).description;
+    const auto has_it = [&worker](const GroupPart& part) { return is_in(part.group, worker); };
+    auto at = std::find_if(parts.begin(), parts.end(), has_it);
+    if (at == parts.end()) {
+      const auto known = std::find_if(before.begin(), before.end(), has_it);
+      const std::vector<WorkerGroup> groups = groups_of(worker, job.spec.policy.together);
+      if (known == before.end() && groups.empty()) return {};
+      at = parts.insert(parts.end(), {known != before.end() ? known->group : groups.front(), 0});
+      held.emplace_back();
+    }
+    held[static_cast<std::size_t>(at - parts.begin())][static_cast<std::size_t>(workers_[place.band].kind)] +=
+        place.milli;
+  }
+  const std::uint32_t size = group_size(job);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::uint64_t most = *std::max_element(held[i].begin(), held[i].end());
+    parts[i].slots = static_cast<std::uint32_t>((most + size * 1000ULL - 1) / (size * 1000ULL)) * size;
+  }
+  if (slots_of(parts) > job.spec.policy.gang) return {};
+  // A part that has lost slots with a worker gets those again in its group.
+  for (GroupPart& part : parts) {
+    const auto same = [&part](const GroupPart& other) { return other.group == part.group; };
+    const auto known = std::find_if(before.begin(), before.end(), same);
+    if (known == before.end() || known->slots <= part.slots) continue;
+    part.slots += std::min(known->slots - part.slots, job.spec.policy.gang - slots_of(parts));
+  }
+  return parts;
 }
 
 }  // namespace penstock::supervisor

@@ -183,6 +183,17 @@ void Entitlements::recall_excess(Job& job, BandKind kind) {
   }
 }
 
+bool Entitlements::exceeds_limit(const Job& job, BandKind kind) const {
+  const JobShares& shares = *job.shares;
+  if (job.status.on_hold || shares.rules.cut[static_cast<std::size_t>(kind)]) return true;
+  if (job.spec.policy.slots_max == 0) return false;
+  std::uint64_t milli = 0;
+  for (std::uint32_t i = 0; i < shares.bands.size() && i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind)
+      milli += std::uint64_t{shares.bands[i].started} * shares.kinds[static_cast<std::size_t>(kind)].unit_milli;
+  return milli > std::uint64_t{job.spec.policy.slots_max} * 1000;
+}
+
 void Entitlements::take_back_running(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
@@ -190,8 +201,9 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
   const bool keeps_to_devices = job.shares->devices->contains(slot);
   if (!share.limited() || (most <= share.entitled && !keeps_to_devices) || share.claimed) return;
   const std::uint32_t pool = job.shares->pool.spreads ? policy_.pool_of_band[slot.value()] : job.shares->pool.position;
-  if (!job.spec.policy.may_be_preempted() || !view_.parts_in(pool).preemption) return;
-  if (!policy_.contended[pool * kBandKinds + kind]) return;
+  const bool preempts = job.spec.policy.may_be_preempted() && view_.parts_in(pool).preemption;
+  if (!preempts && !job.status.on_hold) return;
+  if (!policy_.contended[pool * kBandKinds + kind] && !exceeds_limit(job, workers_[slot].kind)) return;
   const Instant seen_by = policy_.last.has_value() ? policy_.last->pass.begun : Instant{};
   std::vector<AssignedRef> running;
   MilliSlots held;

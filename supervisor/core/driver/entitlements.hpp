@@ -70,6 +70,8 @@ class Entitlements {
   /// Where the job has slots and nothing to run on them, while on another band more of it waits than may run there: as
   /// many attempts come back, and the band with slots pulls them.
   void recall_excess(Job& job, BandKind kind);
+  /// Whether more of the job runs than a limit or an operator allows: slots are taken back, though no other job waits.
+  bool exceeds_limit(const Job& job, BandKind kind) const;
   /// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
   /// attempts end before a message could reach them.
   void take_back_running(Job& job, BandSlot slot);

@@ -7,6 +7,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/driver/colocation.hpp"
 #include "supervisor/core/driver/device_places.hpp"
+#include "supervisor/core/driver/gang_parts.hpp"
 #include "supervisor/core/driver/pool_fallbacks.hpp"
 #include "supervisor/core/driver/pool_spread.hpp"
 #include "supervisor/core/event_context.hpp"
@@ -86,6 +87,14 @@ void fit_to(policy::Member& member, const BandEntry& band) {
   const ResourceVector& all = band.description.capacity;
   member.request.cpu = std::min(member.request.cpu, all.cpu.value());
   member.request.memory = std::min(member.request.memory, all.memory.value());
+}
+
+/// The band of the promised place of that number; `kNone`: there is none, or it is on several.
+std::uint32_t promised_on(const PassUnderWay& pass, const KindShare& share, std::size_t number) {
+  if (number >= share.promised.size() || share.promised[number].size() != 1) return policy::kNone;
+  const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), share.promised[number].front().band);
+  const bool is_there = at != pass.bands.end() && *at == share.promised[number].front().band;
+  return is_there ? static_cast<std::uint32_t>(at - pass.bands.begin()) : policy::kNone;
 }
 
 bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band) {
@@ -346,8 +355,10 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
   // none.
   const bool moves = view_.counts_quotas(job.shares->pool.position) && !held.empty();
-  const std::uint32_t movable_to =
-      moves && !share.bound ? pass.band_lists.name(view_.bands_allowed(job, subject.kind), snapshot) : policy::kNone;
+  const std::vector<std::uint32_t> allowed =
+      moves && !share.bound ? view_.bands_allowed(job, subject.kind) : std::vector<std::uint32_t>{};
+  const std::uint32_t movable_to = pass.band_lists.name(allowed, snapshot);
+  const GangParts parts{job, subject.kind, policy_, workers_, allowed};
   for (const PromisedPlace& place : singly) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
     const std::uint64_t stays = demand_.milli_that_stays(job, place.band);
@@ -357,6 +368,8 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
       member.single_band = true;
       const bool bound = moves && share.bound;
       member.band_list = bound ? pass.band_lists.name({member.places.front().band}, snapshot) : movable_to;
+      if (moves && !share.bound && parts.any())
+        member.band_list = pass.band_lists.name(parts.bands_of(member.places.front().band), snapshot);
       if (shown < stays || is_kept) snapshot.members.back().preemptible = false;
       is_kept = false;
     }
@@ -419,6 +432,9 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
     if (const double part = part_held_by(band, share.allocation_unit); part > most) most = part, roomiest = &band;
   }
   std::size_t promise = 0;
+  GangParts parts{jobs_[subject.job], subject.kind, policy_, workers_, allowed};
+  // A limit may leave a gang less than its groups want.
+  const bool in_parts = subject.gang && parts.any() && parts.missing() == missing;
   // The rest of a gang that is moved in part is shown always: it would run without it.
   const bool is_rest = subject.gang && held > 0 && held < least;
   if (snapshot.members.size() >= policy_.config.members_max && !is_rest) return;
@@ -426,8 +442,13 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
     // A part of a gang would wait for its rest for ever.
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
-    snapshot.members.back().band_list = band_list;
-    if (!whole) snapshot.members.back().single_band = true;
+    policy::Member& member = snapshot.members.back();
+    member.band_list = band_list;
+    member.single_band = !whole || member.single_band;
+    if (in_parts && whole)
+      parts.divide(member, granularity, pass.band_lists, snapshot);
+    else if (in_parts)
+      member.band_list = pass.band_lists.name(parts.take(each, promised_on(pass, share, promise)), snapshot);
     // A subtask that fits none of them runs alone there: it takes the whole band.
     if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
     if (promise < share.promised.size()) show_carried(pass.bands, share.promised[promise++], granularity, snapshot);

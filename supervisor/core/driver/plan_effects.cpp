@@ -79,10 +79,13 @@ std::string gang_text(const Job& job, const KindShare& share, policy::Hold hold,
   std::string text;
   if (hold == policy::Hold::NoRoom && wish.gang > 0 && !share.bound && quotas && !holds_slots(*job.shares))
     text = "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
-  if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now)
-    text += group->name.empty()        ? "; no host, or no label, of its pool could hold its gang"
-            : holds_slots(*job.shares) ? "; all of its gang stays on " + text_of(*group)
-                                       : "; its gang is tried on " + text_of(*group);
+  const GroupChoice& choice = *job.shares->pool.group;
+  if (!choice.now.empty() && !choice.is_known())
+    text += wish.gang_groups > 1 ? "; the hosts, or the labels, of its pool could not hold all groups of its gang"
+                                 : "; no host, or no label, of its pool could hold its gang";
+  if (choice.is_known())
+    text +=
+        (holds_slots(*job.shares) ? "; all of its gang stays on " : "; its gang is tried on ") + text_of(choice.now);
   return share.gang.gave_back.empty() ? text : text + "; " + share.gang.gave_back;
 }
 

@@ -320,8 +320,8 @@ void PolicyAnswers::explain_policy(const Job& job, bool with_remedies, Value::Re
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool.position].name);
   if (job.shares->pool.fallback.pools().size() > 1) fields.emplace_back("pools", fallbacks_.describe_fallback(job));
-  if (const std::optional<WorkerGroup>& group = job.shares->pool.group->now; group && !group->name.empty())
-    fields.emplace_back("together_on", text_of(*group));
+  if (const GroupChoice& choice = *job.shares->pool.group; choice.is_known())
+    fields.emplace_back("together_on", text_of(choice.now));
   fields.emplace_back("preset", preset_text(policy_.config.pools[job.shares->pool.position],
                                             view_.parts_in(job.shares->pool.position)));
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);

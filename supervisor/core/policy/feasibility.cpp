@@ -124,14 +124,15 @@ bool Feasibility::could_hold(const Job& job, std::uint32_t pool) const {
          could_hold_larger(job, reach) && check_gang(job.spec, *job.graph.shape, reach);
 }
 
-std::vector<WorkerGroup> Feasibility::groups_that_could_hold(const Job& job, std::uint32_t pool) const {
+std::vector<GroupRoom> Feasibility::groups_that_could_hold(const Job& job, std::uint32_t pool) const {
   Reach reach{pool, job.place.label_limits};
-  std::vector<WorkerGroup> groups = view_.groups_in(reach, job.spec.policy.together);
-  std::erase_if(groups, [&](const WorkerGroup& group) {
+  std::vector<GroupRoom> rooms;
+  for (WorkerGroup& group : view_.groups_in(reach, job.spec.policy.together)) {
     reach.group = group;
-    return !could_hold_gang_in(job.spec, *job.graph.shape, reach);
-  });
-  return groups;
+    if (const std::uint32_t held = groups_held_in(job.spec, *job.graph.shape, reach); held > 0)
+      rooms.push_back({std::move(group), held});
+  }
+  return rooms;
 }
 
 Result<void> Feasibility::check_cap(const JobSpec& spec, const GraphShape& shape) const {
@@ -244,11 +245,11 @@ Result<void> Feasibility::check_labels_in(const JobSpec& spec, const Reach& reac
                "`penstock workers` shows them; change the limits, or submit with --wait-for-resources"};
 }
 
-/// The bands of one kind in a pool for a gang with subtasks of that kind; nothing if none wants it.
+/// The bands of one kind in a pool that could run subtasks of a gang; nothing if none wants that kind.
 struct Feasibility::GangRoom {
   BandSizes sizes;
   std::uint64_t total = 0;
-  bool anywhere = true;  ///< Any of these bands may have any of its subtasks; else it takes its slots one by one.
+  bool anywhere = true;  ///< Each of these bands may have any of its subtasks; else it takes its slots one by one.
 };
 
 Feasibility::GangRoom Feasibility::room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const {
@@ -261,10 +262,18 @@ Feasibility::GangRoom Feasibility::room_for_gang(const GraphShape& shape, const 
   for (std::uint32_t i = 0; takes_slots && i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive || band.kind != kind || !view_.is_in(reach, BandSlot{i})) continue;
+    bool fits_all = true;
+    bool fits_any = false;
+    bool is_free = true;  // To go to any band that fits.
+    for (const Template* wanted : of_kind) {
+      const bool fits = eligibility_.is_eligible(*wanted, band);
+      fits_all = fits_all && fits, fits_any = fits_any || fits;
+      is_free = is_free && wanted->required.empty();
+    }
+    if (is_free && !fits_any) continue;
     ++room.sizes[band.slots];
     room.total += band.slots;
-    for (const Template* wanted : of_kind)
-      room.anywhere = room.anywhere && wanted->required.empty() && eligibility_.is_eligible(*wanted, band);
+    room.anywhere = room.anywhere && is_free && fits_all;
   }
   return room;
 }
@@ -282,9 +291,13 @@ std::uint64_t Feasibility::least_at_once(const JobSpec& spec, const GraphShape& 
 }
 
 Result<void> Feasibility::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
-  const std::uint32_t gang = spec.policy.gang;
-  if (gang == 0) return {};
+  if (spec.policy.gang == 0) return {};
   if (!spec.policy.together.empty() && !reach.group) return check_together(spec, shape, reach);
+  return check_slots_of_gang(spec, shape, reach, spec.policy.gang);
+}
+
+Result<void> Feasibility::check_slots_of_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach,
+                                              std::uint32_t gang) const {
   const std::array<GangRoom, kBandKinds> rooms{room_for_gang(shape, reach, BandKind::Cpu),
                                                room_for_gang(shape, reach, BandKind::Gpu)};
   const std::uint64_t most = std::max(rooms[0].total, rooms[1].total);
@@ -308,11 +321,17 @@ Result<void> Feasibility::check_gang(const JobSpec& spec, const GraphShape& shap
   return {};
 }
 
-bool Feasibility::could_hold_gang_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+std::uint32_t Feasibility::groups_held_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
   const std::vector<Template>& templates = shape.graph().templates;
-  return std::all_of(templates.begin(), templates.end(),
-                     [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
-         check_gang(spec, shape, reach);
+  if (!std::all_of(templates.begin(), templates.end(),
+                   [&](const Template& wanted) { return any_band_for(wanted, reach); }))
+    return 0;
+  const std::uint32_t size = std::max(spec.policy.group_slots(), 1U);
+  const std::uint64_t slots =
+      std::max(room_for_gang(shape, reach, BandKind::Cpu).total, room_for_gang(shape, reach, BandKind::Gpu).total);
+  auto groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.policy.gang / size, slots / size));
+  while (groups > 0 && !check_slots_of_gang(spec, shape, reach, groups * size)) --groups;
+  return groups;
 }
 
 Result<void> Feasibility::check_together(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
@@ -325,19 +344,31 @@ Result<void> Feasibility::check_together(const JobSpec& spec, const GraphShape& 
         ErrorCode::NoAvailableBand, "job '" + spec.name + "'",
         "stays on workers with one label like '" + together + "', and no worker" + of_pool + " has such a label",
         "`penstock workers` shows them; change `together`, or submit with --wait-for-resources"};
+  const std::string gang = "gang of " + std::to_string(spec.policy.gang) + " of job '" + spec.name + "'";
+  const std::string places = on_host ? "host" : "group of workers with one label";
+  const std::uint32_t size = spec.policy.group_slots();
+  const std::uint32_t all = spec.policy.gang / std::max(size, 1U);
+  std::uint64_t held = 0;
   std::string largest;
   std::uint64_t most = 0;
   for (const WorkerGroup& group : groups) {
     const Reach there{reach.pool, reach.labels, group};
-    if (could_hold_gang_in(spec, shape, there)) return {};
+    held += groups_held_in(spec, shape, there);
+    if (held >= all) return {};
     const std::uint64_t slots =
         std::max(room_for_gang(shape, there, BandKind::Cpu).total, room_for_gang(shape, there, BandKind::Gpu).total);
     if (largest.empty() || slots > most) most = slots, largest = text_of(group);
   }
-  return Error{ErrorCode::RequestTooLarge,
-               "gang of " + std::to_string(spec.policy.gang) + " of job '" + spec.name + "'",
-               "fits on no " + std::string{on_host ? "host" : "group of workers with one label"} + of_pool +
-                   " alone; the largest, " + largest + ", has " + std::to_string(most) + " slots for it",
+  if (held > 0)
+    return Error{ErrorCode::RequestTooLarge, gang,
+                 "has " + std::to_string(all) + " groups of " + std::to_string(size) + ", and the " +
+                     (on_host ? "hosts" : "workers with such labels") + of_pool + " could hold " +
+                     std::to_string(held) + " of them",
+                 "make it smaller, or submit with --wait-for-resources"};
+  return Error{ErrorCode::RequestTooLarge, gang,
+               (all > 1 ? "has groups of " + std::to_string(size) + ", of which one fits on no " : "fits on no ") +
+                   places + of_pool + " alone; the largest, " + largest + ", has " + std::to_string(most) +
+                   " slots for it",
                "make it smaller, leave `together` out, or submit with --wait-for-resources"};
 }
 

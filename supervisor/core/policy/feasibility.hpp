@@ -18,6 +18,12 @@ class LimitRules;
 class PolicyView;
 class Readoption;
 
+/// A host, or the workers of one label, and how many groups of a gang they could hold.
+struct GroupRoom {
+  WorkerGroup group;
+  std::uint32_t groups = 0;
+};
+
 /// Refuses at submission what the present cluster could never run, with the nearest offer, and tells why a subtask has
 /// no band. Reads only. Cost: linear in templates times bands.
 class Feasibility {
@@ -38,9 +44,9 @@ class Feasibility {
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   /// Whether all of the job could run in the pool if no other job did. REQUIRES: the job has shares.
   bool could_hold(const Job& job, std::uint32_t pool) const;
-  /// The hosts, or the labels, of the pool of which each alone could hold the gang that stays together, if no other job
-  /// were there. In order. REQUIRES: the job has shares.
-  std::vector<WorkerGroup> groups_that_could_hold(const Job& job, std::uint32_t pool) const;
+  /// The hosts, or the labels, of the pool that could hold the gang that stays together, or some of its groups, if no
+  /// other job were there. In order. REQUIRES: the job has shares.
+  std::vector<GroupRoom> groups_that_could_hold(const Job& job, std::uint32_t pool) const;
   /// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
   std::string explain_unschedulable(const Job& job, std::uint32_t subtask) const;
 
@@ -61,9 +67,13 @@ class Feasibility {
   /// A gang takes its slots one by one if its subtasks fit certain bands only; all the same the pool must have enough
   /// slots of the kind that it has more of.
   Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
-  /// One of the groups of the reach must hold all of a gang that stays together.
+  /// The same for so many slots of it.
+  Result<void> check_slots_of_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach,
+                                   std::uint32_t slots) const;
+  /// One host, or one label, of the reach must hold all of a gang that stays together; several, if it has groups.
   Result<void> check_together(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
-  bool could_hold_gang_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
+  /// Of the groups of a gang that stays together: how many are within that reach at most.
+  std::uint32_t groups_held_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   GangRoom room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const;
   Offer look_for(const Template& wanted, const Reach& reach) const;
   /// The reason why no band of the pool may run the template, with the nearest band, and the places elsewhere that

@@ -175,6 +175,25 @@ bool JobDemand::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
   return wanted.required.empty() && !is_alias(wanted);
 }
 
+bool JobDemand::fits_alike(const Job& job, BandKind kind) {
+  const std::vector<Template>& templates = job.graph.shape->graph().templates;
+  std::vector<const IndexSet*> bands;
+  for (std::uint32_t i = 0; i < templates.size(); ++i) {
+    if (!may_take(templates[i], kind)) continue;
+    if (!templates[i].required.empty() || is_alias(templates[i])) return false;
+    bands.push_back(&eligibility_.bands_of(job, i).bands);
+  }
+  bool any = false;
+  for (std::uint32_t band = 0; band < workers_.band_slots(); ++band) {
+    if (!view_.may_use(job, BandSlot{band})) continue;
+    const auto fit =
+        std::count_if(bands.begin(), bands.end(), [band](const IndexSet* of) { return of->contains(band); });
+    if (fit > 0 && fit < std::ssize(bands)) return false;
+    any = any || fit > 0;
+  }
+  return any;
+}
+
 bool JobDemand::fits_where_it_may(const Job& job, BandKind kind) {
   const std::vector<Template>& templates = job.graph.shape->graph().templates;
   const auto of_kind = [kind](const Template& each) { return may_take(each, kind); };
@@ -187,7 +206,7 @@ bool JobDemand::fits_where_it_may(const Job& job, BandKind kind) {
       if (view_.may_use(job, BandSlot{band})) return true;
   }
   for (std::uint32_t i = 0; i < templates.size(); ++i)
-    if (of_kind(templates[i]) && !fits_all_of_pool(job, i)) return false;
+    if (of_kind(templates[i]) && !fits_all_of_pool(job, i)) return job.spec.policy.gang > 0 && fits_alike(job, kind);
   return true;
 }
 
@@ -243,9 +262,13 @@ std::uint64_t JobDemand::milli_that_stays(const Job& job, BandSlot slot) const {
   return round_up(attempts * share.allocation_unit.run_milli, step_of(share.allocation_unit));
 }
 
-std::uint64_t JobDemand::milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
-  const std::uint64_t milli = round_up(share.started * kind.allocation_unit.run_milli, step_of(kind.allocation_unit));
+std::uint64_t JobDemand::milli_of(const KindShare& kind, std::uint32_t runs, const BandEntry& band) {
+  const std::uint64_t milli = round_up(runs * kind.allocation_unit.run_milli, step_of(kind.allocation_unit));
   return std::min(milli, std::uint64_t{band.slots} * 1000);
+}
+
+std::uint64_t JobDemand::milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
+  return milli_of(kind, share.started, band);
 }
 
 void JobDemand::count_holdings() {
@@ -270,9 +293,10 @@ void JobDemand::count_holdings() {
       const bool claimed = share.claimed && view_.may_hold(job, BandSlot{i}) && runs_whole(job, band.kind);
       if (view_.is_shown(job)) share.claimed = false;
       const bool keeps = claimed || !share.limited() || !may_leave(job, band.kind);
-      if (keeps)
-        share.planned =
-            std::max(share.planned, milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band));
+      const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+      if (keeps) share.planned = std::max(share.planned, milli_run(of_kind, share, band));
+      // Without a limit the job runs what it has there, though it may not be known to run yet.
+      if (!share.limited()) share.planned = std::max(share.planned, milli_of(of_kind, share.runnable, band));
       held[i] += share.planned;
     }
   }
@@ -329,6 +353,7 @@ std::vector<std::uint64_t> JobDemand::divide_by_pool(const Job& job, BandKind ki
 
 std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving) {
   std::vector<PromisedPlace> held;
+  std::vector<PromisedPlace> runs;
   const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
   const bool gang = job.spec.policy.gang > 0 && !of_kind.bound;
   // Runs of a job that may have nothing any more are leaving, too, whatever the last plan said.
@@ -338,23 +363,29 @@ std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, s
     const BandShare& share = job.shares->bands[i];
     if (i >= workers_.band_slots() || !workers_[BandSlot{i}].alive || workers_[BandSlot{i}].kind != kind) continue;
     if (job.shares->pool.spreads && policy_.pool_of_band[i] != job.shares->pool.position) continue;
-    const std::uint64_t runs = milli_run(of_kind, share, workers_[BandSlot{i}]);
-    const std::uint64_t stays = all_leaves ? 0 : share.planned;
-    if (runs > stays) leaving.push_back({BandSlot{i}, runs - stays});
+    if (const std::uint64_t milli = milli_run(of_kind, share, workers_[BandSlot{i}]); milli > 0)
+      runs.push_back({BandSlot{i}, milli});
     std::uint64_t keep = share.planned;
     if (of_kind.bound && share.limited()) keep = std::min(keep, measure_demand_at(job, BandSlot{i}));
     if (keep > 0) held.push_back({BandSlot{i}, keep});
     sum += keep;
   }
-  if (gang && of_kind.demand == 0) return {};
-  // The job wants less than it had: it gives up idle slots first. A gang keeps a whole one.
+  // The job wants less than it had: it gives up idle slots first. A gang keeps a whole one, or nothing.
+  const bool is_void = gang && of_kind.demand == 0;
   for (const bool idle_only : {true, false})
     for (PromisedPlace& place : held) {
+      if (is_void) break;
       const std::uint64_t unit = of_kind.unit_on(workers_[place.band]);
       const std::uint64_t busy = idle_only ? job.shares->of(place.band).runnable * unit : 0;
       const std::uint64_t least = of_kind.demand + (gang ? unit : 1);
       while (sum >= least && place.milli >= unit && place.milli > busy) place.milli -= unit, sum -= unit;
     }
+  for (const PromisedPlace& run : runs) {
+    const auto at = std::find_if(held.begin(), held.end(), [&run](const auto& each) { return each.band == run.band; });
+    const std::uint64_t stays = all_leaves || at == held.end() ? 0 : at->milli;
+    if (run.milli > stays) leaving.push_back({run.band, run.milli - stays});
+  }
+  if (is_void) held.clear();
   std::erase_if(held, [](const PromisedPlace& place) { return place.milli == 0; });
   return held;
 }

@@ -43,6 +43,8 @@ class JobDemand {
   static bool is_leaving(const Job& job, std::uint32_t subtask, Attempt attempt);
   /// Slots of attempts that have been running for a while.
   static std::uint64_t milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
+  /// The same of so many attempts.
+  static std::uint64_t milli_of(const KindShare& kind, std::uint32_t runs, const BandEntry& band);
   /// The slots that the job could use now, or could use until lately.
   std::uint64_t measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const;
   /// The slots that the job could use, or could until lately, beyond its demand for all of the capacity. `before`: its
@@ -61,8 +63,11 @@ class JobDemand {
 
  private:
   /// Whether any of the bands that the plan may give the job can run any of its subtasks of that kind: all bands of the
-  /// pool can, or all its subtasks are alike, so that the plan knows the bands (`PolicyView::bands_allowed`).
+  /// pool can, or its subtasks are alike, those of a gang by the bands that can run them, so that the plan knows the
+  /// bands (`PolicyView::bands_allowed`).
   bool fits_where_it_may(const Job& job, BandKind kind);
+  /// Whether each band that the job may use can run all of its subtasks of that kind, or none of them, and one can.
+  bool fits_alike(const Job& job, BandKind kind);
   /// Bands where the job may not be are ignored.
   bool fits_all_of_pool(const Job& job, std::uint32_t template_index);
   /// Attempts that are leaving the band, and so need no slots there.

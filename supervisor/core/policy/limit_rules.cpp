@@ -169,6 +169,7 @@ Result<void> LimitRules::check_move(const JobSpec& changed, const Job& job) cons
   if (job.shares->rules.has_run)
     return Error{ErrorCode::WrongState, to_string(job.id), "has begun, and its use is charged already",
                  "only a job that waits can change its account"};
+  PENSTOCK_TRY(check_owner(policy_.config, changed.owner, changed.policy));
   for (const LimitedBy& by : limits_of(policy_.config, changed.owner, changed.policy)) {
     if (by.limits.running_jobs_max == kUnbounded) continue;
     std::int64_t running = 0;

@@ -55,19 +55,39 @@ Result<void> check_grace(Duration grace, Duration most) {
                "is above `policy.grace_max`, which is " + text(most), "ask for less, or have it raised"};
 }
 
+Result<void> check_gang_groups(const JobPolicy& wishes, const std::string& subject) {
+  if (wishes.gang_groups == 0) return {};
+  const std::string groups = "gang_groups of " + std::to_string(wishes.gang_groups);
+  if (wishes.together.empty())
+    return Error{ErrorCode::InvalidArgument, subject, "has " + groups + ", and not `together`",
+                 "say with `together` what each group stays on"};
+  if (wishes.is_elastic())
+    return Error{ErrorCode::InvalidArgument, subject, "has " + groups + ", and a gang_max",
+                 "a gang in groups does not grow: leave one of them out"};
+  if (wishes.gang % wishes.gang_groups != 0)
+    return Error{ErrorCode::InvalidArgument, subject,
+                 "has " + groups + ", which do not divide its gang of " + std::to_string(wishes.gang) + " evenly",
+                 "all groups have as many slots"};
+  return {};
+}
+
 Result<void> check_gang_wishes(const JobSpec& spec) {
   const JobPolicy& wishes = spec.policy;
   const std::string subject = "job '" + spec.name + "'";
-  if (wishes.gang == 0 && (wishes.gang_max > 0 || !wishes.together.empty()))
+  if (wishes.gang == 0 && (wishes.gang_max > 0 || wishes.gang_groups > 0 || !wishes.together.empty()))
     return Error{ErrorCode::InvalidArgument, subject,
-                 std::string{"has "} + (wishes.gang_max > 0 ? "gang_max" : "together") + ", and is no gang",
+                 std::string{"has "} +
+                     (wishes.gang_max > 0      ? "gang_max"
+                      : wishes.gang_groups > 0 ? "gang_groups"
+                                               : "together") +
+                     ", and is no gang",
                  "say with `gang` how many slots it needs at once"};
   if (wishes.gang_max > 0 && wishes.gang_max < wishes.gang)
     return Error{
         ErrorCode::InvalidArgument, subject,
         "has a gang_max of " + std::to_string(wishes.gang_max) + ", below its gang of " + std::to_string(wishes.gang),
         "gang is the least and gang_max the most that it holds"};
-  return {};
+  return check_gang_groups(wishes, subject);
 }
 
 }  // namespace
@@ -75,7 +95,7 @@ Result<void> check_gang_wishes(const JobSpec& spec) {
 Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
   PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
-  PENSTOCK_TRY(check_grace(spec.policy.grace, policy_.config.grace_max));
+  PENSTOCK_TRY(check_grace(spec.grace, policy_.config.grace_max));
   if (spec.time_limit != Duration{0})
     PENSTOCK_TRY(check_time_limit("time_limit of job '" + spec.name + "'", spec.time_limit));
   PENSTOCK_TRY(check_gang_wishes(spec));

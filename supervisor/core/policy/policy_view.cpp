@@ -76,7 +76,7 @@ bool PolicyView::labels_allow(const Job& job, BandSlot band) const {
 }
 
 Duration PolicyView::grace_of(const Job& job) const {
-  const Duration own = job.spec.policy.grace;
+  const Duration own = job.spec.grace;
   return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;
 }
 
@@ -195,8 +195,8 @@ bool PolicyView::has_workers(const Reach& reach) const {
 std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind kind) const {
   const bool placed = job.shares->pool.placed == job.shares->pool.position;
   const std::vector<Template>& templates = job.graph.shape->graph().templates;
-  const std::optional<WorkerGroup>& group = job.shares->pool.group->now;
-  bool fits_all = placed && job.place.label_limits.empty() && !group;
+  const GroupChoice& groups = *job.shares->pool.group;
+  bool fits_all = placed && job.place.label_limits.empty() && groups.now.empty();
   for (std::uint32_t i = 0; i < templates.size() && fits_all; ++i)
     fits_all = eligibility_.bands_of(job, i).misfits.empty();
   if (fits_all) return {};
@@ -207,7 +207,7 @@ std::vector<std::uint32_t> PolicyView::bands_allowed(const Job& job, BandKind ki
     const BandEntry& band = workers_[seen[i]];
     if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool.position) continue;
     ++all;
-    if (group && !supervisor::is_in(*group, workers_.worker_of(seen[i]).description)) continue;
+    if (!groups.holds(workers_.worker_of(seen[i]).description)) continue;
     const auto has_it = [&](const Template& wanted) { return eligibility_.is_eligible(wanted, band); };
     if (is_tried_on(job, seen[i]) && std::any_of(templates.begin(), templates.end(), has_it)) allowed.push_back(i);
   }

@@ -69,53 +69,36 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
     pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
 }
 
-/// The first place of its own at a time when the pool as a whole has that many free slots, too: slots that were
-/// promised anywhere in the pool are in no band's profile. Beyond this many tries its place is unknown; not a setting.
+/// The first places of its own at a time when the pool as a whole has that many free slots, too: slots that were
+/// promised anywhere in the pool are in no band's profile. Beyond this many tries its start is unknown; not a setting.
 constexpr int kChoicesMax = 64;
-template <class Choose>
-OwnPlace when_nobody_is_delayed(SlotPass& pass, const Backfill& policy, const BackfillRequest& request,
-                                const Choose& choose) {
-  OwnPlace own = choose(pass.snapshot().now);
-  for (int choices = 1; own.band != kNone && own.at != kNever; ++choices) {
-    const Instant at = policy.earliest(request, own.at);
-    if (at == own.at) break;
-    if (at == kNever || choices == kChoicesMax)
-      own.at = kNever;
-    else
-      own = choose(at);
+std::vector<OwnPlace> places_that_delay_nobody(SlotPass& pass, const Backfill& policy, BandProfiles& bands,
+                                               const Member& member, const BackfillRequest& request) {
+  std::vector<OwnPlace> own = bands.choose(member, request.limit, pass.snapshot().now);
+  for (int choices = 1; !own.empty() && own.front().at != kNever; ++choices) {
+    const Instant at = policy.earliest(request, own.front().at);
+    if (at == own.front().at) break;
+    if (at != kNever && choices < kChoicesMax) {
+      own = bands.choose(member, request.limit, at);
+      continue;
+    }
+    for (OwnPlace& each : own) each.at = kNever;
   }
   return own;
 }
 
-/// For one that may use some bands only and is larger than each of them: it takes several, whole.
-BackfillOutcome reserve_whole_bands(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
-                                    const BackfillRequest& request, Blocked& blocked) {
-  std::vector<OwnPlace> own;
-  const OwnPlace first = when_nobody_is_delayed(pass, policy, request, [&](Instant not_before) {
-    own = bands.choose_whole(member, request.limit, not_before);
-    return own.empty() ? OwnPlace{} : own.front();
-  });
+/// For one that waits for slots of one band, for whole bands, or for slots of several lists of bands.
+BackfillOutcome reserve_bands(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
+                              const BackfillRequest& request, Blocked& blocked) {
+  const std::vector<OwnPlace> own = places_that_delay_nobody(pass, policy, bands, member, request);
   if (own.empty()) return {};
   std::int64_t free = 0;
-  for (OwnPlace& each : own) {
-    each.at = first.at;
+  for (const OwnPlace& each : own) {
     blocked.room_kept = std::max(blocked.room_kept, each.free);
     free += each.free;
-    bands.reserve(each, pass.trial().room(each.band).slots, request.limit);
+    bands.reserve(each, request.limit);
   }
-  return policy.keep(request, first.at, std::min(free, request.slots));
-}
-
-/// For one that waits for slots of one band.
-BackfillOutcome reserve_band(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
-                             const BackfillRequest& request, Blocked& blocked) {
-  const OwnPlace own = when_nobody_is_delayed(
-      pass, policy, request, [&](Instant not_before) { return bands.choose(member, request.limit, not_before); });
-  if (own.band == kNone)
-    return member.single_band ? BackfillOutcome{} : reserve_whole_bands(pass, policy, bands, member, request, blocked);
-  blocked.room_kept = std::max(blocked.room_kept, own.free);
-  bands.reserve(own, request.slots, request.limit);
-  return policy.keep(request, own.at, std::min(own.free, request.slots));
+  return policy.keep(request, own.front().at, std::min(free, request.slots));
 }
 
 std::vector<std::uint32_t> in_order(SlotPass& pass) {
@@ -184,7 +167,7 @@ void backfill(SlotPass& pass) {
     if (subject.slots > 0 && blocked.first == kNone) blocked.first = subject.workload;
     if (!request.anywhere && policy.reserves()) {
       ++own_bands;
-      outcome = reserve_band(pass, policy, bands, subject, request, blocked);
+      outcome = reserve_bands(pass, policy, bands, subject, request, blocked);
     }
     if (outcome.verdict != BackfillVerdict::Reserved) continue;
     if (blocked.reserved == kNone) blocked.reserved = subject.workload;

@@ -27,12 +27,37 @@ void BandProfiles::make() {
                            pass_.parts().overrun);
 }
 
-OwnPlace BandProfiles::choose(const Member& member, Duration limit, Instant not_before) {
+std::vector<OwnPlace> BandProfiles::choose(const Member& member, Duration limit, Instant not_before) {
   make();
+  if (member.part_list != kNone) return choose_parts(member, limit, not_before);
+  if (const OwnPlace one = choose_one(member, limit, not_before); one.band != kNone) return {one};
+  return member.single_band ? std::vector<OwnPlace>{} : choose_whole(member, limit, not_before);
+}
+
+/// All parts at the time when the last one can start.
+std::vector<OwnPlace> BandProfiles::choose_parts(const Member& member, Duration limit, Instant not_before) {
+  for (Instant at = not_before;;) {
+    std::vector<OwnPlace> chosen;
+    Instant last = at;
+    for (const MemberPart& part : pass_.snapshot().part_lists[member.part_list]) {
+      const std::vector<OwnPlace> of_part = choose(part_of(member, part), limit, at);
+      if (of_part.empty()) return {};
+      last = std::max(last, of_part.front().at);
+      chosen.insert(chosen.end(), of_part.begin(), of_part.end());
+    }
+    if (last == at || last == kNever) {
+      for (OwnPlace& each : chosen) each.at = last;
+      return chosen;
+    }
+    at = last;
+  }
+}
+
+OwnPlace BandProfiles::choose_one(const Member& member, Duration limit, Instant not_before) {
   OwnPlace best;
   const auto look_at = [&](std::uint32_t band) {
     if (!pass_.trial().could_hold(member, band)) return;
-    const OwnPlace here{band, of(band).earliest(member.slots, limit, not_before), of(band).free_now()};
+    const OwnPlace here{band, of(band).earliest(member.slots, limit, not_before), of(band).free_now(), member.slots};
     if (best.band == kNone || here.at < best.at || (here.at == best.at && here.free > best.free)) best = here;
   };
   for (const std::uint32_t band : bands_for(member)) look_at(band);
@@ -50,14 +75,13 @@ std::vector<std::uint32_t> BandProfiles::bands_for(const Member& member) const {
 }
 
 std::vector<OwnPlace> BandProfiles::choose_whole(const Member& member, Duration limit, Instant not_before) {
-  make();
   for (Instant at = not_before;;) {
     std::vector<OwnPlace> by_time;
     for (const std::uint32_t band : bands_for(member)) {
       Member part = member;
       part.slots = band < profiles_.size() ? pass_.trial().room(band).slots : 0;
       if (part.slots > 0 && pass_.trial().could_hold(part, band))
-        by_time.push_back({band, of(band).earliest(part.slots, limit, at), of(band).free_now()});
+        by_time.push_back({band, of(band).earliest(part.slots, limit, at), of(band).free_now(), part.slots});
     }
     std::stable_sort(by_time.begin(), by_time.end(),
                      [](const OwnPlace& a, const OwnPlace& b) { return a.at != b.at ? a.at < b.at : a.free > b.free; });
@@ -102,11 +126,11 @@ void BandProfiles::keep_from_searches(std::uint32_t band) {
   if (const std::int64_t free = pass_.trial().room(band).free(); free > 0) pass_.trial().take({{band, free}});
 }
 
-void BandProfiles::reserve(const OwnPlace& place, std::int64_t slots, Duration limit) {
+void BandProfiles::reserve(const OwnPlace& place, Duration limit) {
   if (place.at != kNever)
-    of(place.band).occupy(place.at, limit, slots);
+    of(place.band).occupy(place.at, limit, place.slots);
   else
-    of(place.band).occupy(pass_.snapshot().now, Duration::max(), std::min(place.free, slots));
+    of(place.band).occupy(pass_.snapshot().now, Duration::max(), std::min(place.free, place.slots));
   keep_from_searches(place.band);
 }
 

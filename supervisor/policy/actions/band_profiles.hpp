@@ -8,11 +8,12 @@
 
 namespace penstock::policy {
 
-/// The band where a member that needs slots of one band waits, and its start there.
+/// A band where a member waits for slots, and its start there.
 struct OwnPlace {
   std::uint32_t band = kNone;
   Instant at = kNever;  ///< By time limits.
   std::int64_t free = 0;
+  std::int64_t slots = 0;
 };
 
 /// The ends of running jobs that a profile counts on.
@@ -28,15 +29,13 @@ class BandProfiles {
  public:
   explicit BandProfiles(SlotPass& pass, Ends ends = Ends::Assumed) : pass_(pass), ends_(ends) {}
 
-  /// The band on which it starts first, not before then, and then the one with most room. None: no single one could
-  /// ever hold it.
-  OwnPlace choose(const Member& member, Duration limit, Instant not_before);
-  /// Bands that it takes whole, of those that it may use, for one that is larger than each of them: those that are
-  /// first free together, not before then, all of them at the same time. Empty: they could never hold it. Cost: O(bands
-  /// that it may use), times the times at which the last of them becomes free.
-  std::vector<OwnPlace> choose_whole(const Member& member, Duration limit, Instant not_before);
+  /// The places where it starts first, not before then, all of them at the same time: on one band, of these the one
+  /// with most room; where none could ever hold it, on bands that it takes whole; so for each of its parts. Empty: the
+  /// bands that it may use could never hold it. Cost: O(bands that it may use); for whole bands and parts, times the
+  /// times at which the last of them becomes free.
+  std::vector<OwnPlace> choose(const Member& member, Duration limit, Instant not_before);
   /// From then on no start that would delay this one finds a place there.
-  void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
+  void reserve(const OwnPlace& place, Duration limit);
   /// From then on no search finds what is free there.
   void keep_from_searches(std::uint32_t band);
   /// A place on a band with reservations that delays none of them. On the trial it is free afterwards.
@@ -51,6 +50,9 @@ class BandProfiles {
     Duration limit{};
   };
   void make();
+  OwnPlace choose_one(const Member& member, Duration limit, Instant not_before);
+  std::vector<OwnPlace> choose_whole(const Member& member, Duration limit, Instant not_before);
+  std::vector<OwnPlace> choose_parts(const Member& member, Duration limit, Instant not_before);
   std::vector<std::uint32_t> bands_for(const Member& member) const;
   std::vector<OwnPlace> first_that_hold(const std::vector<OwnPlace>& by_time, std::int64_t slots) const;
   AvailabilityProfile& of(std::uint32_t band) { return profiles_[band]; }

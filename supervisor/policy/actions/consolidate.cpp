@@ -21,6 +21,7 @@ void consolidate(QuotaPass& pass) {
   SolveRules rules;
   rules.reason = PreemptionReason::Consolidation;
   rules.victims_max = pass.parts().consolidate_victims_max;
+  rules.wanted_may_be_first = pass.parts().own_rules;
   rules.may_lose.assign(pass.snapshot().projects.size(), false);
   rules.is_candidate = [](std::uint32_t) { return true; };
   rules.validate = [&pass](const std::vector<TakenMembers>& victims) {

@@ -46,6 +46,7 @@ struct Outlook {
   bool anywhere = false;          ///< All of the wanted members might fit whichever go, or they are too many to tell.
   std::int64_t helpful_left = 0;  ///< Members on hopeful bands that have not been taken, at most.
   std::vector<bool> helps;        ///< By band: hopeful, or its jobs may be on a hopeful one as well.
+  bool had_room = false;          ///< For each of the wanted members, in the last attempt while its pieces had left.
   std::vector<bool> hopeful;      ///< By band: it might hold one of the wanted members if all went that may.
 };
 
@@ -434,12 +435,19 @@ class Solver {
     return bands;
   }
 
-  /// Takes the pieces, places them again in their order, and asks the rules.
+  /// Takes the pieces, places them again, and asks the rules. Where every victim keeps a place, that of `wanted_` may
+  /// be found first: victims that go before it may go back to where they were.
   bool attempt(const std::vector<const Piece*>& pieces) {
     outlook_.tries += kTriesOfAnAttempt;
-    const std::size_t mark = trial_.mark();
     const Bands left_bands = bands_of(pieces);
     if (bands_with_room_.empty()) find_bands_with_room();
+    outlook_.had_room = false;
+    return attempt_once(pieces, left_bands, rules_.one_piece) ||
+           (outlook_.had_room && rules_.wanted_may_be_first && attempt_once(pieces, left_bands, true));
+  }
+
+  bool attempt_once(const std::vector<const Piece*>& pieces, const Bands& left_bands, bool wanted_first) {
+    const std::size_t mark = trial_.mark();
     std::vector<bool> allowed = bands_with_room_;
     for (const std::uint32_t band : left_bands) allowed[band] = true;
     std::vector<TakenMembers> jobs;
@@ -454,7 +462,8 @@ class Solver {
       }
     }
     for (const std::uint32_t member : wanted_) offered_[member] = true;
-    const bool placed = have_room_now(left_bands) && place_again(jobs, allowed);
+    outlook_.had_room = have_room_now(left_bands);
+    const bool placed = outlook_.had_room && place_again(jobs, allowed, wanted_first);
     const bool good = placed && leaves_no_part_of_a_gang(jobs) && rules_.validate(jobs);
     for (const Piece* piece : pieces)
       for (const std::uint32_t member : piece->members) offered_[member] = false;
@@ -491,10 +500,10 @@ class Solver {
   }
 
   /// In the order of the agenda: `wanted_` must find its place, victims may.
-  bool place_again(const std::vector<TakenMembers>& victims, const std::vector<bool>& allowed) {
+  bool place_again(const std::vector<TakenMembers>& victims, const std::vector<bool>& allowed, bool wanted_first) {
     agenda_.clear();
-    bool placed = rules_.one_piece && place_wanted(allowed);
-    if (rules_.one_piece && !placed) return false;
+    bool placed = wanted_first && place_wanted(allowed);
+    if (wanted_first && !placed) return false;
     if (!placed) agenda_.add(workload_);
     if (rules_.victims_move)
       for (const TakenMembers& victim : victims) agenda_.add(victim.workload);

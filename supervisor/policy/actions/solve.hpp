@@ -30,6 +30,8 @@ struct SolveRules {
   std::uint32_t victims_max = kNone;
   /// Takes the piece that one job would lose next, and nothing else; the waiting job is placed before the loser.
   bool one_piece = false;
+  /// Where the waiting job finds no place behind its victims it may find one before them.
+  bool wanted_may_be_first = false;
   bool victims_move = true;   ///< Members that are taken may be placed again, and are not lost then.
   bool may_give_way = false;  ///< Victims that moved may be lost to jobs of their project that come before them.
   /// By project: members of it may lose their place for good, as the sums are before the search. Empty: all.

@@ -71,13 +71,10 @@ class Gap {
     if (closed_) return;
     const Member& subject = pass_.snapshot().members[member];
     BandProfiles profiles{pass_, Ends::Kept};
-    OwnPlace first = profiles.choose(subject, Duration::max(), pass_.snapshot().now);
-    if (first.band == kNone) {
-      const std::vector<OwnPlace> whole = profiles.choose_whole(subject, Duration::max(), pass_.snapshot().now);
-      if (!whole.empty()) first = whole.front();
-    }
-    closed_ = first.at == kNever || ++members_ > kMembersMax;
-    ends_ = std::min(ends_, first.at);
+    const std::vector<OwnPlace> places = profiles.choose(subject, Duration::max(), pass_.snapshot().now);
+    const Instant start = places.empty() ? kNever : places.front().at;
+    closed_ = start == kNever || ++members_ > kMembersMax;
+    ends_ = std::min(ends_, start);
   }
   /// Whether the job of the member is ended in it, if the member starts now.
   bool has_room_for(std::uint32_t member) const {
@@ -220,10 +217,8 @@ class PriorityPass {
   void keep_slots(std::uint32_t member) {
     const Member& subject = snapshot_.members[member];
     BandProfiles profiles{pass_};
-    std::vector<OwnPlace> chosen{profiles.choose(subject, Duration::max(), snapshot_.now)};
-    if (chosen.front().band == kNone) chosen = profiles.choose_whole(subject, Duration::max(), snapshot_.now);
     kept_for_ = subject.workload;
-    for (const OwnPlace& each : chosen) {
+    for (const OwnPlace& each : profiles.choose(subject, Duration::max(), snapshot_.now)) {
       kept_ = std::max(kept_, pass_.trial().room(each.band).free());
       profiles.keep_from_searches(each.band);
     }

@@ -35,7 +35,8 @@ std::vector<std::uint32_t> find_victims(const Snapshot& snapshot, SlotTrial& tri
     victims.push_back(each);
     // Only a band that has changed can make the difference.
     const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
-      return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
+      return subject.part_list != kNone || trial.fits_on(subject, place.band) ||
+             (subject.slots > 1 && trial.unused(place.band));
     });
     if (changed && !trial.find(subject).empty()) break;
   }

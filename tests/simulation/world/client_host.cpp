@@ -115,7 +115,7 @@ void spread(const std::vector<std::unique_ptr<WorkerHost>>& workers, JobPolicy& 
   if (count < 2) return;
   wishes.gang = 2 * most;
   if (wishes.gang_max < wishes.gang) wishes.gang_max = 0;
-  if (wishes.together == "host") wishes.together.clear();
+  if (wishes.together == "host") wishes.together.clear(), wishes.gang_groups = 0;
   if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
 }
 
@@ -138,7 +138,7 @@ void ClientHost::draw_graph(std::uint32_t number) {
     spread(world_.workers(), spec.policy);
   spec.wait_for_resources |= spec.policy.gang > 0;
   Rng graces{mix_bits(world_.options().seed) ^ mix_bits(number + 0x96ace)};
-  if (world_.options().policy && graces.chance(1, 2)) spec.policy.grace = milliseconds{graces.between(1, 1500)};
+  if (world_.options().policy && graces.chance(1, 2)) spec.grace = milliseconds{graces.between(1, 1500)};
   const WorldOptions& options = world_.options();
   Rng limits{mix_bits(options.seed) ^ mix_bits(number + 0x71e11)};
   if (options.faults.failures && limits.chance(1, 6)) spec.time_limit = milliseconds{limits.between(5, 2000)};
@@ -172,6 +172,7 @@ void ClientHost::draw_graph(std::uint32_t number) {
   if (std::any_of(book_.submitted[number]->templates.begin(), book_.submitted[number]->templates.end(), wants_device)) {
     spec.policy.gang = spec.policy.gang_max = 0;
     spec.policy.together.clear();
+    spec.policy.gang_groups = 0;
     if (spec.policy.slots_max > 0) spec.policy.slots_max = std::max(spec.policy.slots_max, world_.config().devices);
   }
   // A job that must run on the first worker waits for ever in a pool without it, as it should.
@@ -246,6 +247,7 @@ void ClientHost::reference(std::uint32_t number) {
   spec.policy = book_.specs[number].policy;
   spec.policy.gang = spec.policy.gang_max = spec.policy.slots_max = 0;
   spec.policy.together.clear();
+  spec.policy.gang_groups = 0;
   const Graph graph =
       referencing_graph(rng, book_.accepted[number], book_.identities[number], *book_.submitted[number]);
   world_.timeline().after(milliseconds{rng.between(0, 400)},

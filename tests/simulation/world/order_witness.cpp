@@ -83,7 +83,7 @@ void OrderWitness::note_cancel(WorkerId worker, const CancelBatch& order) const 
 void OrderWitness::check_grace(const CancelBatch& order) const {
   const JobSpec* spec = world_.spec_of(order.job);
   if (spec == nullptr) return;
-  const Duration own = spec->policy.grace;
+  const Duration own = spec->grace;
   const Duration grace = own > Duration{0} ? std::min(own, config().policy.grace_max) : config().policy.grace;
   if (order.kill_after != grace)
     world_.oracle().breach(to_string(order.job) + " is preempted, and has not the grace that it asked for");

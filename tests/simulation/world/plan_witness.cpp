@@ -1,5 +1,6 @@
 // PlanWitness.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "tests/simulation/world/policies.hpp"
@@ -46,6 +47,10 @@ void PlanWitness::check_together() {
     if (bands.empty()) bound_.erase(id);
     if (job->shares->kinds[0].bound || job->shares->kinds[1].bound) bound_.insert(id);
     if (bands.empty() || bound_.contains(id)) continue;
+    if (job->spec.policy.gang_groups > 1) {
+      check_groups(id, *job, bands);
+      continue;
+    }
     const auto groups = groups_of(table.worker_of(bands.front()).description, job->spec.policy.together);
     const auto holds_all = [&](const WorkerGroup& group) {
       return std::all_of(bands.begin(), bands.end(),
@@ -54,6 +59,30 @@ void PlanWitness::check_together() {
     if (std::none_of(groups.begin(), groups.end(), holds_all))
       world_.oracle().breach(to_string(id) + " is not together: '" + job->spec.policy.together + "'" +
                              describe_shares(*job, table));
+  }
+}
+
+/// Each group of a gang is on one host, or on workers with one label: as many slots as whole groups have are in each,
+/// when the gang holds all of them.
+void PlanWitness::check_groups(JobId id, const Job& job, const std::vector<BandSlot>& bands) const {
+  const WorkerTable& table = core().workers();
+  const std::uint64_t size = std::uint64_t{job.spec.policy.group_slots()} * 1000;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    std::map<WorkerGroup, std::uint64_t> sums;
+    std::uint64_t all = 0;
+    for (const BandSlot band : bands) {
+      if (table[band].kind != kind) continue;
+      const auto groups = groups_of(table.worker_of(band).description, job.spec.policy.together);
+      if (groups.size() > 1) return;  // The group of its slots there is unknown.
+      if (!groups.empty()) sums[groups.front()] += job.shares->of(band).planned;
+      all += job.shares->of(band).planned;
+    }
+    if (all < std::uint64_t{job.spec.policy.gang} * 1000) continue;
+    const bool whole =
+        std::all_of(sums.begin(), sums.end(), [size](const auto& each) { return each.second % size == 0; });
+    if (!whole)
+      world_.oracle().breach(to_string(id) + " has a group that is not together: '" + job.spec.policy.together + "'" +
+                             describe_shares(job, table));
   }
 }
 
@@ -122,7 +151,7 @@ Duration PlanWitness::longest_grace() const {
   Duration longest = core().policy().config.grace;
   for (const JobId id : world_.jobs())
     if (const Job* job = core().find_job(id); job != nullptr)
-      longest = std::max(longest, std::min(job->spec.policy.grace, core().policy().config.grace_max));
+      longest = std::max(longest, std::min(job->spec.grace, core().policy().config.grace_max));
   return longest;
 }
 

@@ -209,6 +209,8 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
     if (rng.chance(1, 5)) wishes.gang = static_cast<std::uint32_t>(rng.between(1, gang_max));
     if (wishes.gang > 0 && rng.chance(1, 3)) wishes.gang_max = wishes.gang + static_cast<std::uint32_t>(rng.below(4));
     if (wishes.gang > 0 && rng.chance(1, 4)) wishes.together = rng.chance(1, 2) ? "host" : "an?";
+    if (!wishes.together.empty() && !wishes.is_elastic() && wishes.gang % 2 == 0 && rng.chance(1, 2))
+      wishes.gang_groups = 2;
     if (std::max(wishes.gang, wishes.gang_max) > wishes.slots_max) wishes.slots_max = 0;
     if (!may_be_in_quotas(config, wishes)) wishes.kind = static_cast<JobKind>(rng.below(3));
     if (rng.chance(1, 4)) wishes.preemptible = Preemptible::Yes;

@@ -49,6 +49,8 @@ class PlanWitness : SupervisorView {
   void check_limits_and_gangs() const;
   void check_one_pool() const;
   void check_together();
+  void check_groups(JobId id, const supervisor::Job& job,
+                    const std::vector<supervisor::BandSlot>& bands) const;
   void stood_still() { gangs_.stood_still(); }
   void forget() {
     limits_ = {};

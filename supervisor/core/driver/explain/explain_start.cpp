@@ -74,8 +74,8 @@ std::optional<Duration> PolicyAnswers::Explainer::ends_in(const Job& other, std:
   const JobCounts& counts = other.tally.counts;
   const std::optional<Duration> rest = rest_of(counts, other.tally.open, at_once);
   if (!rest.has_value()) {
-    basis += " (no time limit, and " + std::to_string(counts.attempts) + " of " + std::to_string(other.total()) +
-             " subtasks ended)";
+    basis += " (no time limit, and " + std::to_string(other.total() - other.tally.open) + " of " +
+             std::to_string(other.total()) + " subtasks ended)";
     return rest;
   }
   basis += " (progress: " + std::to_string(counts.attempts) + " subtasks took " +

@@ -72,6 +72,7 @@ WhatIf::WhatIf(const LastPass& last, const std::vector<policy::Parts>& parts, st
   next_.accounts = std::move(all.accounts);
   next_.share_nodes = std::move(all.share_nodes);
   next_.band_lists = std::move(all.band_lists);
+  next_.part_lists = std::move(all.part_lists);
   std::vector<std::uint32_t> workloads(all.workloads.size(), policy::kNone);
   for (std::size_t i = 0; i < all.workloads.size(); ++i) {
     const PassUnderWay::Subject& subject = last.pass.subjects[i];

@@ -79,7 +79,7 @@ TEST(JobFile, APartOfADeviceLeavesTheRestOfItsSlotToOthers) {
 TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
   const JobFile job = toml(
       "project = \"vision\"\naccount = \"ann\"\npool = \"gpu\"\nweight = 2.5\nslots_max = 8\ngang = 4\n"
-      "gang_max = 6\ntogether = \"rack-*\"\n"
+      "gang_max = 6\ntogether = \"rack-*\"\ngang_groups = 2\n"
       "labels = [\"a100\", \"v100\"]\nkind = \"inference\"\npreemptible = true\nqos = \"standby\"\nqueue = "
       "\"night\"\nuser_factor = "
       "0.25\ngrace = \"90s\"\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n");
@@ -95,15 +95,17 @@ TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
                                         "standby",
                                         "night",
                                         250,
-                                        std::chrono::seconds{90},
                                         6,
-                                        "rack-*"}));
+                                        "rack-*",
+                                        2}));
+  EXPECT_EQ(job.spec.grace, std::chrono::seconds{90});
   EXPECT_EQ(toml("[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n").spec.policy, JobPolicy{});
   EXPECT_EQ(toml("pools = [\"gpu\", \"rest\"]\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n").spec.policy.pools,
             (std::vector<std::string>{"gpu", "rest"}));
-  for (const char* wrong : {"weight = 0", "weight = nan", "slots_max = 0", "gang = -1", "gang_max = 0", "together = 3",
-                            "kind = \"batch\"", "qos = 3", "user_factor = 1.01", "user_factor = -0.1",
-                            "pool = \"a\"\npools = [\"b\"]", "labels = [3]", "grace = -1", "grace = \"soon\""})
+  for (const char* wrong :
+       {"weight = 0", "weight = nan", "slots_max = 0", "gang = -1", "gang_max = 0", "gang_groups = 0", "together = 3",
+        "kind = \"batch\"", "qos = 3", "user_factor = 1.01", "user_factor = -0.1", "pool = \"a\"\npools = [\"b\"]",
+        "labels = [3]", "grace = -1", "grace = \"soon\""})
     EXPECT_FALSE(read_job_text(std::string{wrong} + "\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n",
                                DocumentFormat::Toml, "j"))
         << wrong;

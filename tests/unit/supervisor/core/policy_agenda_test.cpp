@@ -115,7 +115,7 @@ TEST(LikenessTest, WhatAPolicyTellsApartIsNotAlike) {
   EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.qos = "a"; }));
   EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.queue = "a"; }));
   EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.user_factor = 7; }));
-  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.grace = std::chrono::seconds{1}; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.grace = std::chrono::seconds{1}; }));
   EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.time_limit = std::chrono::seconds{1}; }));
   EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.request.memory = kGiB; }));
   EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.request.named = {{"licence", 1}}; }));

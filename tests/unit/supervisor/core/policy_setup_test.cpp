@@ -54,9 +54,11 @@ TEST(PolicySetup, AJobMayAskForAsMuchGraceAsTheSiteAllowsAndNoMore) {
   config.policy.grace_max = 20s;
   SupervisorHarness supervisor{config};
   supervisor.join();
-  EXPECT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), of({.grace = config.policy.grace_max})).valid());
-  EXPECT_FALSE(
-      supervisor.submit(GraphBuilder{}.sources(1).build(), of({.grace = config.policy.grace_max + 1ms})).valid());
+  JobSpec asks;
+  asks.grace = config.policy.grace_max;
+  EXPECT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), asks).valid());
+  asks.grace += 1ms;
+  EXPECT_FALSE(supervisor.submit(GraphBuilder{}.sources(1).build(), asks).valid());
   EXPECT_EQ(to_string(supervisor.refusal()).find("grace of 20.001 s: is above `policy.grace_max`, which is 20 s"), 0U)
       << to_string(supervisor.refusal());
   supervisor.ignore();

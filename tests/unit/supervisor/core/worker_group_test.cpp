@@ -35,5 +35,10 @@ TEST(WorkerGroup, ItsTextNamesTheKind) {
   EXPECT_EQ(text_of({false, "rack-1"}), "label 'rack-1'");
 }
 
+TEST(WorkerGroup, TheTextOfPartsHasTheirSlots) {
+  EXPECT_EQ(text_of(std::vector<GroupPart>{{{true, "h1"}, 4}}), "host 'h1'");
+  EXPECT_EQ(text_of(std::vector<GroupPart>{{{true, "h1"}, 4}, {{true, "h2"}, 8}}), "host 'h1' (4), host 'h2' (8)");
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
@@ -20,6 +22,13 @@ Snapshot good() {
   return builder.snapshot;
 }
 
+/// The member of the good one in parts, on its only list.
+void divide(Snapshot& it, std::vector<MemberPart> parts) {
+  it.band_lists = {{0}};
+  it.members[0].band_list = it.members[0].part_list = 0;
+  it.part_lists = {std::move(parts)};
+}
+
 TEST(CheckSnapshot, AcceptsWhatIsRight) {
   EXPECT_TRUE(check_snapshot(good()));
   Snapshot edge = good();
@@ -27,6 +36,9 @@ TEST(CheckSnapshot, AcceptsWhatIsRight) {
   edge.band_lists = {{0, kNone}};  // A wish for a band that is not here.
   edge.members[0].band_list = 0;
   EXPECT_TRUE(check_snapshot(edge));
+  Snapshot parts = good();
+  divide(parts, {{0, 1}});
+  EXPECT_TRUE(check_snapshot(parts));
 }
 
 TEST(CheckSnapshot, RefusesWhatIsWrong) {
@@ -49,6 +61,23 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
       {"a band that is not there", [](Snapshot& it) { it.band_lists = {{7}}; }},
       {"a list that is not there", [](Snapshot& it) { it.members[0].band_list = 0; }},
       {"an empty list", [](Snapshot& it) { it.band_lists = {{}}; }},
+      {"parts that are not there", [](Snapshot& it) { it.members[0].part_list = 0; }},
+      {"parts without a list of all bands",
+       [](Snapshot& it) {
+         divide(it, {{0, 1}}), it.members[0].band_list = kNone;
+       }},
+      {"a part with a list that is not there",
+       [](Snapshot& it) {
+         divide(it, {{1, 1}});
+       }},
+      {"a part without slots",
+       [](Snapshot& it) {
+         divide(it, {{0, 1}, {0, 0}});
+       }},
+      {"parts of another size",
+       [](Snapshot& it) {
+         divide(it, {{0, 1}, {0, 1}});
+       }},
       {"a list in no order",
        [](Snapshot& it) {
          it.band_lists = {{kNone, 0}};

@@ -55,6 +55,8 @@ TEST(ChooseParts, WhatIsSaidReplacesWhatThePresetHas) {
   EXPECT_EQ(text_of({.preset = "priority", .backfill = "fcfs"}), "priority none fcfs best 2");
   EXPECT_EQ(text_of({.preset = "quota", .fitting = "spread", .reclaim = false, .consolidation = false}),
             "priority quota_tree none spread 3 6 7");
+  EXPECT_EQ(choose_parts({.preset = "quota", .fitting = "spread"})->device_fitting, Fitting::Spread);
+  EXPECT_EQ(choose_parts({.preset = "quota"})->device_fitting, Fitting::BinPack);
   EXPECT_EQ(text_of({.preset = "quota"}), "priority quota_tree none fragmentation 3 4 5 6 7");
   EXPECT_EQ(text_of({.preset = "quota", .fitting = "binpack"}), "priority quota_tree none binpack 3 4 5 6 7");
   EXPECT_EQ(text_of({.preset = "multifactor", .reserve_depth = 3}), "multifactor none 3 best 2");

@@ -31,6 +31,26 @@ TEST(SlotTrial, GangsTakeWholeBandsOfOneSize) {
   EXPECT_EQ(bands_of({7}, 4), 1U);
 }
 
+TEST(SlotTrial, EachPartOfAGangHasItsBands) {
+  PolicyBuilder builder;
+  for (const std::int64_t slots : {4, 4, 8}) builder.band(slots);
+  builder.snapshot.band_lists = {{0, 1}, {2}, {0, 1, 2}};
+  builder.snapshot.part_lists = {{{0, 3}, {0, 3}, {1, 6}}};
+  const Parts parts = parts_named("priority");
+  SlotTrial trial{builder.snapshot, 0, parts};
+  Member divided = gang(12);
+  divided.band_list = 2, divided.part_list = 0;
+  const std::vector<Place> places = trial.find(divided);
+  ASSERT_EQ(places.size(), 3U);
+  EXPECT_NE(places[0].band, places[1].band) << "one band holds one of two parts";
+  EXPECT_EQ(places[2], (Place{2, 6}));
+  EXPECT_EQ(trial.room(2).used, 0) << "nothing is taken";
+  EXPECT_FALSE(trial.fits_on(divided, 2));
+  EXPECT_FALSE(trial.could_hold(divided, 2));
+  trial.take({{1, 2}});
+  EXPECT_TRUE(trial.find(divided).empty()) << "its second part finds no band";
+}
+
 TEST(SlotTrial, UndoLeavesNothingBehind) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.band(4);
@@ -51,7 +71,7 @@ TEST(SlotTrial, ADrainingBandTakesNothing) {
   builder.running(1, band);
   builder.snapshot.bands[band].state = BandState::Draining;
   const Parts parts = parts_named("priority");
-  const SlotTrial trial{builder.snapshot, 0, parts};
+  SlotTrial trial{builder.snapshot, 0, parts};
   EXPECT_EQ(trial.capacity(), 1);
   EXPECT_TRUE(trial.find(gang(1)).empty());
 }

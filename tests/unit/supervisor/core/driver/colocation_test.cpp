@@ -133,5 +133,96 @@ TEST(ColocationTest, AGangThatNoGroupCouldHoldIsRefusedWithTheLargest) {
   EXPECT_TRUE(racks.submit(2, {.gang = 2, .together = "host"}).valid());
 }
 
+// Of three slots that are free in each rack a group of two takes two.
+TEST(ColocationTest, GroupsOfAGangStayTogetherEachForItself) {
+  for (const char* preset : {"quota", "fair_share", "priority", "multifactor"}) {
+    Racks racks{preset};
+    racks.fill("worker-1");
+    racks.fill("worker-3");
+    racks.submit(4, {.gang = 4, .together = "r*", .gang_groups = 2});
+    EXPECT_EQ(racks.held(3), (Held{{"r1", 2000}, {"r2", 2000}})) << preset;
+    const Result<Value> said = racks.cluster.ask("explain", {"job-3"});
+    ASSERT_TRUE(said.has_value());
+    EXPECT_EQ((*said)["together_on"], Value{"label 'r1' (2), label 'r2' (2)"}) << preset;
+  }
+}
+
+TEST(ColocationTest, SeveralGroupsGoWhereAllOfThemHaveRoom) {
+  for (const char* preset : {"quota", "fair_share", "multifactor"}) {
+    Racks racks{preset};
+    racks.fill("worker-1");
+    racks.submit(4, {.gang = 4, .together = "r*", .gang_groups = 2});
+    EXPECT_EQ(racks.held(2), (Held{{"r2", 4000}})) << preset;
+  }
+}
+
+// With one slot taken on each worker but the last, no host has room for a second group.
+TEST(ColocationTest, AGangInGroupsWaitsUntilEachOfThemHasRoom) {
+  for (const char* preset : {"quota", "fair_share", "multifactor"}) {
+    Racks racks{preset};
+    for (const char* worker : {"worker-1", "worker-2", "worker-3"}) racks.fill(worker);
+    racks.submit(4, {.gang = 4, .together = "host", .gang_groups = 2});
+    EXPECT_EQ(racks.held(4), Held{}) << preset << ": five slots are free";
+    EXPECT_NE(racks.held_by(4).find("; its gang is tried on host 'host-"), std::string::npos) << racks.held_by(4);
+    racks.cluster.succeed(1, 0);
+    racks.cluster.settle(6);
+    EXPECT_EQ(racks.held(4), (Held{{"r1", 2000}, {"r2", 2000}})) << preset;
+  }
+}
+
+TEST(ColocationTest, JobsLeaveForAllGroupsOfAGang) {
+  for (const char* preset : {"priority", "quota"}) {
+    Racks racks{preset};
+    racks.submit(8, {});
+    JobSpec urgent;
+    urgent.name = "urgent";
+    urgent.priority = 5;
+    urgent.policy = {.gang = 4, .together = "host", .gang_groups = 2};
+    racks.cluster.submit(GraphBuilder{}.sources(4).build(), urgent);
+    racks.cluster.settle(4);
+    std::uint64_t milli = 0;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      const std::uint64_t there = racks.cluster.job(2).shares->of(BandSlot{i}).planned;
+      EXPECT_TRUE(there == 0 || there == 2000) << preset << ": " << there;
+      milli += there;
+    }
+    EXPECT_EQ(milli, 4000U) << preset;
+  }
+}
+
+// A group that is lost with its worker gets a worker again, the other stays.
+TEST(ColocationTest, ALostGroupIsPlacedAgain) {
+  for (const char* preset : {"quota", "fair_share"}) {
+    Racks racks{preset};
+    racks.submit(4, {.gang = 4, .together = "host", .gang_groups = 2});
+    std::vector<std::uint32_t> on;
+    for (std::uint32_t i = 0; i < 4; ++i)
+      if (racks.cluster.job(1).shares->of(BandSlot{i}).planned == 2000) on.push_back(i);
+    ASSERT_EQ(on.size(), 2U) << preset;
+    racks.cluster.lose(on.front() + 1);
+    racks.cluster.settle(4);
+    std::uint64_t milli = 0;
+    for (std::uint32_t i = 0; i < 4; ++i) milli += racks.cluster.job(1).shares->of(BandSlot{i}).planned;
+    EXPECT_EQ(racks.cluster.job(1).shares->of(BandSlot{on.back()}).planned, 2000U) << preset;
+    EXPECT_EQ(milli, 4000U) << preset;
+  }
+}
+
+TEST(ColocationTest, GroupsThatCouldNotBeHeldAreRefused) {
+  Racks racks{"quota"};
+  EXPECT_FALSE(racks.submit(6, {.gang = 6, .together = "host", .gang_groups = 2}).valid());
+  EXPECT_NE(to_string(racks.cluster.refusal())
+                .find("has groups of 3, of which one fits on no host of pool 'all' alone; the largest, host "
+                      "'host-1', has 2 slots for it"),
+            std::string::npos)
+      << to_string(racks.cluster.refusal());
+  EXPECT_FALSE(racks.submit(9, {.gang = 9, .together = "r*", .gang_groups = 3}).valid());
+  EXPECT_NE(to_string(racks.cluster.refusal())
+                .find("has 3 groups of 3, and the workers with such labels of pool 'all' could hold 2 of them"),
+            std::string::npos)
+      << to_string(racks.cluster.refusal());
+  EXPECT_TRUE(racks.submit(8, {.gang = 8, .together = "host", .gang_groups = 4}).valid());
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -15,11 +15,8 @@ using namespace std::chrono_literals;
 
 Graph many() { return GraphBuilder{}.sources(40).build(); }
 
-JobSpec named(const std::string& name, JobPolicy policy = {}) {
-  JobSpec spec;
-  spec.name = name;
-  spec.policy = std::move(policy);
-  return spec;
+JobSpec named(const std::string& name, JobPolicy policy = {}, Duration grace = Duration{0}) {
+  return {.name = name, .policy = std::move(policy), .grace = grace};
 }
 
 std::size_t given_to(const Lines& assigned, const std::string& prefix) {
@@ -413,7 +410,7 @@ TEST(Entitlements, AGangGivesItsPromisedPlacesBackWhenOthersDoNotLeaveThem) {
 TEST(Entitlements, WhatIsPreemptedHasTheGraceOfItsJob) {
   PolicedSupervisor supervisor{policed("priority")};
   supervisor.join({.slots = 1});
-  supervisor.submit(GraphBuilder{}.sources(1).build(), named("low", {.grace = 42s}));
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("low", {}, 42s));
   supervisor.settle(2);
   supervisor.say(1, 0, Outcome::Started);
   JobSpec high = named("high");

@@ -52,6 +52,37 @@ class Elastic {
   PolicedSupervisor cluster;
 };
 
+// Found by a trial: a job comes while a pass is made in which no other waits, and begins wherever there is room. The
+// next plan knew of no slot of it, gave it another place, and took its run back.
+TEST(PolicyDemand, AJobGoesOnWhereItHasBegunWhenOthersNeedPlacesOfTheirOwn) {
+  for (const char* preset : {"multifactor", "fair_share", "fair_share_max_min", "quota"})
+    for (const std::uint32_t singles : {2U, 3U}) {
+      SupervisorConfig config = policed(preset);
+      config.policy.pools[0].fitting = std::string_view{preset} == "quota" ? "spread" : "worst";
+      PolicedSupervisor cluster{config};
+      for (const std::uint32_t slots : {4U, 4U, 4U}) cluster.join({.slots = slots});
+      for (std::uint32_t i = 1; i < singles; ++i) {
+        cluster.submit(GraphBuilder{}.sources(1).build(), named("single " + std::to_string(i)));
+        cluster.settle(2);
+      }
+      cluster.tick_after(std::chrono::seconds{10});  // A pass begins.
+      cluster.submit(GraphBuilder{}.sources(1).build(), named("late"));
+      cluster.settle(1);
+      JobSpec gang = named("gang");
+      gang.policy.gang = 2;
+      cluster.submit(GraphBuilder{}.sources(2).build(), gang);
+      cluster.settle(2);
+      for (std::uint32_t i = 1; i <= singles; ++i)
+        cluster.say(cluster.job(i).hot[0].band.value() + 1, 0, Outcome::Started, i);
+      cluster.tick_after(std::chrono::seconds{1});
+      cluster.settle(3);
+      for (std::uint32_t i = 1; i <= singles; ++i)
+        EXPECT_GT(cluster.job(i).shares->of(cluster.job(i).hot[0].band).planned, 0U) << preset << " job " << i;
+      EXPECT_EQ(cluster.core().policy().preemptions, 0U) << preset << ", " << singles;
+      cluster.ignore();
+    }
+}
+
 TEST(PolicyDemand, AnElasticGangGrowsToItsMostAndShrinksForOthers) {
   for (const char* preset : {"quota", "fair_share_max_min"}) {
     Elastic it{preset};

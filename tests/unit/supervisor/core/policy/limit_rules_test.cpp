@@ -298,6 +298,11 @@ TEST_F(PolicyRulesLive, AJobThatWaitsIsChargedToAnotherAccountUnderTheLimitsTher
   EXPECT_EQ(answer("hold", {"second"}), "done");
   EXPECT_EQ(answer("set", {"account", "second", "nobody"}),
             "account 'nobody': is not known (`penstock shares` lists them)");
+  config.policy.accounts[2].enabled = false;
+  supervisor->handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config.policy});
+  EXPECT_NE(answer("set", {"account", "second", "bob"}).find("name another account"), std::string::npos);
+  config.policy.accounts[2].enabled = true;
+  supervisor->handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config.policy});
   EXPECT_EQ(answer("set", {"account", "second", "bob"}), "done");
   EXPECT_EQ(supervisor->job(2).spec.policy.account, "bob");
   EXPECT_EQ(supervisor->job(2).shares->account, 2U);
@@ -456,6 +461,31 @@ TEST_F(PolicyRulesLive, AHeldJobGetsNoSlotsUntilItIsReleased) {
 }
 
 // The job takes its slots with it until it has gone, and no other one is told that it may have them.
+// No other job waits for the slots: the runs end all the same.
+TEST_F(PolicyRulesLive, RunsOfAJobThatIsAloneEndWhenItIsHeldOrItsLimitIsLowered) {
+  for (const char* preset : {"multifactor", "fair_share", "quota"})
+    for (const bool hold : {true, false}) {
+      SupervisorConfig config = site(preset);
+      config.policy.users = {{.name = "ann", .limits = {.slots_max = 4}}};
+      begin(config);
+      supervisor->submit(many(), of("ann", "a"));
+      supervisor->settle(1);
+      for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->say(1, subtask, Outcome::Started);
+      supervisor->tick_after(1s);  // Not a short one.
+      supervisor->settle(1);
+      EXPECT_EQ(supervisor->core().policy().preemptions, 0U) << preset;
+      config.policy.users[0].limits.slots_max = 3;
+      if (hold)
+        EXPECT_EQ(answer("hold", {"a"}), "done");
+      else
+        supervisor->handle(
+            supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config.policy});
+      supervisor->settle(3);
+      EXPECT_EQ(supervisor->core().policy().preemptions, hold ? 4U : 1U) << preset;
+      supervisor->ignore();
+    }
+}
+
 TEST_F(PolicyRulesLive, SlotsOnWhichAHeldJobStillRunsAreNotGivenAway) {
   for (const char* preset : {"multifactor", "fair_share", "priority"}) {
     SupervisorConfig config = site(preset);

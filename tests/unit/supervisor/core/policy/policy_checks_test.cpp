@@ -28,13 +28,14 @@ class PolicyChecksTest : public ::testing::Test {
     policy.config.grace_max = 60s;
   }
   /// Why a job of ada's with these wishes is refused; an empty error if it is not.
-  Error refusal(const JobPolicy& wishes, std::int32_t priority = 0) {
+  Error refusal(const JobPolicy& wishes, std::int32_t priority = 0, Duration grace = Duration{0}) {
     policy.parts = parts_in_force(policy.config);
     JobSpec spec;
     spec.name = "job";
     spec.owner = "ada";
     spec.priority = priority;
     spec.policy = wishes;
+    spec.grace = grace;
     const Result<void> checked = checks.check_policy_of(spec);
     return checked ? Error{} : checked.error();
   }
@@ -82,8 +83,8 @@ TEST_F(PolicyChecksTest, WithoutAPolicyOnlyTheFormOfNamesAndTheGraceAreChecked) 
   EXPECT_EQ(refusal({.project = "unknown", .account = "unknown", .pools = {"unknown"}, .qos = "unknown"}), Error{});
   EXPECT_EQ(refusal({.pools = {"a", "a"}}).subject, "job 'job'");
   EXPECT_EQ(refusal({.labels = {"a", "a"}}).subject, "job 'job'");
-  EXPECT_EQ(refusal({.grace = 60s}), Error{});
-  EXPECT_EQ(refusal({.grace = 61s}).subject, "grace of 61 s");
+  EXPECT_EQ(refusal({}, 0, 60s), Error{});
+  EXPECT_EQ(refusal({}, 0, 61s).subject, "grace of 61 s");
 }
 
 TEST_F(PolicyChecksTest, WishesOfAGangNeedAGang) {
@@ -94,6 +95,19 @@ TEST_F(PolicyChecksTest, WishesOfAGangNeedAGang) {
   const Error too_large = refusal({.slots_max = 5, .gang = 3, .gang_max = 6});
   EXPECT_EQ(too_large.subject + " " + too_large.message,
             "gang_max of 6 is larger than slots_max of its job, which is 5");
+}
+
+TEST_F(PolicyChecksTest, GroupsOfAGangStayTogetherAndHaveOneSize) {
+  EXPECT_EQ(refusal({.gang = 6, .together = "host", .gang_groups = 3}), Error{});
+  EXPECT_EQ(refusal({.gang = 6, .gang_max = 6, .together = "host", .gang_groups = 6}), Error{});
+  EXPECT_EQ(refusal({.gang_groups = 2}).message, "has gang_groups, and is no gang");
+  EXPECT_EQ(refusal({.gang = 6, .gang_groups = 3}).message, "has gang_groups of 3, and not `together`");
+  EXPECT_EQ(refusal({.gang = 6, .together = "host", .gang_groups = 4}).message,
+            "has gang_groups of 4, which do not divide its gang of 6 evenly");
+  EXPECT_EQ(refusal({.gang = 6, .together = "host", .gang_groups = 7}).message,
+            "has gang_groups of 7, which do not divide its gang of 6 evenly");
+  EXPECT_EQ(refusal({.gang = 6, .gang_max = 8, .together = "host", .gang_groups = 3}).message,
+            "has gang_groups of 3, and a gang_max");
 }
 
 TEST_F(PolicyChecksTest, AnUnknownNameIsToldWithTheNearestKnownOne) {

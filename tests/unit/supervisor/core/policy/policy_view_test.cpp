@@ -54,11 +54,12 @@ class PolicyViewTest : public ::testing::Test {
     return slot;
   }
   /// A job without a project; its waiting subtasks have tentative bands in its pool.
-  Job& job_in(std::uint32_t pool, const JobPolicy& wishes = {}) {
+  Job& job_in(std::uint32_t pool, const JobPolicy& wishes = {}, Duration grace = Duration{0}) {
     const JobId id = jobs.next();
     Job& job = jobs.add(id);
     job.id = id;
     job.spec.policy = wishes;
+    job.spec.grace = grace;
     job.graph.shape = shape.get();
     job.graph.shared = &kept;
     job.shares = std::make_unique<JobShares>();
@@ -173,10 +174,10 @@ TEST_F(PolicyViewTest, AGraceIsThatOfTheJobUpToTheMostOfTheSite) {
   policy.config.grace = 10s;
   policy.config.grace_max = 60s;
   EXPECT_EQ(view.grace_of(job_in(kFirst)), 10s);
-  EXPECT_EQ(view.grace_of(job_in(kFirst, {.grace = 3s})), 3s);
+  EXPECT_EQ(view.grace_of(job_in(kFirst, {}, 3s)), 3s);
   EXPECT_EQ(view.longest_grace_in(kFirst), 10s);
-  job_in(kFirst, {.grace = 20s});
-  EXPECT_EQ(view.grace_of(job_in(kSecond, {.grace = 90s})), 60s) << "the limit may have been lowered since";
+  job_in(kFirst, {}, 20s);
+  EXPECT_EQ(view.grace_of(job_in(kSecond, {}, 90s)), 60s) << "the limit may have been lowered since";
   EXPECT_EQ(view.longest_grace_in(kFirst), 20s);
   EXPECT_EQ(view.longest_grace_in(kSecond), 60s);
 }

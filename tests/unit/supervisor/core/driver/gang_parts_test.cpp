@@ -1,0 +1,87 @@
+// SupervisorCore: a gang in groups, as passes see it.
+#include "supervisor/core/driver/gang_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/policy/snapshot.hpp"
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Two hosts of 3 slots, on which others run. Job 3 wants two slots of each for its groups, and waits: on the second
+/// host one is free.
+class GangPartsTest {
+ public:
+  explicit GangPartsTest(const std::string& preset) : cluster{policed(preset)} {
+    for (int i = 0; i < 2; ++i) cluster.join({.slots = 3});
+    submit({}, 1, "worker-1");
+    const bool shares = preset == "fair_share";  // Else all of them are in one project, and take nothing from another.
+    submit({.preemptible = shares ? Preemptible::No : Preemptible::ByKind}, 2, "worker-2");
+    submit({.gang = 4, .together = "host", .gang_groups = 2}, 4, "");
+  }
+  ~GangPartsTest() { cluster.ignore(); }
+  GangPartsTest(const GangPartsTest&) = delete;
+  GangPartsTest& operator=(const GangPartsTest&) = delete;
+
+  void submit(JobPolicy policy, std::uint32_t subtasks, const std::string& worker) {
+    GraphBuilder builder;
+    builder.template_at(0).required = {worker, ""};
+    JobSpec spec;
+    spec.name = "job " + std::to_string(++jobs_);
+    spec.policy = std::move(policy);
+    cluster.submit(builder.sources(subtasks).build(), spec);
+    cluster.settle(3);
+  }
+  const policy::Snapshot& snapshot() { return cluster.core().policy().last->snapshot; }
+  /// The members of the gang in the last pass.
+  std::vector<policy::Member> members() {
+    std::vector<policy::Member> all;
+    for (const policy::Member& each : snapshot().members)
+      if (snapshot().workloads[each.workload].name == "job-3") all.push_back(each);
+    return all;
+  }
+
+  PolicedSupervisor cluster;
+
+ private:
+  int jobs_ = 0;
+};
+
+TEST(GangParts, WhereSlotsCountOneMemberHasAPartForEachGroup) {
+  GangPartsTest it{"fair_share"};
+  ASSERT_EQ(it.members().size(), 1U);
+  const policy::Member member = it.members().front();
+  ASSERT_NE(member.part_list, policy::kNone);
+  EXPECT_EQ(it.snapshot().band_lists[member.band_list], (std::vector<std::uint32_t>{0, 1}));
+  const std::vector<policy::MemberPart>& parts = it.snapshot().part_lists[member.part_list];
+  ASSERT_EQ(parts.size(), 2U);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(parts[i].slots, 2);
+    EXPECT_EQ(it.snapshot().band_lists[parts[i].band_list].size(), 1U) << "each has a host of its own";
+  }
+  EXPECT_TRUE(policy::check_snapshot(it.snapshot()));
+}
+
+TEST(GangParts, WhereQuotasCountEachMemberHasTheBandsOfItsGroup) {
+  GangPartsTest it{"quota"};
+  std::map<std::vector<std::uint32_t>, int> by_bands;
+  for (const policy::Member& each : it.members()) {
+    ASSERT_NE(each.band_list, policy::kNone);
+    EXPECT_EQ(each.part_list, policy::kNone);
+    ++by_bands[it.snapshot().band_lists[each.band_list]];
+  }
+  EXPECT_EQ(by_bands, (std::map<std::vector<std::uint32_t>, int>{{{0}, 2}, {{1}, 2}}));
+}
+
+TEST(GangParts, AGangInOneGroupHasNone) {
+  GangPartsTest it{"fair_share"};
+  it.submit({.gang = 2, .together = "host", .gang_groups = 1}, 2, "");
+  EXPECT_TRUE(it.snapshot().part_lists.size() <= 1) << "of job 3";
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
