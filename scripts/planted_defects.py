@@ -46,9 +46,27 @@ CORE = {
     "gang-leaves-its-group": Defect(
         "a gang that stays together is given bands of several groups",
         [("supervisor/core/policy/policy_view.cpp",
-          "    if (group && !supervisor::is_in(*group, workers_.worker_of(seen[i]).description)) continue;\n",
+          "    if (!groups.holds(workers_.worker_of(seen[i]).description)) continue;\n",
           "")],
         found_by="unit_policed:ColocationTest.*"),
+    "groups-on-any-host": Defect(
+        "the members of a gang in groups may be on the bands of each of its groups",
+        [("supervisor/core/driver/gang_parts.cpp",
+          "  if (groups.size() < 2) return;\n",
+          "  if (groups.size() < 99) return;\n")],
+        found_by="unit_policed:ColocationTest.*"),
+    "late-job-is-placed-anew": Defect(
+        "a job that has begun while a pass was made is given another place by the next one",
+        [("supervisor/core/policy/job_demand.cpp",
+          "      if (!share.limited()) share.planned = std::max(share.planned, milli_of(of_kind, share.runnable, band));\n",
+          "")],
+        found_by="unit_policed:PolicyDemand.*"),
+    "held-job-runs-on": Defect(
+        "the runs of a job that is on hold go on where no other job waits",
+        [("supervisor/core/driver/entitlements.cpp",
+          "  if (job.status.on_hold || shares.rules.cut[static_cast<std::size_t>(kind)]) return true;\n",
+          "")],
+        found_by="unit_policed:PolicyRulesLive.*"),
     "grows-before-it-begins": Defect(
         "an elastic gang waits for all that it could have, in place of its least",
         [("supervisor/core/driver/pass_snapshot.cpp",

@@ -9,6 +9,9 @@
 namespace penstock {
 namespace {
 
+/// The account of users without one of their own.
+constexpr const char* kAccountOfOthers = "*";
+
 /// Spec: policy-flux 7.
 const std::array<QosConfig, 3>& own_levels() {
   static const std::array<QosConfig, 3> levels{QosConfig{.name = "expedite", .factor = 1000, .open = false},
@@ -229,7 +232,9 @@ std::vector<std::vector<bool>> preempting_levels(const PolicyConfig& config) {
 const QueueConfig* find_queue(const PolicyConfig& config, const std::string& name) { return find(config.queues, name); }
 
 std::int64_t charged_account(const PolicyConfig& config, const std::string& user, const std::string& account) {
-  return find_account(config, account.empty() ? user : account);
+  if (!account.empty()) return find_account(config, account);
+  const std::int64_t own = find_account(config, user);
+  return own >= 0 ? own : find_account(config, kAccountOfOthers);
 }
 
 bool is_below(const PolicyConfig& config, std::int64_t account, const std::vector<std::string>& accounts) {

@@ -90,7 +90,7 @@ Result<void> check_queue(const Chosen& chosen, std::optional<bool> preemption) {
   const std::string ordering = said("ordering", word_of(kOrderings, chosen.ordering));
   if (chosen.ordering != Ordering::Priority && chosen.backfill == Backfilling::None)
     return clash(ordering, "without sharing is a queue, and no setting says which jobs may pass its head",
-                 "say backfill = \"fcfs\" (none), \"easy\" or \"conservative\"");
+                 "say backfill = \"fcfs\" (none), \"easy\" or \"conservative\", or reserve_depth");
   if (chosen.backfill != Backfilling::None && preemption.value_or(false))
     return clash(
         "preemption", "does not go with " + ordering + " and a backfill: reserved starts wait for slots to be free",
@@ -184,6 +184,11 @@ Result<Parts> choose_parts(const PartsChoice& choice) {
   PENSTOCK_TRY(choose(kOrderings, "ordering", choice.ordering, chosen.ordering));
   PENSTOCK_TRY(choose(kSharings, "sharing", choice.sharing, chosen.sharing));
   PENSTOCK_TRY(choose(kBackfills, "backfill", choice.backfill, chosen.backfill));
+  // A number of reserved starts that is said is a backfill, where the queue would have none.
+  const bool says_depth = choice.reserve_depth != PartsChoice{}.reserve_depth;
+  if (says_depth && chosen.sharing == Sharing::None && chosen.ordering != Ordering::Priority &&
+      chosen.backfill == Backfilling::None && choice.backfill.empty())
+    chosen.backfill = Backfilling::Easy;
   // The fullest place is measured in another way where quotas count, and has another word.
   if (chosen.sharing != parts.sharing)
     chosen.fitting = chosen.sharing == Sharing::QuotaTree ? Fitting::Fragmentation : Fitting::Best;

@@ -185,6 +185,30 @@ TEST(PolicyLive, AGangStaysInOneRackAndGrowsThere) {
       << to_string(refused.error());
 }
 
+// Each rack has three slots: a group of two leaves one idle, and the other group is in the other rack.
+TEST(PolicyLive, EachGroupOfAGangIsInOneRack) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
+  for (const auto& [name, slots, rack] :
+       {std::tuple{"w1", "2", "rack-1"}, {"w2", "1", "rack-1"}, {"w3", "1", "rack-2"}, {"w4", "2", "rack-2"}})
+    cluster.start_worker(name, {"--slots", slots, "--label", rack});
+  ASSERT_TRUE(cluster.wait_for_workers(4));
+  const auto session = cluster.connect();
+  const auto running = [&](const char* worker) { return running_on(*session, worker); };
+  JobSpec gang = of_project("gang", "");
+  gang.policy.gang = 4;
+  gang.policy.together = "rack-*";
+  const auto refused = session->submit(gang, commands(4, "true"));
+  EXPECT_FALSE(refused.has_value()) << "no rack has four slots";
+  gang.policy.gang_groups = 2;
+  const auto submitted = session->submit(gang, commands(4, until_there(scratch, "ends")));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  EXPECT_TRUE(wait_until([&] { return running("w1") + running("w2") == 2 && running("w3") + running("w4") == 2; }))
+      << cluster.log_of("supervisor");
+  scratch.write("ends", "");
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded) << cluster.log_of("supervisor");
+}
+
 // The first pool is taken, so it goes to the second; there only one worker has its label. Each run says where it is.
 TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
   const ScratchDirectory scratch;

@@ -57,6 +57,17 @@ TEST(PolicyRules, WhoMayNotHaveItsLevelAnyMoreIsNormal) {
 }
 
 // Spec: policy-flux 8, queue access: disabled associations, projects of an association.
+TEST(PolicyRules, UsersWithoutAnAccountAreChargedToThatOfAllOthers) {
+  PolicyConfig config = site();
+  EXPECT_EQ(charged_account(config, "eve", ""), -1);
+  config.accounts.push_back({.name = "*", .parent = "lab"});
+  EXPECT_TRUE(check_policy(config));
+  EXPECT_EQ(charged_account(config, "eve", ""), 3);
+  EXPECT_EQ(charged_account(config, "bob", ""), 2);
+  EXPECT_EQ(charged_account(config, "eve", "bob"), 2);
+  EXPECT_EQ(charged_account(config, "eve", "unknown"), -1);
+}
+
 TEST(PolicyRules, ADisabledAccountAcceptsNoNewJobNorDoAccountsBelow) {
   PolicyConfig config = site();
   EXPECT_EQ(refusal_of(check_owner(config, "ann", {})), "accepted");

@@ -60,6 +60,8 @@ TEST(ChooseParts, WhatIsSaidReplacesWhatThePresetHas) {
   EXPECT_EQ(text_of({.preset = "quota"}), "priority quota_tree none fragmentation 3 4 5 6 7");
   EXPECT_EQ(text_of({.preset = "quota", .fitting = "binpack"}), "priority quota_tree none binpack 3 4 5 6 7");
   EXPECT_EQ(text_of({.preset = "multifactor", .reserve_depth = 3}), "multifactor none 3 best 2");
+  EXPECT_EQ(text_of({.preset = "fair_share", .ordering = "fcfs", .sharing = "none", .reserve_depth = 3}),
+            "fcfs none 3 best 2");
   EXPECT_EQ(choose_parts({.preset = "multifactor", .backfill = "fcfs", .reserve_depth = 3})->reserve_depth, 0U);
 }
 
