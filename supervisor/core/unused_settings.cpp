@@ -80,6 +80,10 @@ void look_at_pools(const PolicyConfig& config, const std::vector<policy::Parts>&
     of_backfill.add(none && pool.time_limit != usual.time_limit, "time_limit");
     of_backfill.add(none && pool.overrun != usual.overrun, "overrun");
     of_backfill.tell(warnings, "pool '" + pool.name + "': ", "nothing is filled in before a reserved start there");
+    Names of_scale;
+    const bool any = pool.priorities.empty() || pool.priorities == "any";
+    of_scale.add(any && pool.default_priority != usual.default_priority, "default_priority");
+    of_scale.tell(warnings, "pool '" + pool.name + "': ", "jobs without a priority have 0 where priorities = \"any\"");
     look_at_factors(pool, sums_factors(parts[i]), warnings);
   }
 }

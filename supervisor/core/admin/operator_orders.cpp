@@ -186,7 +186,11 @@ Result<Value> OperatorOrders::set_rule(Job& job, const std::string& what, const 
   JobSpec changed = job.spec;
   JobPolicy& wishes = changed.policy;
   std::string& rule = what == "qos" ? wishes.qos : what == "queue" ? wishes.queue : wishes.account;
-  const std::string before = rule.empty() ? what == "qos" ? "normal" : "none" : rule;
+  const auto told = [&what](const std::string& of) {
+    if (!of.empty()) return Value{of};
+    return what == "qos" ? Value{"normal"} : Value{};
+  };
+  const Value before = told(rule);
   rule = name == "none" && what != "qos" ? "" : name;
   if (what == "qos" && name.empty()) return bad_argument("qos", "write: set qos JOB LEVEL");
   if (what == "account") PENSTOCK_TRY(rules_.check_move(changed, job));
@@ -196,10 +200,12 @@ Result<Value> OperatorOrders::set_rule(Job& job, const std::string& what, const 
   PENSTOCK_TRY(rules_.check_active_jobs(changed, &job));
   job.spec.policy = std::move(changed.policy);
   if (what == "account") usage_.charge_to_account(job);
+  const JobPolicy& now = job.spec.policy;
+  const Value after = told(what == "qos" ? now.qos : what == "queue" ? now.queue : now.account);
   rules_.open_rules(job);
   records_.record_change(job);
   turns_.policy_changed();
-  return Value{Value::Record{{"job", to_string(job.id)}, {what, name}, {"was", before}}};
+  return Value{Value::Record{{"job", to_string(job.id)}, {what, after}, {"was", before}}};
 }
 
 Result<Value> OperatorOrders::set_user_factor(Job& job, const std::string& text) {

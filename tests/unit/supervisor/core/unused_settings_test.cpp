@@ -39,6 +39,10 @@ TEST(UnusedSettings, ThereAreNoneOfWhatIsNotSaidOrLookedAt) {
 
 TEST(UnusedSettings, OfAPoolAreNamed) {
   EXPECT_EQ(
+      unused_settings(with({.default_priority = 5})),
+      Lines{"pool 'all': default_priority has no effect: jobs without a priority have 0 where priorities = \"any\""});
+  EXPECT_EQ(unused_settings(with({.priorities = "1-99", .default_priority = 5})), Lines{});
+  EXPECT_EQ(
       unused_settings(with({.reserve_depth = 2, .time_limit = 1h, .overrun = 1s, .factors = {.wait = 5}})),
       (Lines{"pool 'all': reserve_depth, time_limit, overrun have no effect: nothing is filled in before a reserved "
              "start there",
