@@ -183,6 +183,16 @@ bool can_be_met(const QuotaCluster& random, const std::vector<QuotaOwner>& owner
   return true;
 }
 
+/// Whether the quotas of all parts up to that owner above are within its own: else the first to take it have it.
+bool quotas_fit(const std::vector<QuotaOwner>& owners, std::size_t owner, std::size_t top) {
+  for (std::size_t at = owner; at != top; at = owners[at].above) {
+    std::int64_t quotas = 0;
+    for (const QuotaOwner& each : owners) quotas += each.above == owners[at].above ? each.quota : 0;
+    if (quotas > owners[owners[at].above].quota) return false;
+  }
+  return true;
+}
+
 /// The devices that a project holds in the end, at least. Beyond quotas, a sibling of a higher priority that wants more
 /// than its share is served first, also when it has just been a victim. Spec: policy-runai 5 rule 3, 9 c.
 std::int64_t surely_held(const QuotaCluster& random, const std::vector<QuotaOwner>& owners, std::size_t owner) {
@@ -192,7 +202,7 @@ std::int64_t surely_held(const QuotaCluster& random, const std::vector<QuotaOwne
     for (std::size_t other = 0; other < owners.size(); ++other)
       if (owners[other].above == owners[at].above && owners[other].priority > owners[at].priority &&
           owners[other].requestable() > owners[other].share)
-        due = std::min(due, owners[owner].quota);
+        due = quotas_fit(owners, owner, at) ? std::min(due, owners[owner].quota) : 0;
   return due;
 }
 

@@ -172,20 +172,27 @@ TEST(LiveShares, WorkersThatTheHeadCannotUseAreNotIdle) {
 }
 
 TEST(LiveShares, AGangThatWaitsIsNotPassedForEver) {
-  LiveCluster cluster{config_of("priority")};
-  cluster.join(cpu_worker("w1", 8));
-  std::vector<JobId> small;
-  for (int i = 0; i < 8; ++i) small.push_back(submit(cluster, {.name = "s" + std::to_string(i)}));
-  cluster.advance(1s);
-  const JobId gang = submit(cluster, {.name = "gang", .subtasks = 8, .gang = 8});
-  cluster.advance(1s);
-  for (int round = 0; round < 200 && running(cluster, gang) == 0; ++round) {
-    cluster.advance(10s);
-    cluster.end({small[0], SubtaskIndex{0}});
-    small.erase(small.begin());
-    small.push_back(submit(cluster, {.name = "n" + std::to_string(round)}));
+  for (const char* preset : {"priority", "quota", "fair_share"}) {
+    LiveCluster cluster{config_of(preset)};
+    cluster.join(cpu_worker("w1", 8));
+    std::vector<JobId> small;
+    for (int i = 0; i < 8; ++i) small.push_back(submit(cluster, {.name = "s" + std::to_string(i)}));
+    cluster.advance(1s);
+    const JobId gang = submit(cluster, {.name = "gang", .subtasks = 8, .gang = 8});
+    cluster.advance(1s);
+    for (int round = 0; round < 200 && running(cluster, gang) == 0; ++round) {
+      cluster.advance(10s);
+      cluster.end({small[0], SubtaskIndex{0}});
+      small.erase(small.begin());
+      small.push_back(submit(cluster, {.name = "n" + std::to_string(round)}));
+    }
+    EXPECT_EQ(running(cluster, gang), 8U) << preset;
+    if (std::string_view{preset} == "fair_share") continue;  // There the others have their turns as well.
+    const std::uint64_t left = preemptions(cluster);
+    cluster.advance(900s);
+    EXPECT_EQ(preemptions(cluster), left) << preset << ": the younger ones wait";
+    EXPECT_EQ(running(cluster, gang), 8U) << preset;
   }
-  EXPECT_EQ(running(cluster, gang), 8U);
 }
 
 // A level of service takes slots from the one that it names, whatever the priorities, keeps them, and is served first.

@@ -1,5 +1,7 @@
 // Inside one project the more important job takes from the less important. Spec: policy-runai 9, Preempt.
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "supervisor/policy/actions/protection.hpp"
 #include "supervisor/policy/actions/solve.hpp"
@@ -37,12 +39,60 @@ Resources largest_piece(const QuotaPass& pass, const std::vector<TakenMembers>& 
   return largest;
 }
 
+/// Searches for one project and pass of which the outcome may be that a job has no turn. Not a setting: each costs as
+/// much as a search for a more important job.
+constexpr int kTurnsTried = 4;
+
+/// Jobs that have held nothing for `starvation_after`, while younger ones of their project and priority started where
+/// there was no room for them. Each has its turn: it takes from those.
+class Turns {
+ public:
+  explicit Turns(QuotaPass& pass) : pass_(pass), tried_(pass.snapshot().projects.size(), 0) {}
+
+  bool may_have(std::uint32_t workload) {
+    const Workload& subject = of(workload);
+    const Duration after = pass_.parts().starvation_after;
+    if (!pass_.parts().own_rules || after == Duration{0} || !subject.waits_since.has_value()) return false;
+    if (pass_.snapshot().now < later(*subject.waits_since, after)) return false;
+    if (pass_.holds_anything(workload) || tried_[subject.project] == kTurnsTried) return false;
+    const auto youngest = youngest_of(subject.project).find(subject.priority);
+    if (youngest == youngest_of(subject.project).end() || youngest->second <= subject.submitted) return false;
+    ++tried_[subject.project];
+    return true;
+  }
+  static bool may_take(const Workload& subject, const Workload& other) {
+    return other.priority == subject.priority && other.submitted > subject.submitted;
+  }
+  /// The jobs that hold something have changed: no more turns in that project.
+  void has_given(std::uint32_t project) { tried_[project] = kTurnsTried; }
+
+ private:
+  /// When the youngest job that holds something was submitted.
+  using ByPriority = std::map<std::int64_t, std::int64_t>;
+
+  const Workload& of(std::uint32_t workload) const { return pass_.snapshot().workloads[workload]; }
+  const ByPriority& youngest_of(std::uint32_t project) {
+    const auto [at, is_new] = youngest_.try_emplace(project);
+    if (!is_new) return at->second;
+    for (const std::uint32_t each : pass_.victims_in_order()[project]) {
+      const auto [of_priority, added] = at->second.try_emplace(of(each).priority, of(each).submitted);
+      of_priority->second = std::max(of_priority->second, of(each).submitted);
+    }
+    return at->second;
+  }
+
+  QuotaPass& pass_;
+  std::vector<int> tried_;                        ///< By project.
+  std::map<std::uint32_t, ByPriority> youngest_;  ///< By project.
+};
+
 }  // namespace
 
 void preempt(QuotaPass& pass) {
   const WorkloadOrder::Waits waits = [&pass](std::uint32_t member) { return pass.waits(member); };
   Agenda agenda{pass.order(), Direction::Serve, waits};
   agenda.add_all(pass.candidates());
+  Turns turns{pass};
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     const Workload& source = pass.snapshot().workloads[*workload];
@@ -51,15 +101,17 @@ void preempt(QuotaPass& pass) {
     if (pass.is_refused_at_best(*workload, members, Leavers::OwnProject)) continue;
     // The least important come first.
     const std::vector<std::uint32_t>& own = pass.victims_in_order()[source.project];
-    if (own.empty() || pass.snapshot().workloads[own.front()].priority >= source.priority) continue;
+    const bool is_turn = turns.may_have(*workload);
+    if (own.empty() || (!is_turn && pass.snapshot().workloads[own.front()].priority >= source.priority)) continue;
     SolveRules rules;
-    rules.reason = PreemptionReason::Priority;
+    rules.reason = is_turn ? PreemptionReason::Turn : PreemptionReason::Priority;
+    if (is_turn) rules.candidates_name = *workload + 1;
     rules.victims_move = rules.may_give_way = pass.parts().victims_move;
     rules.only_project = source.project;
     rules.is_candidate = [&](std::uint32_t victim) {
       const Workload& other = pass.snapshot().workloads[victim];
-      return other.priority < source.priority && pass.snapshot().may_take(source, other) &&
-             may_be_taken_from(pass, victim, kNone);
+      const bool comes_before = other.priority < source.priority || (is_turn && Turns::may_take(source, other));
+      return comes_before && pass.snapshot().may_take(source, other) && may_be_taken_from(pass, victim, kNone);
     };
     const bool must_stay_fair = source.preemptible && pass.parts().own_rules;
     const std::array<OwnedAmount, kResources> before = pass.trial().owners()[source.project].of;
@@ -71,7 +123,7 @@ void preempt(QuotaPass& pass) {
         return keeps_protected_core(pass, victim.workload, kNone);
       });
     };
-    solve(pass, *workload, rules);
+    if (solve(pass, *workload, rules) && is_turn) turns.has_given(source.project);
   }
 }
 
