@@ -59,7 +59,10 @@ std::vector<std::uint8_t> parts_of(const PassDevices& devices, const Job& job, B
     for (std::size_t i = 0; i < planned.size(); ++i) {
       if ((devices.whole & bit(i)) != 0) continue;  // Another run has taken all of it meanwhile.
       const auto begun = std::count(order.begin(), order.end(), static_cast<std::uint8_t>(i));
-      for (std::uint64_t at = static_cast<std::uint64_t>(begun) * milli; at + milli <= planned[i]; at += milli)
+      // Runs of other jobs may be there in place of what was planned.
+      const std::uint64_t room = kDeviceMilli - std::min(kDeviceMilli, devices.parts[i]);
+      const std::uint64_t most = std::min<std::uint64_t>(planned[i], room);
+      for (std::uint64_t at = static_cast<std::uint64_t>(begun) * milli; at + milli <= most; at += milli)
         order.push_back(static_cast<std::uint8_t>(i));
     }
   }

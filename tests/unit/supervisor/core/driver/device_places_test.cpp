@@ -102,6 +102,19 @@ TEST_F(DevicePlaces, APlannedPartOfADeviceThatAWholeRunHasTakenGoesElsewhere) {
   EXPECT_EQ(shown(devices, other, 400, 2), (List{2, 3})) << "the fullest with room first";
 }
 
+// Found by seed 5498 of the simulator: a device was shown with three halves, another one with room, and the plan gave a
+// half of that away which was none.
+TEST_F(DevicePlaces, APlannedPartOfADeviceThatRunsOfOthersHaveFilledGoesElsewhere) {
+  Job& first = add_job(500);
+  run(first, 0b0010);
+  Job& job = add_job(500);
+  plan(job, 1, 1000);
+  PassDevices devices = devices_of(band, jobs);
+  EXPECT_EQ(shown(devices, first, 500, 1), List{1});
+  EXPECT_EQ(shown(devices, job, 500, 2), (List{1, 2})) << "half of the second device is taken";
+  EXPECT_EQ(devices.parts, (std::vector<std::uint64_t>{0, 1000, 500, 0}));
+}
+
 TEST_F(DevicePlaces, ANewSharedDeviceIsOfTheSmallestSetOfFreeOnes) {
   PassDevices devices = devices_of(band, jobs);
   PENSTOCK_EXPECT_COVERAGE_MARK("a plan opens a device of several for parts",
