@@ -54,7 +54,7 @@ CORE = {
         [("supervisor/core/driver/gang_parts.cpp",
           "  if (groups.size() < 2) return;\n",
           "  if (groups.size() < 99) return;\n")],
-        found_by="unit_policed:ColocationTest.*"),
+        found_by="unit_policed:GangParts.*"),
     "late-job-is-placed-anew": Defect(
         "a job that has begun while a pass was made is given another place by the next one",
         [("supervisor/core/policy/job_demand.cpp",
@@ -343,7 +343,7 @@ SUPERVISOR = {
         [("supervisor/core/driver/plan_effects.cpp",
           "return subject.gang || share.unit_milli > 1000 || takes_part;",
           "return subject.gang || share.unit_milli > 1000 || (takes_part && subject.gang);")],
-        "unit_policy_cases:LiveQuota.HalvesOfTwoJobsShareADevice"),
+        "unit_policed:PolicyDemand.AHalfOfADeviceWaitsForItsPlaceWhereOthersHaveHalves"),
     "ready-work-not-offered": Defect(
         "a band with slots does not hear of work that waits where its job has none",
         [("supervisor/core/placement/band_queues.cpp",

@@ -1,6 +1,8 @@
 // SupervisorCore: what a job wants of the cluster, as policy counts it.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string_view>
 #include <tuple>
 
 #include "tests/support/coverage_marks.hpp"
@@ -81,6 +83,26 @@ TEST(PolicyDemand, AJobGoesOnWhereItHasBegunWhenOthersNeedPlacesOfTheirOwn) {
       EXPECT_EQ(cluster.core().policy().preemptions, 0U) << preset << ", " << singles;
       cluster.ignore();
     }
+}
+
+// A half that comes while a pass is made waits for its place: it would begin on a device of its own.
+TEST(PolicyDemand, AHalfOfADeviceWaitsForItsPlaceWhereOthersHaveHalves) {
+  PolicedSupervisor cluster{policed("quota")};
+  cluster.join({.bands = 0, .gpus = 3});
+  GraphBuilder builder;
+  builder.template_at(0).request = {.slots = MilliSlots{500}, .gpu = MilliGpu{500}};
+  const Graph half = builder.sources(1).build();
+  for (const char* name : {"first", "second", "third"}) {
+    cluster.submit(half, named(name));
+    cluster.settle(2);
+  }
+  cluster.tick_after(std::chrono::seconds{10});  // A pass begins.
+  cluster.submit(half, named("late"));
+  cluster.settle(3);
+  std::map<BandSlot, int> halves;
+  for (std::uint32_t i = 1; i <= 4; ++i) ++halves[cluster.job(i).hot[0].band];
+  EXPECT_EQ(halves.size(), 2U) << "two on each device";
+  cluster.ignore();
 }
 
 TEST(PolicyDemand, AnElasticGangGrowsToItsMostAndShrinksForOthers) {
