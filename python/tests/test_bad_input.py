@@ -228,6 +228,13 @@ def test_all_options_of_a_job_reach_the_cluster(client):
                         preemptible=False, grace=0.0001, time_limit=60).results() == [2]
 
 
+def test_the_groups_of_a_gang_reach_the_cluster(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    with pytest.raises(errors.PenstockError, match="has gang_groups of 2, and not `together`"):
+        graph.submit(gang=2, gang_groups=2)
+
+
 def test_an_object_that_is_larger_than_the_store():
     with Client(slots=1, memory="64MiB", warm=False) as small:
         large = small.scatter(bytes(40 << 20))

@@ -46,6 +46,7 @@ inline std::uint32_t domain_of(std::uint32_t pool, BandKind kind) {
 struct PassDevices {
   bool named = false;                             ///< The band has several: numbers are its devices.
   std::vector<std::uint64_t> parts;               ///< The held part of each, in thousandths of slots.
+  std::vector<std::uint64_t> runs;                ///< Of each, what runs hold of jobs that were not shown yet.
   DeviceSet seen = 0;                             ///< Shared ones that were shown to the pass,
   DeviceSet shared = 0;                           ///< and those that its plan opens beside them.
   DeviceSet whole = 0;                            ///< Held as a whole by runs, as far as workers have reported.

@@ -39,6 +39,26 @@ bool is_leaving(const Job& job, const AssignedRef& ref) {
   return asked != nullptr && *asked == ref.attempt;
 }
 
+/// Thousandths of slots of a device that are held, or that a run has.
+std::uint64_t used_on(const PassDevices& devices, std::size_t device) {
+  return devices.parts[device] + devices.runs[device];
+}
+
+/// The device of an attempt that runs on a part of one; as many as there are: none is known.
+std::size_t part_run_by(const Job& job, const AssignedRef& ref, const BandEntry& band) {
+  const DeviceRun* found = run_of(job, ref, band);
+  const bool is_part = found != nullptr && std::popcount(found->devices) == 1;
+  return is_part ? static_cast<std::size_t>(std::countr_zero(found->devices)) : band.description.devices.size();
+}
+
+/// The runs of the job are shown from now on.
+void leave_to_parts(PassDevices& devices, const Job& job, const BandEntry& band) {
+  const std::uint64_t each = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)].unit_on(band);
+  for (const AssignedRef& ref : band.assigned)
+    if (const std::size_t device = part_run_by(job, ref, band); device < devices.runs.size())
+      devices.runs[device] -= std::min(devices.runs[device], each);
+}
+
 /// The devices of the job's parts on the band, in the order in which they are shown.
 std::vector<std::uint8_t> parts_of(const PassDevices& devices, const Job& job, BandSlot slot, const BandEntry& band,
                                    std::uint64_t milli) {
@@ -46,9 +66,8 @@ std::vector<std::uint8_t> parts_of(const PassDevices& devices, const Job& job, B
   std::vector<std::uint8_t> run;
   std::vector<std::uint8_t> leave;
   for (const AssignedRef& ref : band.assigned) {
-    const DeviceRun* found = run_of(job, ref, band);
-    if (found == nullptr || std::popcount(found->devices) != 1) continue;
-    const auto device = static_cast<std::uint8_t>(std::countr_zero(found->devices));
+    const auto device = static_cast<std::uint8_t>(part_run_by(job, ref, band));
+    if (device == band.description.devices.size()) continue;
     const bool stays = !job.graph.shape->template_of(ref.subtask).retryable;
     (is_leaving(job, ref) ? leave : stays ? stay : run).push_back(device);
   }
@@ -60,7 +79,7 @@ std::vector<std::uint8_t> parts_of(const PassDevices& devices, const Job& job, B
       if ((devices.whole & bit(i)) != 0) continue;  // Another run has taken all of it meanwhile.
       const auto begun = std::count(order.begin(), order.end(), static_cast<std::uint8_t>(i));
       // Runs of other jobs may be there in place of what was planned.
-      const std::uint64_t room = kDeviceMilli - std::min(kDeviceMilli, devices.parts[i]);
+      const std::uint64_t room = kDeviceMilli - std::min(kDeviceMilli, used_on(devices, i));
       const std::uint64_t most = std::min<std::uint64_t>(planned[i], room);
       for (std::uint64_t at = static_cast<std::uint64_t>(begun) * milli; at + milli <= most; at += milli)
         order.push_back(static_cast<std::uint8_t>(i));
@@ -86,6 +105,8 @@ std::int64_t near_to(const BandEntry& band, DeviceSet free, std::size_t device) 
 std::uint32_t device_to_share(const PassDevices& devices, const BandEntry& band) {
   const auto all = static_cast<DeviceSet>((1U << band.description.devices.size()) - 1);
   DeviceSet free = static_cast<DeviceSet>(all & ~devices.shared & ~devices.whole);
+  for (std::size_t i = 0; i < devices.runs.size(); ++i)
+    if (devices.runs[i] > 0) free &= static_cast<DeviceSet>(~bit(i));
   if (free == 0) free = static_cast<DeviceSet>(all & ~devices.shared);
   std::uint32_t best = policy::kNone;
   for (std::uint32_t i = 0; i < band.description.devices.size(); ++i)
@@ -97,7 +118,7 @@ std::uint32_t device_to_share(const PassDevices& devices, const BandEntry& band)
 std::uint32_t device_with_room(const PassDevices& devices, const BandEntry& band, std::uint64_t milli) {
   std::uint32_t best = policy::kNone;
   for (std::uint32_t i = 0; i < devices.parts.size(); ++i)
-    if ((devices.shared & bit(i)) != 0 && devices.parts[i] + milli <= kDeviceMilli &&
+    if ((devices.shared & bit(i)) != 0 && used_on(devices, i) + milli <= kDeviceMilli &&
         (best == policy::kNone || devices.parts[i] > devices.parts[best]))
       best = i;
   if (best == policy::kNone) best = device_to_share(devices, band);
@@ -126,11 +147,15 @@ PassDevices devices_of(const BandEntry& band, const JobTable& jobs) {
   if (!names_devices(band)) return devices;
   devices.named = true;
   devices.parts.resize(band.description.devices.size());
+  devices.runs.resize(band.description.devices.size());
   for (const AssignedRef& ref : band.assigned) {
     if (!jobs.knows(ref.job)) continue;
     const Job& job = jobs[ref.job];
     const DeviceRun* run = run_of(job, ref, band);
     if (run != nullptr && !takes_parts(job)) devices.whole |= run->devices;
+    if (!takes_parts(job)) continue;
+    if (const std::size_t device = part_run_by(job, ref, band); device < devices.runs.size())
+      devices.runs[device] += job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)].unit_on(band);
   }
   return devices;
 }
@@ -141,7 +166,11 @@ std::uint32_t show_part(PassDevices& devices, const Job& job, BandSlot slot, con
   if (!devices.named) {
     device = number_with_room(devices.parts, band.slots, milli);
   } else {
-    if (devices.shown != job.id) devices.shown = job.id, devices.order = parts_of(devices, job, slot, band, milli);
+    if (devices.shown != job.id) {
+      devices.shown = job.id;
+      leave_to_parts(devices, job, band);
+      devices.order = parts_of(devices, job, slot, band, milli);
+    }
     if (devices.order.empty()) {
       device = device_with_room(devices, band, milli);
     } else {

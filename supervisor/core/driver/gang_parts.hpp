@@ -26,8 +26,8 @@ class GangParts {
   /// The bands of the part to which a band belongs. REQUIRES: `any`.
   const std::vector<std::uint32_t>& bands_of(std::uint32_t band) const;
   /// The bands for one member of so many thousandths of slots: of the part to which `band` belongs, where the member
-  /// has been promised a place; `kNone`: of the first part that misses slots. The slots count as there then. REQUIRES:
-  /// `any`.
+  /// has been promised a place; `kNone`: of the first part that misses slots. The part then misses so many fewer.
+  /// REQUIRES: `any`.
   const std::vector<std::uint32_t>& take(std::uint64_t milli, std::uint32_t band);
   /// Makes a member take all that is missing, each part on its bands. REQUIRES: `any`; the member wants `missing()`.
   void divide(policy::Member& member, std::uint64_t granularity, policy::BandLists& lists,

@@ -31,10 +31,12 @@ std::vector<std::uint32_t> candidates(const SlotPass& pass, const std::vector<Co
 
 }  // namespace
 
+bool has_starved(const Workload& job, Instant now, Duration after) {
+  return after > Duration{0} && job.waits_since.has_value() && now >= later(*job.waits_since, after);
+}
+
 bool has_starved(const SlotPass& pass, std::uint32_t workload) {
-  const std::optional<Instant>& since = pass.snapshot().workloads[workload].waits_since;
-  const Duration after = pass.parts().starvation_after;
-  return after > Duration{0} && since.has_value() && pass.snapshot().now >= later(*since, after);
+  return has_starved(pass.snapshot().workloads[workload], pass.snapshot().now, pass.parts().starvation_after);
 }
 
 bool is_protected(const Snapshot& snapshot, std::uint32_t workload) {

@@ -9,7 +9,9 @@
 
 namespace penstock::policy {
 
-/// Whether the workload has wanted slots for `Parts::starvation_after` and held none.
+/// Whether the job has wanted slots for so long and held none; 0: no job has its turn.
+bool has_starved(const Workload& job, Instant now, Duration after);
+/// The same by `Parts::starvation_after`.
 bool has_starved(const SlotPass& pass, std::uint32_t workload);
 
 /// Whether the workload keeps all that it holds, because it has not run for its minimum.

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "supervisor/policy/actions/give_turn.hpp"
 #include "supervisor/policy/actions/protection.hpp"
 #include "supervisor/policy/actions/solve.hpp"
 
@@ -39,8 +40,8 @@ Resources largest_piece(const QuotaPass& pass, const std::vector<TakenMembers>& 
   return largest;
 }
 
-/// Searches for one project and pass of which the outcome may be that a job has no turn. Not a setting: each costs as
-/// much as a search for a more important job.
+/// Searches for victims of turns in one project and pass. Not a setting: each costs as much as one for a more important
+/// job, and thousands of jobs may have starved.
 constexpr int kTurnsTried = 4;
 
 /// Jobs that have held nothing for `starvation_after`, while younger ones of their project and priority started where
@@ -51,9 +52,8 @@ class Turns {
 
   bool may_have(std::uint32_t workload) {
     const Workload& subject = of(workload);
-    const Duration after = pass_.parts().starvation_after;
-    if (!pass_.parts().own_rules || after == Duration{0} || !subject.waits_since.has_value()) return false;
-    if (pass_.snapshot().now < later(*subject.waits_since, after)) return false;
+    if (!pass_.parts().own_rules) return false;
+    if (!has_starved(subject, pass_.snapshot().now, pass_.parts().starvation_after)) return false;
     if (pass_.holds_anything(workload) || tried_[subject.project] == kTurnsTried) return false;
     const auto youngest = youngest_of(subject.project).find(subject.priority);
     if (youngest == youngest_of(subject.project).end() || youngest->second <= subject.submitted) return false;

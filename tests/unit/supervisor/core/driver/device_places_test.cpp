@@ -115,6 +115,26 @@ TEST_F(DevicePlaces, APlannedPartOfADeviceThatRunsOfOthersHaveFilledGoesElsewher
   EXPECT_EQ(devices.parts, (std::vector<std::uint64_t>{0, 1000, 500, 0}));
 }
 
+TEST_F(DevicePlaces, APlannedPartLeavesRoomForRunsOfJobsThatAreShownLater) {
+  Job& job = add_job(500);
+  plan(job, 1, 1000);
+  Job& later = add_job(500);
+  run(later, 0b0010);
+  PassDevices devices = devices_of(band, jobs);
+  EXPECT_EQ(shown(devices, job, 500, 2), (List{1, 2})) << "half of the second device is another job's";
+  EXPECT_EQ(shown(devices, later, 500, 1), List{1});
+  EXPECT_EQ(devices.parts, (std::vector<std::uint64_t>{0, 1000, 500, 0}));
+  EXPECT_EQ(devices.runs, (std::vector<std::uint64_t>(4, 0)));
+}
+
+// A job that ends has no part, and its run has the device until it is gone.
+TEST_F(DevicePlaces, ADeviceWithARunThatIsNotShownIsNotOpened) {
+  Job& ends = add_job(500);
+  run(ends, 0b0100);
+  PassDevices devices = devices_of(band, jobs);
+  EXPECT_EQ(planned_device(devices, band, 0), 0U) << "the third one is near no other";
+}
+
 TEST_F(DevicePlaces, ANewSharedDeviceIsOfTheSmallestSetOfFreeOnes) {
   PassDevices devices = devices_of(band, jobs);
   PENSTOCK_EXPECT_COVERAGE_MARK("a plan opens a device of several for parts",

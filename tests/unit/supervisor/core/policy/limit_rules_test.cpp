@@ -487,6 +487,55 @@ TEST_F(PolicyRulesLive, RunsOfAJobThatIsAloneEndWhenItIsHeldOrItsLimitIsLowered)
     }
 }
 
+// Also in a pool that does not preempt, and runs of a job that is never preempted.
+TEST_F(PolicyRulesLive, AnOperatorEndsTheRunsOfAnyJob) {
+  for (const JobKind kind : {JobKind::Training, JobKind::Interactive}) {
+    SupervisorConfig config = site("priority");
+    config.policy.pools[0].preemption = false;
+    begin(config);
+    supervisor->submit(many(), of("ann", "a", {.kind = kind}));
+    supervisor->settle(1);
+    for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->say(1, subtask, Outcome::Started);
+    supervisor->tick_after(1s);  // Not a short one.
+    EXPECT_EQ(answer("hold", {"a"}), "done");
+    supervisor->settle(3);
+    EXPECT_EQ(supervisor->core().policy().preemptions, 4U);
+    supervisor->ignore();
+  }
+}
+
+TEST_F(PolicyRulesLive, RunsAboveALoweredCapEndWhereNoOtherJobWaits) {
+  begin(site());
+  supervisor->submit(many(), of("ann", "a", {.slots_max = 4}));
+  supervisor->settle(1);
+  for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->say(1, subtask, Outcome::Started);
+  supervisor->tick_after(1s);  // Not a short one.
+  EXPECT_EQ(answer("set", {"cap", "a", "3"}), "done");
+  supervisor->settle(3);
+  EXPECT_EQ(supervisor->core().policy().preemptions, 1U);
+}
+
+// Found by a trial: the slots were told to be another job's, and were not.
+TEST_F(PolicyRulesLive, WithoutPreemptionOthersWaitForRunsAboveALoweredLimit) {
+  SupervisorConfig config = site("priority");
+  config.policy.pools[0].preemption = false;
+  config.policy.users = {{.name = "ann", .limits = {.slots_max = 4}}};
+  begin(config);
+  supervisor->submit(many(), of("ann", "a"));
+  supervisor->settle(1);
+  for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->say(1, subtask, Outcome::Started);
+  supervisor->tick_after(1s);  // Not a short one.
+  supervisor->submit(many(), of("bob", "b"));
+  config.policy.users[0].limits.slots_max = 2;
+  supervisor->handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config.policy});
+  supervisor->settle(3);
+  EXPECT_EQ(supervisor->core().policy().preemptions, 0U);
+  EXPECT_EQ(supervisor->job(2).shares->of(BandSlot{0}).planned, 0U);
+  for (std::uint32_t subtask = 0; subtask < 2; ++subtask) supervisor->succeed(1, subtask);
+  supervisor->settle(3);
+  EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:2"});
+}
+
 TEST_F(PolicyRulesLive, SlotsOnWhichAHeldJobStillRunsAreNotGivenAway) {
   for (const char* preset : {"multifactor", "fair_share", "priority"}) {
     SupervisorConfig config = site(preset);
