@@ -13,8 +13,6 @@
 namespace penstock::supervisor {
 namespace {
 
-std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
-
 __extension__ using Wide = __int128;
 
 /// `amount` for each `of`, if it comes with `whole` of that; rounded up.

@@ -14,6 +14,9 @@ namespace penstock::supervisor {
 class JobTable;
 class PolicyView;
 
+/// Up to a whole number of steps.
+constexpr std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
+
 /// Computes allocation units: jobs that request only slots are counted by whole slots; parts of devices, memory and
 /// processors are counted by the amounts of one run. Writes `KindShare`'s units, `DomainView` and nothing else.
 /// Cost: linear in the templates of a job; for a pass in bands and jobs in sight.

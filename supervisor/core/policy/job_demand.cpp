@@ -6,6 +6,7 @@
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/jobs/job_table.hpp"
 #include "supervisor/core/placement/eligibility.hpp"
+#include "supervisor/core/policy/allocation_units.hpp"
 #include "supervisor/core/policy/policy_view.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
@@ -21,8 +22,6 @@ constexpr std::uint32_t kForgottenPart = 4;
 std::uint64_t step_of(const AllocationUnit& allocation_unit) {
   return std::min<std::uint64_t>(allocation_unit.milli, 1000);
 }
-
-std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
 
 /// Passes that may find a job's slots where it has no work before its slots move to its work. Not a setting: one pass
 /// is too few, because work may be on its way there, and a vain wait lasts as long as `policy.period` says.
