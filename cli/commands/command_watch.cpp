@@ -21,16 +21,19 @@ struct WatchCommand {
   std::uint32_t times = 0;
 };
 
+constexpr const char* kQuestions =
+    "jobs, job JOB, explain JOB, workers, bands, queues, queue, pools, projects, shares or limits";
+
 /// Only questions: an order must not be repeated.
 Result<void> check_question(const std::string& question) {
   NearestName nearest{question};
-  for (const char* known : {"jobs", "job", "workers", "bands", "queues", "explain"}) {
+  for (const char* known :
+       {"jobs", "job", "workers", "bands", "queues", "explain", "queue", "pools", "projects", "shares", "limits"}) {
     if (question == known) return {};
     nearest.offer(known);
   }
-  return Error{
-      ErrorCode::InvalidArgument, in_quotes(question), "is no question that can be watched",
-      nearest.best().empty() ? "watch jobs, job JOB, workers, bands, queues or explain JOB" : nearest.remedy()};
+  return Error{ErrorCode::InvalidArgument, in_quotes(question), "is no question that can be watched",
+               nearest.best().empty() ? "watch " + std::string{kQuestions} : nearest.remedy()};
 }
 
 /// False if the user has stopped the command.
@@ -65,8 +68,7 @@ Result<int> watch(Invocation& invocation, const WatchCommand& command) {
 void add_watch_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WatchCommand>();
   CLI::App* command = app.add_subcommand("watch", "Repeat a question until Ctrl-C, e.g. `watch queues`");
-  command->add_option("QUESTION", options->question, "jobs, job JOB, workers, bands, queues or explain JOB")
-      ->capture_default_str();
+  command->add_option("QUESTION", options->question, kQuestions)->capture_default_str();
   command->add_option("-n,--every", options->every, "Time between two answers")
       ->capture_default_str()
       ->type_name("DURATION");

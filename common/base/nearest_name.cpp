@@ -40,7 +40,8 @@ void NearestName::offer(std::string_view candidate) {
   // Names are short; a longer candidate is not worth the square of its length.
   if (wanted_.size() > 256 || candidate.size() > 256 || distance_ == 0) return;
   const std::size_t distance = edit_distance(lower(wanted_), lower(candidate), limit);
-  if (distance > limit || distance >= distance_) return;
+  // With every letter changed nothing is left of the wanted name.
+  if (distance > limit || distance >= distance_ || distance >= std::max(wanted_.size(), candidate.size())) return;
   distance_ = distance;
   best_ = std::string{candidate};
 }

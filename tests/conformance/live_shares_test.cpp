@@ -233,5 +233,52 @@ TEST(LiveShares, ALevelPreemptsTheLevelsThatItNames) {
   EXPECT_EQ(preemptions(cluster), left);
 }
 
+// Found by a trial: each job that came or went had one of the gangs preempted for the other.
+TEST(LiveShares, TwoGangsDoNotTakeTheirRoomFromEachOtherWhenJobsComeAndGo) {
+  for (const char* preset : {"fair_share", "fair_share_max_min"}) {
+    LiveCluster cluster{config_of(preset)};
+    for (const char* name : {"w1", "w2", "w3"}) cluster.join(cpu_worker(name, 4));
+    const JobId large = submit(cluster, {.name = "large", .subtasks = 8, .gang = 8});
+    const JobId small = submit(cluster, {.name = "small", .subtasks = 4, .gang = 4});
+    cluster.advance(3s);
+    EXPECT_EQ(running(cluster, large) + running(cluster, small), 12U) << preset;
+    submit(cluster, {.name = "first"});
+    cluster.advance(3s);
+    const std::uint64_t before = preemptions(cluster);
+    EXPECT_LE(before, 8U) << preset << ": one gang leaves for the first job";
+    for (int i = 0; i < 4; ++i) {
+      const JobId second = submit(cluster, {.name = "second" + std::to_string(i)});
+      cluster.advance(3s);
+      EXPECT_EQ(running(cluster, second), 1U) << preset;
+      cluster.end({second, SubtaskIndex{0}});
+      cluster.advance(3s);
+    }
+    EXPECT_EQ(preemptions(cluster), before) << preset;
+  }
+}
+
+// Found by a trial: each lost its runs after 3 s, for ever.
+TEST(LiveShares, RunsThatAreLongerThanATurnEnd) {
+  SupervisorConfig config = config_of("fair_share");
+  config.policy.starvation_after = 3s;
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 4));
+  std::map<SubtaskId, Instant> begun;
+  cluster.set_on_run([&](const LiveRun& run, RunNews news) {
+    if (news == RunNews::Begun) begun[run.subtask] = cluster.now();
+  });
+  submit(cluster, {.name = "single"});
+  cluster.advance(1s);
+  submit(cluster, {.name = "gang", .subtasks = 4, .gang = 4});
+  std::size_t ended = 0;
+  for (int i = 0; i < 1200 && ended < 5; ++i) {
+    cluster.advance(100ms);
+    const std::map<SubtaskId, LiveRun> runs = cluster.runs();
+    for (const auto& [subtask, run] : runs)
+      if (cluster.now() - begun[subtask] >= 20s) cluster.end(subtask), ++ended;
+  }
+  EXPECT_EQ(ended, 5U);
+}
+
 }  // namespace
 }  // namespace penstock::tools

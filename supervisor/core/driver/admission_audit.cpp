@@ -211,10 +211,13 @@ void AdmissionAudit::note_preemptions(const PassUnderWay& pass, const policy::Pl
 void AdmissionAudit::note_preempted(const Job& job, const AssignedRef& ref) {
   if (++policy_.preempted_now > kLinesEachMax) return;
   const std::string& reason = *job.shares->preemption_reason;
+  const BandSlot band = job.hot[ref.subtask].band;
   audit_.note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
                        job.status.on_hold ? "it is on hold by an operator"
-                       : reason.empty()   ? "its slots belong to another job"
-                                          : reason);
+                       : !view_.may_hold(job, band)
+                           ? "by its pool and labels it may not be on " + workers_.worker_of(band).description.name
+                       : reason.empty() ? "its slots belong to another job"
+                                        : reason);
 }
 
 void AdmissionAudit::note_more_preempted() {

@@ -241,7 +241,7 @@ void PassSnapshot::show_bag(Job& job, BandKind kind, policy::Snapshot& snapshot)
   const auto of_kind = static_cast<std::size_t>(kind);
   if (shares.kinds[of_kind].unit_milli == 0) return;
   note_turn(shares.kinds.edit(kind), view_.milli_held(job, kind) > 0, shares.kinds[of_kind].demand > 0, false,
-            event_.now, policy_.config.starvation_after);
+            event_.now, policy_.config.starvation_after, job.tally.counts.succeeded);
   const KindShare all = shares.kinds[of_kind];
   const std::uint32_t tried_in = shares.pool.position;
   const std::vector<std::uint32_t>& pools = shares.pool.fallback.pools();
@@ -276,7 +276,8 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot,
   std::vector<PromisedPlace> held = demand_.settle_holdings(job, kind, leaving);
   const bool backs_off = share.gang.barrier->backs_off_through >= policy_.pass->number;
   if (!job.shares->pool.spreads)
-    note_turn(share, !held.empty(), share.demand > 0, backs_off, event_.now, policy_.config.starvation_after);
+    note_turn(share, !held.empty(), share.demand > 0, backs_off, event_.now, policy_.config.starvation_after,
+              job.tally.counts.succeeded);
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
   if (gang) watch_gang(job, kind, held, leaving);
@@ -349,7 +350,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   if (!gang.empty()) {
     show_member(together, gang, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : gang)
-      if (is_kept || demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
+      if (is_kept || demand_.milli_that_goes_on(job, place.band) > 0) snapshot.members.back().preemptible = false;
     is_kept = false;
   }
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
@@ -361,7 +362,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   const GangParts parts{job, subject.kind, policy_, workers_, allowed};
   for (const PromisedPlace& place : singly) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
-    const std::uint64_t stays = demand_.milli_that_stays(job, place.band);
+    const std::uint64_t stays = demand_.milli_that_goes_on(job, place.band);
     for (std::uint64_t shown = 0; shown + unit <= place.milli; shown += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
       policy::Member& member = snapshot.members.back();

@@ -18,11 +18,14 @@ std::int64_t rest_of(const ShareGroup& group, std::int64_t target) {
   return group.unit > 1 ? target % group.unit : 0;
 }
 
-/// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those.
+/// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those. One
+/// that runs already keeps them where it would be rounded up itself: else two gangs, of which one has room beside the
+/// other jobs, take that room from each other whenever a job comes or goes.
 std::int64_t floor_of(const ShareGroup& group, std::int64_t target) {
   const std::int64_t member = group.unit > 1 ? group.unit : std::min<std::int64_t>(1, group.demand);
   const std::int64_t least = std::max(group.core, member);
-  return std::max(group.pinned, target >= least ? least : 0);
+  const bool keeps = target >= least || (group.held >= least && target * 2 >= least);
+  return std::max(group.pinned, keeps ? least : 0);
 }
 
 SettledShare best_to_round_up(const std::vector<ShareGroup>& groups, const std::vector<std::int64_t>& targets,

@@ -21,6 +21,8 @@ TEST(NearestName, IsNoneIfNoneIsMeant) {
   EXPECT_EQ(nearest_of("colour"), "");
   NearestName nearest{"x"};
   EXPECT_EQ(nearest.remedy(), "");
+  nearest.offer("d");
+  EXPECT_EQ(nearest.remedy(), "") << "every letter differs";
   nearest.offer("xy");
   EXPECT_EQ(nearest.remedy(), "did you mean 'xy'?");
 }

@@ -10,8 +10,9 @@ using namespace std::chrono_literals;
 constexpr Instant kNow{100s};
 constexpr Duration kAfter = 5s;
 
-void note(KindShare& share, bool holds, bool wants, Instant now, Duration after = kAfter, bool kept_from = false) {
-  note_turn(share, holds, wants, kept_from, now, after);
+void note(KindShare& share, bool holds, bool wants, Instant now, Duration after = kAfter, bool kept_from = false,
+          std::uint64_t ended_runs = 0) {
+  note_turn(share, holds, wants, kept_from, now, after, ended_runs);
 }
 
 TEST(Turns, AJobThatGetsSlotsAfterWaitingForSoLongHasItsTurnForAsLong) {
@@ -52,6 +53,27 @@ TEST(Turns, ATurnEndsWithTheLastSlot) {
   note(share, false, true, kNow + kAfter + 1s);
   EXPECT_FALSE(is_in_turn(share, kNow + kAfter + 1s, kAfter));
   EXPECT_EQ(share.since.holds, kNever);
+}
+
+// Found by a trial: two jobs with runs of 5 s took the slots from each other every 3 s.
+TEST(Turns, EachTurnWithoutAnEndOfARunIsTwiceAsLong) {
+  KindShare share;
+  Instant now = kNow;
+  const auto take_turn = [&](std::uint64_t ended_runs) {
+    note(share, false, true, now, kAfter, false, ended_runs);
+    now += kAfter;
+    note(share, true, true, now, kAfter, false, ended_runs);
+  };
+  for (const int times : {1, 2, 4, 8}) {
+    take_turn(3);
+    EXPECT_TRUE(is_in_turn(share, now + kAfter * times - Duration{1}, kAfter)) << times;
+    EXPECT_FALSE(is_in_turn(share, now + kAfter * times, kAfter)) << times;
+  }
+  take_turn(4);
+  EXPECT_FALSE(is_in_turn(share, now + kAfter, kAfter)) << "a run has ended meanwhile";
+  for (int i = 0; i < 100; ++i) take_turn(4);
+  EXPECT_TRUE(is_in_turn(share, now + kAfter * 65'535, kAfter));
+  EXPECT_FALSE(is_in_turn(share, now + kAfter * 65'536, kAfter));
 }
 
 TEST(Turns, WithoutTheSettingNobodyHasOne) {

@@ -92,6 +92,24 @@ TEST(PolicyAudit, WhatALowerLimitTakesBackIsToldWithIt) {
   supervisor.ignore();
 }
 
+// Found by a trial: the reason of the last plan that took something from the job was told.
+TEST(PolicyAudit, WhatMayNotBeOnItsWorkerAnyMoreLeavesByItsLabels) {
+  SupervisorConfig config =
+      policed("quota", {{.name = "p", .guaranteed_slots = 3}, {.name = "q", .guaranteed_slots = 1}});
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  run(supervisor, named("a", {.project = "p"}), 4);
+  supervisor.submit(many(), named("b", {.project = "q"}));
+  supervisor.settle(4);
+  EXPECT_EQ(told(supervisor, "preempt 1:", ": another project is below its entitlement"), 1);
+  config.policy.projects[0].training_labels = {"slow"};
+  supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config.policy});
+  supervisor.settle(4);
+  EXPECT_EQ(told(supervisor, "preempt 1:", ": by its pool and labels it may not be on worker-1"), 3)
+      << testing::PrintToString(history(supervisor));
+  supervisor.ignore();
+}
+
 TEST(PolicyAudit, WhoIsMovedAheadHasNoHigherPriority) {
   PolicedSupervisor supervisor{policed("priority")};
   supervisor.join({.slots = 2});

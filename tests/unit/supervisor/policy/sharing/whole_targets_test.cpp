@@ -56,6 +56,21 @@ TEST(WholeTargets, SharesDoNotDependOnWhatIsHeld) {
   }
 }
 
+// Found by a trial: with each job that came or went one of two gangs was preempted for the other one.
+TEST(WholeTargets, OfTwoGangsTheOneThatRunsKeepsItsRoomWhenJobsComeAndGo) {
+  ShareGroup large = whole(8, 8);
+  ShareGroup small = whole(4, 4);
+  EXPECT_EQ(fair_targets({large, small, single(1), single(1)}, 12), (Amounts{8, 0, 1, 1}));
+  small.held = 4;
+  for (std::size_t singles = 1; singles < 3; ++singles) {
+    std::vector<ShareGroup> groups{large, small};
+    groups.insert(groups.end(), singles, single(1));
+    EXPECT_EQ(fair_targets(groups, 12)[0], 0) << singles;
+    EXPECT_EQ(fair_targets(groups, 12)[1], 4) << singles;
+  }
+  EXPECT_EQ(fair_targets({large, small, single(1), single(1), single(20)}, 12)[1], 0) << "less than half is its share";
+}
+
 TEST(WholeTargets, NoOwnerPassesItsLimitForAGang) {
   const std::vector<ShareNode> nodes{{.name = "a", .slots_max = 3}, {.name = "b"}};
   std::vector<ShareGroup> groups{whole(4, 4), single(8), single(8)};
