@@ -119,24 +119,5 @@ TEST(LiveGangs, RandomGangsInGroupsAllRunInTheEndAndNoneIsTorn) {
   EXPECT_GT(gangs, 100U);
 }
 
-// Found by a trial: as soon as one gang waited for a host, another one without a share kept its slots from a job that
-// had a share of all of them.
-TEST(LiveGangs, AGangWithoutAShareGivesItsSlotsToAJobWithOne) {
-  for (const bool tied : {false, true}) {
-    LiveCluster cluster{config_of("fair_share")};
-    cluster.join(cpu_worker("w1", 4));
-    cluster.join(cpu_worker("w2", 4));
-    for (const char* name : {"a", "b"}) submit(cluster, {.name = name, .subtasks = 4, .gang = 4});
-    cluster.advance(1s);
-    submit(cluster, {.name = "c", .subtasks = 4, .gang = 4, .together = tied ? "host" : ""});
-    cluster.advance(1s);
-    const JobId single = submit(cluster, {.name = "d", .subtasks = 4});
-    cluster.advance(10s);
-    EXPECT_EQ(running(cluster, single), 4U) << tied;
-    EXPECT_EQ(cluster.runs().size(), 8U) << tied;
-    EXPECT_EQ(preemptions(cluster), 4U) << tied;
-  }
-}
-
 }  // namespace
 }  // namespace penstock::tools

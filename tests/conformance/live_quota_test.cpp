@@ -111,5 +111,27 @@ TEST(LiveQuotaPolicy, WithinALimitTheMoreImportantReplacesTheLess) {
   EXPECT_EQ(running(cluster, training), 0U);
 }
 
+// Found by a trial: single slots were taken from one job, one by one, until a whole gang went for the last of them, and
+// the runs of the first job began again.
+TEST(LiveQuota, WhatOneGangGivesIsNotTakenFromOthersToo) {
+  for (const std::uint32_t wanted : {4U, 6U}) {
+    SupervisorConfig config = config_of("quota");
+    config.policy.projects.push_back({.name = "vision", .guaranteed_slots = 4});
+    config.policy.projects.push_back({.name = "speech", .guaranteed_slots = 4});
+    LiveCluster cluster{config};
+    cluster.join(cpu_worker("w1", 4));
+    cluster.join(cpu_worker("w2", 4));
+    const JobId first = submit(cluster, {.name = "first", .subtasks = 4, .project = "vision"});
+    const JobId gang = submit(cluster, {.name = "gang", .subtasks = 4, .project = "vision", .gang = 4});
+    cluster.advance(1s);
+    const JobId other = submit(cluster, {.name = "other", .subtasks = wanted, .project = "speech"});
+    cluster.advance(5s);
+    EXPECT_EQ(running(cluster, first), 4U) << wanted;
+    EXPECT_EQ(running(cluster, gang), 0U) << wanted;
+    EXPECT_EQ(running(cluster, other), 4U) << wanted;
+    EXPECT_EQ(preemptions(cluster), 4U) << wanted;
+  }
+}
+
 }  // namespace
 }  // namespace penstock::tools

@@ -350,7 +350,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   if (!gang.empty()) {
     show_member(together, gang, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : gang)
-      if (is_kept || demand_.milli_that_goes_on(job, place.band) > 0) snapshot.members.back().preemptible = false;
+      if (is_kept || demand_.milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
     is_kept = false;
   }
   // Where quotas count, a pass finds another place for a member that it moves. A member that is bound to its band has
@@ -362,7 +362,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   const GangParts parts{job, subject.kind, policy_, workers_, allowed};
   for (const PromisedPlace& place : singly) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
-    const std::uint64_t stays = demand_.milli_that_goes_on(job, place.band);
+    const std::uint64_t stays = demand_.milli_that_stays(job, place.band);
     for (std::uint64_t shown = 0; shown + unit <= place.milli; shown += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
       policy::Member& member = snapshot.members.back();

@@ -246,19 +246,6 @@ bool JobDemand::may_leave(const Job& job, BandKind kind) const {
   return job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay;
 }
 
-bool JobDemand::run_to_their_ends(const Job& job, BandSlot slot) const {
-  const JobShares& shares = *job.shares;
-  if (job.status.on_hold) return false;
-  if (!may_leave(job, workers_[slot].kind)) return true;
-  return !view_.parts_in(shares.pool.spreads ? policy_.pool_of_band[slot.value()] : shares.pool.position).preemption;
-}
-
-std::uint64_t JobDemand::milli_that_goes_on(const Job& job, BandSlot slot) const {
-  if (!run_to_their_ends(job, slot)) return milli_that_stays(job, slot);
-  const BandEntry& band = workers_[slot];
-  return milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], job.shares->of(slot), band);
-}
-
 std::uint64_t JobDemand::milli_that_stays(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
@@ -292,6 +279,9 @@ void JobDemand::count_holdings() {
         milli += milli_run(job.shares->kinds[static_cast<std::size_t>(kind)], job.shares->bands[i], band);
     return milli;
   };
+  const auto runs_whole = [&](const Job& job, BandKind kind) {
+    return all_runs(job, kind) >= job.spec.policy.gang * std::uint64_t{1000};
+  };
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (job.shares != nullptr) follow_attempts(*job.shares, workers_);
@@ -299,9 +289,9 @@ void JobDemand::count_holdings() {
       BandShare& share = job.shares->bands[i];
       const BandEntry& band = workers_[BandSlot{i}];
       if (!band.alive) continue;
-      const bool claimed = share.claimed && view_.may_hold(job, BandSlot{i});
+      const bool claimed = share.claimed && view_.may_hold(job, BandSlot{i}) && runs_whole(job, band.kind);
       if (view_.is_shown(job)) share.claimed = false;
-      const bool keeps = claimed || !share.limited() || run_to_their_ends(job, BandSlot{i});
+      const bool keeps = claimed || !share.limited() || !may_leave(job, band.kind);
       const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
       if (keeps) share.planned = std::max(share.planned, milli_run(of_kind, share, band));
       // Without a limit the job runs what it has there, though it may not be known to run yet.
@@ -366,7 +356,7 @@ std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, s
   const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
   const bool gang = job.spec.policy.gang > 0 && !of_kind.bound;
   // Runs of a job that may have nothing any more are leaving, too, whatever the last plan said.
-  const bool may_have_none = of_kind.demand == 0 && job.shares->rules.cut[static_cast<std::size_t>(kind)];
+  const bool all_leaves = of_kind.demand == 0 && job.shares->rules.cut[static_cast<std::size_t>(kind)];
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < job.shares->bands.size(); ++i) {
     const BandShare& share = job.shares->bands[i];
@@ -380,24 +370,18 @@ std::vector<PromisedPlace> JobDemand::settle_holdings(Job& job, BandKind kind, s
     sum += keep;
   }
   // The job wants less than it had: it gives up idle slots first. A gang keeps a whole one, or nothing.
-  const bool is_void = gang && of_kind.demand == 0 && std::none_of(runs.begin(), runs.end(), [&](const auto& run) {
-                         return run_to_their_ends(job, run.band);
-                       });
+  const bool is_void = gang && of_kind.demand == 0;
   for (const bool idle_only : {true, false})
     for (PromisedPlace& place : held) {
       if (is_void) break;
       const std::uint64_t unit = of_kind.unit_on(workers_[place.band]);
-      const bool stays = !idle_only && run_to_their_ends(job, place.band);
-      const std::uint64_t busy = idle_only ? job.shares->of(place.band).runnable * unit
-                                 : stays   ? milli_run(of_kind, job.shares->of(place.band), workers_[place.band])
-                                           : 0;
+      const std::uint64_t busy = idle_only ? job.shares->of(place.band).runnable * unit : 0;
       const std::uint64_t least = of_kind.demand + (gang ? unit : 1);
       while (sum >= least && place.milli >= unit && place.milli > busy) place.milli -= unit, sum -= unit;
     }
   for (const PromisedPlace& run : runs) {
     const auto at = std::find_if(held.begin(), held.end(), [&run](const auto& each) { return each.band == run.band; });
-    const bool leaves = may_have_none && !run_to_their_ends(job, run.band);
-    const std::uint64_t stays = leaves || at == held.end() ? 0 : at->milli;
+    const std::uint64_t stays = all_leaves || at == held.end() ? 0 : at->milli;
     if (run.milli > stays) leaving.push_back({run.band, run.milli - stays});
   }
   if (is_void) held.clear();

@@ -25,8 +25,8 @@ class JobDemand {
   JobDemand(const JobDemand&) = delete;
   JobDemand& operator=(const JobDemand&) = delete;
 
-  /// Runs beyond the last plan count as the job's own where nothing was limited or nothing takes them back. So do runs
-  /// under a plan from before a restart, when they are seen first. The sum may exceed the
+  /// Runs beyond the last plan count as the job's own where nothing was limited or the job is never preempted. So do
+  /// runs under a plan from before a restart, when they are seen first, but no part of a gang. The sum may exceed the
   /// capacity, because a shortage is reported late: then others lose slots that they do not use.
   void count_holdings();
   /// Runnable subtasks that are kept for a band or are there.
@@ -58,15 +58,10 @@ class JobDemand {
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   /// Whether policy may take back slots of the job's runs on bands of that kind.
   bool may_leave(const Job& job, BandKind kind) const;
-  /// Slots of running attempts that are not taken back: all of them where the pool preempts nothing, else those of
-  /// attempts that must not run twice.
-  std::uint64_t milli_that_goes_on(const Job& job, BandSlot slot) const;
+  /// Slots of running attempts that must not run twice, and so are never preempted.
+  std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
 
  private:
-  /// Whether policy takes back none of the job's runs on that band: none may leave, or its pool preempts nothing.
-  bool run_to_their_ends(const Job& job, BandSlot slot) const;
-  /// Slots of running attempts that must not run twice.
-  std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
   /// Whether any of the bands that the plan may give the job can run any of its subtasks of that kind: all bands of the
   /// pool can, or its subtasks are alike, those of a gang by the bands that can run them, so that the plan knows the
   /// bands (`PolicyView::bands_allowed`).

@@ -49,6 +49,27 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   return rules;
 }
 
+/// Members beyond the next ones that may be placed together with them: those of a job that takes one by one. Not a
+/// setting: more than so many in one pass are served by the next one.
+constexpr std::size_t kMoreMax = 8;
+
+std::vector<std::uint32_t> members_beyond(const QuotaPass& pass, const std::vector<std::uint32_t>& next,
+                                          Reclaimer reclaimer, std::uint32_t workload) {
+  std::vector<std::uint32_t> more;
+  if (!pass.parts().own_rules || pass.snapshot().workloads[workload].sets.size() != 1) return more;
+  std::vector<std::uint32_t> all = next;
+  for (const std::uint32_t member : pass.order().members(workload)) {
+    if (!pass.waits(member) || std::find(next.begin(), next.end(), member) != next.end()) continue;
+    all.push_back(member);
+    reclaimer.amount = pass.amount_of(all);
+    if (more.size() == kMoreMax || !may_reclaim(pass.trial().owners(), reclaimer) ||
+        pass.is_refused_at_best(workload, all, Leavers::OtherProjects))
+      break;
+    more.push_back(member);
+  }
+  return more;
+}
+
 /// Whether the amount is within the guarantees of its project, and of each department above.
 bool has_guaranteed(const std::vector<Owner>& owners, const Reclaimer& reclaimer) {
   for (std::uint32_t at = reclaimer.project; at != kNone; at = owners[at].parent)
@@ -119,6 +140,7 @@ void reclaim(QuotaPass& pass) {
     rules.victims_move = rules.may_give_way = pass.parts().victims_move;
     rules.may_lose = view.may_lose(source.project);
     rules.free_devices = view.free_devices();
+    rules.more = members_beyond(pass, members, reclaimer, *workload);
     bool solved = solve(pass, *workload, rules);
     if (!solved && pass.parts().own_rules && has_guaranteed(view.owners(), reclaimer)) {
       // The search takes more and more, and serves victims first where they are the more deprived: a victim that may

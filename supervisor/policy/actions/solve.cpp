@@ -76,7 +76,8 @@ class Solver {
     if (wanted.empty()) return false;
     if (!anybody_to_take_from()) return false;
     const std::size_t mark = trial_.mark();
-    if (!(rules_.one_piece ? take_one_piece(wanted) : take_pieces(wanted)) || !pass_.order().all_at_min(workload_))
+    if (!(rules_.one_piece ? take_one_piece(wanted) : take_pieces(wanted) && take_more(mark)) ||
+        !pass_.order().all_at_min(workload_))
       return trial_.undo_to(mark), false;
     if (pass_.parts().own_rules && rules_.may_give_way) let_betters_first();
     for (const Piece& piece : recorded_)
@@ -104,6 +105,32 @@ class Solver {
       if (!extend()) return false;
     }
     return true;
+  }
+
+  /// One by one the members would take from other victims each time, and what the first ones took could have stayed.
+  /// A member that needs no other victims than those before it is left to the next pass. False: the outcome before
+  /// cannot be had again.
+  bool take_more(std::size_t mark) {
+    for (const std::uint32_t member : rules_.more) {
+      const std::vector<Piece> before = recorded_;
+      trial_.undo_to(mark);
+      wanted_.push_back(member);
+      if (extend() && !is_same(before, recorded_)) continue;
+      wanted_.pop_back();
+      trial_.undo_to(mark);
+      recorded_ = before;
+      look_at_room();
+      std::vector<const Piece*> pieces;
+      for (const Piece& piece : before) pieces.push_back(&piece);
+      return attempt(pieces);
+    }
+    return true;
+  }
+
+  static bool is_same(const std::vector<Piece>& a, const std::vector<Piece>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Piece& left, const Piece& right) {
+      return left.workload == right.workload && left.members == right.members;
+    });
   }
 
   bool take_one_piece(const Members& wanted) {

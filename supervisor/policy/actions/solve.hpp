@@ -28,6 +28,8 @@ struct SolveRules {
   /// Whether the outcome on the trial is right; gets the taken members, in the order in which they were taken.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;
+  /// Members of the waiting job beyond its next ones: the search places as many of them as it can, in this order.
+  std::vector<std::uint32_t> more;
   /// Takes the piece that one job would lose next, and nothing else; the waiting job is placed before the loser.
   bool one_piece = false;
   /// Where the waiting job finds no place behind its victims it may find one before them.

@@ -226,14 +226,10 @@ class PassByReach {
   }
 
   /// Whether the contender that loses so many slots is left with more than the one that waits has; or with as much,
-  /// where both are alike but for their ages: one slot that two may use is of the older. A gang is left with nothing:
-  /// it loses its slots if it has no share, and the one that waits has a share of all of them.
+  /// where both are alike but for their ages: one slot that two may use is of the older.
   bool gains_by(const Waits& waits, const Level& level, std::size_t loser, std::int64_t slots) const {
     const Level left = level_of(loser, stays_of(loser) - slots);
     if (level < left) return true;
-    const bool has_none = std::max(shares_.targets[loser], shares_.at_most[loser]) == 0;
-    if (slots > 1 && left.held == 0 && has_none && shares_.targets[waits.contender] - held_[waits.contender] >= slots)
-      return true;
     return left.held == level.held && left.slope == level.slope && slots == member_of(waits).slots &&
            waits.contender < loser;
   }

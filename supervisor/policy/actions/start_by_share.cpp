@@ -137,6 +137,12 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
   return groups;
 }
 
+/// Of two gangs that do not fit beside each other the one that runs stays. Not where jobs may use certain bands only:
+/// there a gang may hold what is not its share, and shares must not follow what is held.
+void keep_whole_ones(std::vector<ShareGroup>& groups) {
+  for (ShareGroup& group : groups) group.stays = group.held >= std::max(group.core, group.unit);
+}
+
 /// The groups without contenders that only keep a place; empty if there are none.
 std::vector<ShareGroup> without_places_kept(const SlotPass& pass, const std::vector<Contender>& present,
                                             std::vector<ShareGroup> groups) {
@@ -202,9 +208,10 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   StarvedJobs starved{pass};
   std::vector<Contender> present = contenders(pass, starved);
   const std::optional<std::size_t> turn = next_turn(pass, present, starved.blocked_since());
-  std::vector<ShareGroup> groups = share_groups(pass, present, turn);
   const std::int64_t capacity = pass.trial().capacity();
   const ShareLimits limits = share_limits(pass, present);
+  std::vector<ShareGroup> groups = share_groups(pass, present, turn);
+  if (limits.empty()) keep_whole_ones(groups);
   const DivideSlots by_owner = divide_by_owner(groups, pass.snapshot().share_nodes, sharing);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
     return limited_targets(among, limits.limits, capacity, by_owner);
@@ -215,6 +222,7 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
     hold_back_starved(pass, present, targets);
   if (outcome == TurnOutcome::NotYet && turn) {
     groups = share_groups(pass, present, std::nullopt);
+    if (limits.empty()) keep_whole_ones(groups);
     targets = divide(groups);
   }
   // The share of a contender that keeps its place is neither taken by others nor given back to it.

@@ -17,6 +17,7 @@ struct ShareGroup {
   std::int64_t smallest_pending = 0;  ///< The smallest gang that waits; 0: none waits.
   std::int64_t unit = 1;              ///< The slots that each of its members takes; 1 also if they differ.
   std::int64_t core = 0;              ///< Slots without which it can use none, before any of `unit`.
+  bool stays = false;                 ///< Runs, and keeps its room from groups that are rounded up.
   std::uint32_t node = kNone;         ///< Its owner, where slots are divided among owners first.
   friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
 

@@ -21,18 +21,18 @@ std::int64_t rest_of(const ShareGroup& group, std::int64_t target) {
 /// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those. One
 /// that runs already keeps them where it would be rounded up itself: else two gangs, of which one has room beside the
 /// other jobs, take that room from each other whenever a job comes or goes.
-std::int64_t floor_of(const ShareGroup& group, std::int64_t target) {
+std::int64_t floor_of(const ShareGroup& group, std::int64_t target, bool stay) {
   const std::int64_t member = group.unit > 1 ? group.unit : std::min<std::int64_t>(1, group.demand);
   const std::int64_t least = std::max(group.core, member);
-  const bool keeps = target >= least || (group.held >= least && target * 2 >= least);
+  const bool keeps = target >= least || (stay && group.stays && target * 2 >= least);
   return std::max(group.pinned, keeps ? least : 0);
 }
 
 SettledShare best_to_round_up(const std::vector<ShareGroup>& groups, const std::vector<std::int64_t>& targets,
-                              std::int64_t capacity, const OwnersAllow& owners_allow) {
+                              std::int64_t capacity, const OwnersAllow& owners_allow, bool stay) {
   std::vector<std::int64_t> floors;
   floors.reserve(groups.size());
-  for (std::size_t i = 0; i < groups.size(); ++i) floors.push_back(floor_of(groups[i], targets[i]));
+  for (std::size_t i = 0; i < groups.size(); ++i) floors.push_back(floor_of(groups[i], targets[i], stay));
   const std::int64_t sum = std::accumulate(floors.begin(), floors.end(), std::int64_t{0});
   SettledShare best;
   Fraction most{0, 1};
@@ -62,8 +62,11 @@ SettledShare next_to_settle(const std::vector<ShareGroup>& groups, const std::ve
       youngest = {i, groups[i].held};
   }
   if (!any_rest) return youngest;
-  const SettledShare up = best_to_round_up(groups, targets, capacity, owners_allow);
-  return up.group == kNone ? youngest : up;
+  // Where those that run cannot all stay, none does: else one would be rounded down because of itself.
+  for (const bool stay : {true, false})
+    if (const SettledShare up = best_to_round_up(groups, targets, capacity, owners_allow, stay); up.group != kNone)
+      return up;
+  return youngest;
 }
 
 }  // namespace penstock::policy

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "tests/support/coverage_marks.hpp"
-#include "tests/support/journal_harness.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -242,61 +241,6 @@ TEST(PolicyDemand, ALargeSubtaskWantsItsSlotsOnOneBand) {
   EXPECT_EQ(std::count_if(wide.begin(), wide.end(), [](const std::string& each) { return each.ends_with(":2"); }), 1);
   EXPECT_EQ(std::count_if(wide.begin(), wide.end(), [](const std::string& each) { return each.ends_with(":1"); }), 0);
   supervisor.ignore();
-}
-
-// Found by a trial: what was left of the gang ran on, and had the place that the whole gang waited for.
-TEST(PolicyDemand, AGangThatLosesAWorkerWithTheSupervisorGetsItsOtherHalfAgain) {
-  for (const char* preset : {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"}) {
-    JournalHarness cluster{policed(preset)};
-    for (int i = 0; i < 2; ++i) cluster->join({.slots = 4});
-    JobSpec gang = named("gang");
-    gang.policy.gang = 8;
-    cluster->submit(GraphBuilder{}.sources(8).build(), gang);
-    run_passes(cluster);
-    ClaimedJob half{JobId{1}, {}, {}};
-    for (std::uint32_t subtask = 0; subtask < 8; ++subtask)
-      if (cluster->core().workers().worker_of(BandSlot{cluster->job(1).hot[subtask].band}).id == WorkerId{2})
-        half.attempts.push_back({SubtaskIndex{subtask}, Attempt{1}, BandIndex{0}, ClaimedStage::Running});
-    ASSERT_EQ(half.attempts.size(), 4U) << preset;
-    cluster.restart_for_claims();
-    cluster->come_back(2, {.jobs = {half}, .spec = {.slots = 4}});
-    while (cluster->core().reclaiming()) {
-      cluster->tick_after(std::chrono::seconds{1});
-      while (cluster.waiting() > 0) cluster.write_one();
-    }
-    cluster->alerts();
-    cluster->join({.slots = 4});
-    run_passes(cluster);
-    EXPECT_EQ(cluster->take<CancelBatch>().size(), 0U) << preset;
-    std::uint64_t sum = 0;
-    for (const BandShare& share : cluster->job(1).shares->bands) sum += share.planned;
-    EXPECT_EQ(sum, 8000U) << preset;
-    cluster->ignore();
-  }
-}
-
-// Found by a trial: the plan gave slots to another job that the runs of the first one had.
-TEST(PolicyDemand, WhereNothingIsPreemptedALoweredCapLeavesTheRunsTheirSlots) {
-  for (const char* preset : {"priority", "multifactor", "fair_share", "quota"}) {
-    SupervisorConfig config = policed(preset);
-    config.policy.pools[0].preemption = false;
-    PolicedSupervisor supervisor{config};
-    supervisor.join({.slots = 2});
-    supervisor.submit(GraphBuilder{}.sources(2).build(), named("first"));
-    supervisor.settle(2);
-    supervisor.assigned();
-    for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
-    EXPECT_TRUE(supervisor.ask("set", {"cap", "job-1", "1"})) << preset;
-    supervisor.submit(GraphBuilder{}.sources(2).build(), named("second"));
-    supervisor.settle(4);
-    EXPECT_EQ(planned(supervisor, 1), 2000U) << preset;
-    EXPECT_EQ(planned(supervisor, 2), 0U) << preset;
-    supervisor.succeed(1, 0);
-    supervisor.settle(4);
-    EXPECT_EQ(planned(supervisor, 1), 1000U) << preset;
-    EXPECT_EQ(planned(supervisor, 2), 1000U) << preset;
-    supervisor.ignore();
-  }
 }
 
 }  // namespace

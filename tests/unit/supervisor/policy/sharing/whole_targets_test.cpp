@@ -61,7 +61,7 @@ TEST(WholeTargets, OfTwoGangsTheOneThatRunsKeepsItsRoomWhenJobsComeAndGo) {
   ShareGroup large = whole(8, 8);
   ShareGroup small = whole(4, 4);
   EXPECT_EQ(fair_targets({large, small, single(1), single(1)}, 12), (Amounts{8, 0, 1, 1}));
-  small.held = 4;
+  small.stays = true;
   for (std::size_t singles = 1; singles < 3; ++singles) {
     std::vector<ShareGroup> groups{large, small};
     groups.insert(groups.end(), singles, single(1));
