@@ -52,7 +52,7 @@ if(PENSTOCK_SANITIZE)
   endif()
 endif()
 
-# So many sources of one folder are one file for the compiler where a target is BATCHED: more save little.
+# Sources of one folder that a release compiles as one file where a target is BATCHED.
 set(PENSTOCK_BATCH 6)
 
 # Puts each source into the group of those that a release compiles as one file.
@@ -63,8 +63,11 @@ function(penstock_group_sources sources together batched)
     elseif(batched)
       get_filename_component(folder ${source} DIRECTORY)
       string(MAKE_C_IDENTIFIER "in_${folder}" group)
-      math(EXPR batch "0${count_${group}} / ${PENSTOCK_BATCH}")
-      math(EXPR count_${group} "0${count_${group}} + 1")
+      if(NOT DEFINED count_${group})
+        set(count_${group} 0)
+      endif()
+      math(EXPR batch "${count_${group}} / ${PENSTOCK_BATCH}")
+      math(EXPR count_${group} "${count_${group}} + 1")
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${batch})
     endif()
   endforeach()
@@ -77,8 +80,8 @@ endfunction()
 # header, all are.
 # TOGETHER are those of SOURCES that call each other for every subtask: a release compiles them as one file, so that
 # the calls can be inlined. (Link-time optimization would do it too, and take its time again for every program.)
-# BATCHED: a release compiles the other sources of a folder a few at a time, in half the time; names in their anonymous
-# namespaces must differ. Development compiles each alone, because most changes are to one.
+# BATCHED: a release compiles the other sources of a folder a few at a time, so that their headers are read once for
+# all; names in their anonymous namespaces must differ. Development compiles each alone, because most changes are to one.
 # PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fence_nm checks that its archive reaches no
 # clock, thread, socket, file or environment.
 function(penstock_folder target)

@@ -18,6 +18,11 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} ${PENSTOCK_AARCH64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${PENSTOCK_AARCH64_ROOT}/usr/share/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${PENSTOCK_AARCH64_ROOT})
 
+# Some headers of Debian's differ by processor.
+foreach(language C CXX)
+  set(CMAKE_${language}_STANDARD_INCLUDE_DIRECTORIES ${PENSTOCK_AARCH64_ROOT}/usr/include/aarch64-linux-gnu)
+endforeach()
+
 # Libraries that our libraries need are found there, too: by the linker and at run time.
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT "-Wl,-rpath-link,${library_path}")

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <string_view>
 #include <thread>
 
 #include "cli/commands/command.hpp"
@@ -21,19 +22,25 @@ struct WatchCommand {
   std::uint32_t times = 0;
 };
 
-constexpr const char* kQuestions =
-    "jobs, job JOB, explain JOB, workers, bands, queues, queue, pools, projects, shares or limits";
+/// Only questions, each with its argument: an order must not be repeated.
+constexpr std::string_view kQuestions[] = {"jobs",  "job JOB", "explain JOB", "workers", "bands", "queues",
+                                           "queue", "pools",   "projects",    "shares",  "limits"};
 
-/// Only questions: an order must not be repeated.
+std::string list_questions() {
+  std::string text;
+  for (const std::string_view each : kQuestions) text.append(text.empty() ? "" : ", ").append(each);
+  return text;
+}
+
 Result<void> check_question(const std::string& question) {
   NearestName nearest{question};
-  for (const char* known :
-       {"jobs", "job", "workers", "bands", "queues", "explain", "queue", "pools", "projects", "shares", "limits"}) {
+  for (const std::string_view each : kQuestions) {
+    const std::string_view known = each.substr(0, each.find(' '));
     if (question == known) return {};
     nearest.offer(known);
   }
   return Error{ErrorCode::InvalidArgument, in_quotes(question), "is no question that can be watched",
-               nearest.best().empty() ? "watch " + std::string{kQuestions} : nearest.remedy()};
+               nearest.best().empty() ? "watch one of " + list_questions() : nearest.remedy()};
 }
 
 /// False if the user has stopped the command.
@@ -68,7 +75,7 @@ Result<int> watch(Invocation& invocation, const WatchCommand& command) {
 void add_watch_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WatchCommand>();
   CLI::App* command = app.add_subcommand("watch", "Repeat a question until Ctrl-C, e.g. `watch queues`");
-  command->add_option("QUESTION", options->question, kQuestions)->capture_default_str();
+  command->add_option("QUESTION", options->question, list_questions())->capture_default_str();
   command->add_option("-n,--every", options->every, "Time between two answers")
       ->capture_default_str()
       ->type_name("DURATION");

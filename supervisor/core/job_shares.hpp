@@ -80,7 +80,7 @@ struct ShareTimes {
   Instant waits = kNever;
   bool has_turn = false;         ///< Until it had slots it had waited for `policy.starvation_after`.
   std::uint8_t turns = 0;        ///< Turns one after the other, the last one included, without an end of a run.
-  std::uint64_t ended_runs = 0;  ///< When its last turn began.
+  std::uint64_t ended_runs = 0;  ///< Runs of the job that had ended well when its last turn began.
 };
 
 /// The demand and the slots of a job on bands of one kind, as one pass after the other sees them.

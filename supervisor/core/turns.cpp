@@ -24,7 +24,8 @@ void note_turn(KindShare& share, bool holds, bool wants, bool kept_from, Instant
     const bool waited = share.since.waits != kNever && now >= later(share.since.waits, starvation_after);
     share.since.has_turn = waited && starvation_after > Duration{0};
     if (share.since.has_turn) {
-      const bool goes_on = share.since.turns > 0 && ended_runs == share.since.ended_runs;
+      // Fewer have ended when outputs are lost and made again.
+      const bool goes_on = share.since.turns > 0 && ended_runs <= share.since.ended_runs;
       share.since.turns = goes_on ? std::min<std::uint8_t>(share.since.turns + 1, kTurnsMax) : 1;
       share.since.ended_runs = ended_runs;
     }

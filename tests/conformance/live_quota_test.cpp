@@ -113,7 +113,7 @@ TEST(LiveQuotaPolicy, WithinALimitTheMoreImportantReplacesTheLess) {
 
 // Found by a trial: single slots were taken from one job, one by one, until a whole gang went for the last of them, and
 // the runs of the first job began again.
-TEST(LiveQuota, WhatOneGangGivesIsNotTakenFromOthersToo) {
+TEST(LiveQuotaPolicy, WhatOneGangGivesIsNotTakenFromOthersToo) {
   for (const std::uint32_t wanted : {4U, 6U}) {
     SupervisorConfig config = config_of("quota");
     config.policy.projects.push_back({.name = "vision", .guaranteed_slots = 4});

@@ -235,19 +235,24 @@ TEST(LiveShares, ALevelPreemptsTheLevelsThatItNames) {
 
 // Found by a trial: each job that came or went had one of the gangs preempted for the other.
 TEST(LiveShares, TwoGangsDoNotTakeTheirRoomFromEachOtherWhenJobsComeAndGo) {
-  for (const char* preset : {"fair_share", "fair_share_max_min"}) {
-    LiveCluster cluster{config_of(preset)};
+  for (const auto& [preset, project] :
+       {std::pair{"fair_share", ""}, {"fair_share_max_min", ""}, {"fair_share", "gangs"}}) {
+    SupervisorConfig config = config_of(preset);
+    if (*project != 0)
+      config.policy.projects = {{.name = "singles", .weight = 1000}, {.name = "gangs", .weight = 4000}};
+    const std::string other = *project != 0 ? "singles" : "";
+    LiveCluster cluster{config};
     for (const char* name : {"w1", "w2", "w3"}) cluster.join(cpu_worker(name, 4));
-    const JobId large = submit(cluster, {.name = "large", .subtasks = 8, .gang = 8});
-    const JobId small = submit(cluster, {.name = "small", .subtasks = 4, .gang = 4});
+    const JobId large = submit(cluster, {.name = "large", .subtasks = 8, .project = project, .gang = 8});
+    const JobId small = submit(cluster, {.name = "small", .subtasks = 4, .project = project, .gang = 4});
     cluster.advance(3s);
     EXPECT_EQ(running(cluster, large) + running(cluster, small), 12U) << preset;
-    submit(cluster, {.name = "first"});
+    submit(cluster, {.name = "first", .project = other});
     cluster.advance(3s);
     const std::uint64_t before = preemptions(cluster);
     EXPECT_LE(before, 8U) << preset << ": one gang leaves for the first job";
     for (int i = 0; i < 4; ++i) {
-      const JobId second = submit(cluster, {.name = "second" + std::to_string(i)});
+      const JobId second = submit(cluster, {.name = "second" + std::to_string(i), .project = other});
       cluster.advance(3s);
       EXPECT_EQ(running(cluster, second), 1U) << preset;
       cluster.end({second, SubtaskIndex{0}});

@@ -215,7 +215,7 @@ void AdmissionAudit::note_preempted(const Job& job, const AssignedRef& ref) {
   audit_.note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
                        job.status.on_hold ? "it is on hold by an operator"
                        : !view_.may_hold(job, band)
-                           ? "by its pool and labels it may not be on " + workers_.worker_of(band).description.name
+                           ? "its pools or its labels exclude " + workers_.worker_of(band).description.name + " now"
                        : reason.empty() ? "its slots belong to another job"
                                         : reason);
 }

@@ -49,20 +49,22 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   return rules;
 }
 
-/// Members beyond the next ones that may be placed together with them: those of a job that takes one by one. Not a
-/// setting: more than so many in one pass are served by the next one.
+/// Members that one search places beyond the next ones, at most. Not a setting: the next pass serves the others.
 constexpr std::size_t kMoreMax = 8;
 
+/// The members that the job's project may reclaim for beyond the next ones, in their order. A job of several sets has
+/// none, because the set of its next member depends on those before.
 std::vector<std::uint32_t> members_beyond(const QuotaPass& pass, const std::vector<std::uint32_t>& next,
                                           Reclaimer reclaimer, std::uint32_t workload) {
   std::vector<std::uint32_t> more;
   if (!pass.parts().own_rules || pass.snapshot().workloads[workload].sets.size() != 1) return more;
   std::vector<std::uint32_t> all = next;
   for (const std::uint32_t member : pass.order().members(workload)) {
+    if (more.size() == kMoreMax) break;
     if (!pass.waits(member) || std::find(next.begin(), next.end(), member) != next.end()) continue;
     all.push_back(member);
     reclaimer.amount = pass.amount_of(all);
-    if (more.size() == kMoreMax || !may_reclaim(pass.trial().owners(), reclaimer) ||
+    if (!may_reclaim(pass.trial().owners(), reclaimer) ||
         pass.is_refused_at_best(workload, all, Leavers::OtherProjects))
       break;
     more.push_back(member);

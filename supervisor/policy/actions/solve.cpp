@@ -107,22 +107,20 @@ class Solver {
     return true;
   }
 
-  /// One by one the members would take from other victims each time, and what the first ones took could have stayed.
-  /// A member that needs no other victims than those before it is left to the next pass. False: the outcome before
-  /// cannot be had again.
+  /// One search for each of these members would take from other victims each time, though one victim may be enough for
+  /// all. A member that needs no further victim is left to the next pass, as the specification has it.
+  /// Spec: policy-runai 5.
   bool take_more(std::size_t mark) {
     for (const std::uint32_t member : rules_.more) {
       const std::vector<Piece> before = recorded_;
       trial_.undo_to(mark);
       wanted_.push_back(member);
       if (extend() && !is_same(before, recorded_)) continue;
-      wanted_.pop_back();
+      // The search without the member is repeated from its beginning, so that it ends as it did.
       trial_.undo_to(mark);
-      recorded_ = before;
-      look_at_room();
-      std::vector<const Piece*> pieces;
-      for (const Piece& piece : before) pieces.push_back(&piece);
-      return attempt(pieces);
+      recorded_.clear();
+      const Members kept(wanted_.begin(), wanted_.end() - 1);
+      return take_pieces(kept);
     }
     return true;
   }

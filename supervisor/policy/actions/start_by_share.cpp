@@ -137,8 +137,8 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
   return groups;
 }
 
-/// Of two gangs that do not fit beside each other the one that runs stays. Not where jobs may use certain bands only:
-/// there a gang may hold what is not its share, and shares must not follow what is held.
+/// Of two gangs that do not fit beside each other the one that runs stays. Not to be used where jobs may use certain
+/// bands only: a gang may hold slots beyond its share there, and shares that follow what is held would never settle.
 void keep_whole_ones(std::vector<ShareGroup>& groups) {
   for (ShareGroup& group : groups) group.stays = group.held >= std::max(group.core, group.unit);
 }
@@ -210,8 +210,12 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::optional<std::size_t> turn = next_turn(pass, present, starved.blocked_since());
   const std::int64_t capacity = pass.trial().capacity();
   const ShareLimits limits = share_limits(pass, present);
-  std::vector<ShareGroup> groups = share_groups(pass, present, turn);
-  if (limits.empty()) keep_whole_ones(groups);
+  const auto groups_with = [&](std::optional<std::size_t> served) {
+    std::vector<ShareGroup> all = share_groups(pass, present, served);
+    if (limits.empty()) keep_whole_ones(all);
+    return all;
+  };
+  std::vector<ShareGroup> groups = groups_with(turn);
   const DivideSlots by_owner = divide_by_owner(groups, pass.snapshot().share_nodes, sharing);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
     return limited_targets(among, limits.limits, capacity, by_owner);
@@ -221,8 +225,7 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   if (outcome == TurnOutcome::NotYet && (turn || starved.blocked_since() != kNever))
     hold_back_starved(pass, present, targets);
   if (outcome == TurnOutcome::NotYet && turn) {
-    groups = share_groups(pass, present, std::nullopt);
-    if (limits.empty()) keep_whole_ones(groups);
+    groups = groups_with(std::nullopt);
     targets = divide(groups);
   }
   // The share of a contender that keeps its place is neither taken by others nor given back to it.

@@ -1,5 +1,6 @@
 #include "supervisor/policy/sharing/whole_targets.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "supervisor/policy/wide.hpp"
@@ -18,9 +19,9 @@ std::int64_t rest_of(const ShareGroup& group, std::int64_t target) {
   return group.unit > 1 ? target % group.unit : 0;
 }
 
-/// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those. One
-/// that runs already keeps them where it would be rounded up itself: else two gangs, of which one has room beside the
-/// other jobs, take that room from each other whenever a job comes or goes.
+/// The slots that the group keeps when another one is rounded up: as many as let it run anything, if it has those. With
+/// `stay`, a group that runs keeps them, too, if half of them is its share: else two gangs, of which one has room
+/// beside the other jobs, take that room from each other whenever a job comes or goes.
 std::int64_t floor_of(const ShareGroup& group, std::int64_t target, bool stay) {
   const std::int64_t member = group.unit > 1 ? group.unit : std::min<std::int64_t>(1, group.demand);
   const std::int64_t least = std::max(group.core, member);
@@ -62,11 +63,11 @@ SettledShare next_to_settle(const std::vector<ShareGroup>& groups, const std::ve
       youngest = {i, groups[i].held};
   }
   if (!any_rest) return youngest;
-  // Where those that run cannot all stay, none does: else one would be rounded down because of itself.
-  for (const bool stay : {true, false})
-    if (const SettledShare up = best_to_round_up(groups, targets, capacity, owners_allow, stay); up.group != kNone)
-      return up;
-  return youngest;
+  SettledShare up = best_to_round_up(groups, targets, capacity, owners_allow, true);
+  // Where the groups that run cannot all stay, none does: else one of them would be rounded down to let itself stay.
+  const bool any_stays = std::any_of(groups.begin(), groups.end(), [](const ShareGroup& each) { return each.stays; });
+  if (up.group == kNone && any_stays) up = best_to_round_up(groups, targets, capacity, owners_allow, false);
+  return up.group == kNone ? youngest : up;
 }
 
 }  // namespace penstock::policy

@@ -23,8 +23,8 @@ using OwnersAllow =
 
 /// The next group to settle, of those that cannot use all of their targets. A group of which all members take `unit`
 /// slots is rounded up where at least half of a member is its share and all others keep what they need to run anything
-/// of theirs, as do those that hold that and would be rounded up to it: the one that lacks the smallest part of a
-/// member first, the older of equal ones. Where none is left for that the youngest group is rounded down to whole
+/// of theirs, `ShareGroup::stays` included where all such groups can: the one that lacks the smallest part of a member
+/// first, the older of equal ones. Where none is left for that the youngest group is rounded down to whole
 /// members, or, if its members differ and the smallest that waits does not fit, to the slots that it holds.
 /// Spec: policy-determined 3.3. Cost: O(n).
 SettledShare next_to_settle(const std::vector<ShareGroup>& groups, const std::vector<std::int64_t>& targets,

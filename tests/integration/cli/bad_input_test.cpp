@@ -309,6 +309,8 @@ TEST(BadInput, QuestionsAboutWhatIsNotThereNameIt) {
   ask({"drain", "nobody"}, {"nobody"});
   ask({"undrain", "nobody"}, {"nobody"});
   ask({"watch", "job", "nobody"}, {"nobody"});
+  for (const char* question : {"queue", "pools", "projects", "shares", "limits"})
+    ask({"watch", question}, {"policy: none is in force"});
   ask({"cancel", "1", "--kill-after", "soon"}, {"soon"});
 }
 

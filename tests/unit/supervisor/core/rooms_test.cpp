@@ -22,7 +22,10 @@ struct AllRooms {
     fleet.workers.add(WorkerId{number}, Incarnation{number}, description);
   }
   JobId submit() {
-    supervisor_event::GraphChecked checked{ClientId{1}, 1, {}, shape_of(GraphBuilder{}.add().build()), {}};
+    supervisor_event::GraphChecked checked;
+    checked.client = ClientId{1};
+    checked.submission = 1;
+    checked.shape = shape_of(GraphBuilder{}.add().build());
     lifecycle.acceptance.submit(checked);
     return JobId{tables.jobs.next().value() - 1};
   }

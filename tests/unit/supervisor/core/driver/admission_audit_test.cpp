@@ -105,7 +105,7 @@ TEST(PolicyAudit, WhatMayNotBeOnItsWorkerAnyMoreLeavesByItsLabels) {
   config.policy.projects[0].training_labels = {"slow"};
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config.policy});
   supervisor.settle(4);
-  EXPECT_EQ(told(supervisor, "preempt 1:", ": by its pool and labels it may not be on worker-1"), 3)
+  EXPECT_EQ(told(supervisor, "preempt 1:", ": its pools or its labels exclude worker-1 now"), 3)
       << testing::PrintToString(history(supervisor));
   supervisor.ignore();
 }
