@@ -9,6 +9,7 @@ list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES PENSTOCK_AARCH64_ROOT)
 
 set(libraries ${PENSTOCK_AARCH64_ROOT}/usr/lib/aarch64-linux-gnu ${PENSTOCK_AARCH64_ROOT}/lib/aarch64-linux-gnu)
 list(JOIN libraries : library_path)
+list(JOIN libraries " -L" library_folders)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH ${PENSTOCK_AARCH64_ROOT} /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
@@ -25,7 +26,7 @@ endforeach()
 
 # Libraries that our libraries need are found there, too: by the linker and at run time.
 foreach(kind EXE SHARED MODULE)
-  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-Wl,-rpath-link,${library_path}")
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-L${library_folders} -Wl,-rpath-link,${library_path}")
 endforeach()
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=${library_path})
 # GCC looks for a linker that is named after the processor, and mold has no such name.

@@ -55,7 +55,9 @@ void Colocation::choose(Job& job) {
   std::vector<GroupPart> kept;
   if (!places.empty()) {
     kept = in_groups ? parts_of_places(job, places) : part_of_places(job, places);
-    if (kept.empty() || slots_of(kept) >= job.spec.policy.gang) {
+    // A bound gang takes slots where its work is; bound no more, it comes together.
+    const bool is_bound = job.shares->kinds[0].bound || job.shares->kinds[1].bound;
+    if ((kept.empty() && is_bound) || slots_of(kept) >= job.spec.policy.gang) {
       choice = {std::move(kept), {}};
       return;
     }

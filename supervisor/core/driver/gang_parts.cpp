@@ -5,7 +5,7 @@
 namespace penstock::supervisor {
 
 GangParts::GangParts(const Job& job, BandKind kind, const PolicyState& policy, const WorkerTable& workers,
-                     const std::vector<std::uint32_t>& allowed) {
+                     const std::vector<std::uint32_t>& allowed, const std::vector<PromisedPlace>& held) {
   const std::vector<GroupPart>& groups = job.shares->pool.group->now;
   if (groups.size() < 2) return;
   const std::vector<BandSlot>& bands = policy.pass->bands;
@@ -19,7 +19,8 @@ GangParts::GangParts(const Job& job, BandKind kind, const PolicyState& policy, c
       if (!is_open || seen[band] || !is_in(group.group, workers.worker_of(bands[band]).description)) continue;
       seen[band] = true;
       part.bands.push_back(band);
-      part.missing -= std::min(part.missing, job.shares->of(bands[band]).planned);
+      for (const PromisedPlace& place : held)
+        if (place.band == bands[band]) part.missing -= std::min(part.missing, place.milli);
     }
     if (part.bands.empty()) part.bands = {policy::kNone};
   }

@@ -15,13 +15,14 @@ namespace penstock::supervisor {
 /// Bands are positions in the pass; a list of `policy::kNone` alone stands for none. Cost: O(bands) for each part.
 class GangParts {
  public:
-  /// Within the `allowed` bands; empty: all bands of that kind in the pool of the job.
+  /// Within the `allowed` bands; empty: all bands of that kind in the pool of the job. `held`: what the job keeps;
+  /// slots that it leaves are missing.
   GangParts(const Job& job, BandKind kind, const PolicyState& policy, const WorkerTable& workers,
-            const std::vector<std::uint32_t>& allowed);
+            const std::vector<std::uint32_t>& allowed, const std::vector<PromisedPlace>& held);
 
   /// False: the gang is in one group, or in none.
   bool any() const { return !parts_.empty(); }
-  /// Thousandths of slots that the job does not hold in the groups.
+  /// Thousandths of slots that the job does not keep in the groups.
   std::uint64_t missing() const;
   /// The bands of the part to which a band belongs. REQUIRES: `any`.
   const std::vector<std::uint32_t>& bands_of(std::uint32_t band) const;

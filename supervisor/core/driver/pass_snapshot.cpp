@@ -138,6 +138,8 @@ void PassSnapshot::begin_pass() {
     if (Job& job = jobs_[id]; view_.is_shown(job)) fallbacks_.follow_fallback(job);
   units_.size_allocation_units(pass);
   demand_.count_holdings();
+  for (const JobId id : policy_.agenda.in_sight())
+    if (Job& job = jobs_[id]; view_.is_shown(job)) find_bonds(job);
   colocation_.choose_groups();
   policy::Snapshot snapshot;
   snapshot.now = event_.now;
@@ -163,11 +165,16 @@ bool PassSnapshot::shares_by_demand(std::uint32_t pool) const {
   return view_.parts_in(pool).sharing == policy::Sharing::FairShare;
 }
 
+void PassSnapshot::find_bonds(Job& job) const {
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli > 0)
+      job.shares->kinds.edit(kind).bound = demand_.is_bound(job, kind);
+}
+
 void PassSnapshot::measure_job(Job& job) {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
     KindShare& share = job.shares->kinds.edit(kind);
-    share.bound = demand_.is_bound(job, kind);
     const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool.position, kind)].capacity;
     std::uint64_t capacity = view_.capacity_for(job, kind, all);
     if (job.shares->pool.spreads)
@@ -359,7 +366,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   const std::vector<std::uint32_t> allowed =
       moves && !share.bound ? view_.bands_allowed(job, subject.kind) : std::vector<std::uint32_t>{};
   const std::uint32_t movable_to = pass.band_lists.name(allowed, snapshot);
-  const GangParts parts{job, subject.kind, policy_, workers_, allowed};
+  const GangParts parts{job, subject.kind, policy_, workers_, allowed, held};
   for (const PromisedPlace& place : singly) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
     const std::uint64_t stays = demand_.milli_that_stays(job, place.band);
@@ -380,7 +387,7 @@ void PassSnapshot::show_members(KindShare& share, const std::vector<PromisedPlac
   if (share.bound)
     show_bound_members(share, share.demand - sum, snapshot);
   else
-    show_waiting_members(share, share.demand - sum, snapshot);
+    show_waiting_members(share, held, snapshot);
 }
 
 void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> places, policy::MemberState state,
@@ -409,13 +416,16 @@ void PassSnapshot::show_member(std::uint64_t milli, std::vector<PromisedPlace> p
   snapshot.members.push_back(std::move(member));
 }
 
-void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
+void PassSnapshot::show_waiting_members(const KindShare& share, const std::vector<PromisedPlace>& places,
+                                        policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const bool quotas = view_.counts_quotas(jobs_[subject.job].shares->pool.position);
   const std::uint64_t granularity = pass.domains[subject.domain].granularity;
   const std::uint64_t least = std::uint64_t{jobs_[subject.job].spec.policy.gang} * 1000;
-  const std::uint64_t held = share.demand - missing;
+  std::uint64_t held = 0;
+  for (const PromisedPlace& place : places) held += place.milli;
+  std::uint64_t missing = share.demand - held;
   const bool whole = subject.gang && !quotas && held < least;
   if (whole && missing > least - held) {  // An elastic gang grows when it has begun.
     snapshot.workloads.back().beyond += static_cast<std::int64_t>((missing - (least - held)) / granularity);
@@ -433,7 +443,7 @@ void PassSnapshot::show_waiting_members(const KindShare& share, std::uint64_t mi
     if (const double part = part_held_by(band, share.allocation_unit); part > most) most = part, roomiest = &band;
   }
   std::size_t promise = 0;
-  GangParts parts{jobs_[subject.job], subject.kind, policy_, workers_, allowed};
+  GangParts parts{jobs_[subject.job], subject.kind, policy_, workers_, allowed, places};
   // A limit may leave a gang less than its groups want.
   const bool in_parts = subject.gang && parts.any() && parts.missing() == missing;
   // The rest of a gang that is moved in part is shown always: it would run without it.

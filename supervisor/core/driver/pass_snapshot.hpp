@@ -63,6 +63,8 @@ class PassSnapshot {
   void show_kept_place(Job& job, std::uint32_t pool, policy::Snapshot& snapshot);
   /// Whether the whole demand counts in shares, also beyond the capacity. Spec: policy-determined 3.1.
   bool shares_by_demand(std::uint32_t pool) const;
+  /// Before groups are chosen: a job that is bound no more needs one.
+  void find_bonds(Job& job) const;
   void measure_job(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
@@ -79,8 +81,10 @@ class PassSnapshot {
                     policy::Snapshot& snapshot);
   void show_member(std::uint64_t milli, std::vector<PromisedPlace> places, policy::MemberState state,
                    policy::Snapshot& snapshot);
-  /// Shows members that take any place, or the place that they were promised.
-  void show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot);
+  /// Shows what is missing beside the `places` that the job keeps: members that take any place, or the place that they
+  /// were promised.
+  void show_waiting_members(const KindShare& share, const std::vector<PromisedPlace>& places,
+                            policy::Snapshot& snapshot);
   /// Shows members that wait for slots of one band each. A member with a promised place has a carried reservation:
   /// otherwise the next pass might divide the free slots in another way, and take them back again.
   void show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot);

@@ -164,7 +164,7 @@ Result<void> Feasibility::check_feasible(const JobSpec& spec, const GraphShape& 
   if (!shape.external_inputs().empty()) reaches.resize(1);  // As in `open_pools`.
   if (view_.policed()) {
     PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
-    PENSTOCK_TRY(check_guarantees(spec, shape, reaches));
+    PENSTOCK_TRY(check_owners(spec, shape, reaches));
   }
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (workers_.alive_bands() == 0 || readoption_.is_active()) return {};
@@ -177,21 +177,43 @@ Result<void> Feasibility::check_feasible(const JobSpec& spec, const GraphShape& 
   return error;
 }
 
-Result<void> Feasibility::check_guarantees(const JobSpec& spec, const GraphShape& shape,
-                                           const std::vector<Reach>& reaches) const {
-  if (spec.policy.may_be_preempted() || spec.policy.project.empty()) return {};
+Result<void> Feasibility::check_owners(const JobSpec& spec, const GraphShape& shape,
+                                       const std::vector<Reach>& reaches) const {
+  if (spec.policy.project.empty()) return {};
   Result<void> first;
   for (const Reach& reach : reaches) {
-    if (!view_.counts_quotas(reach.pool)) return {};
-    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-      const Result<void> within = check_guarantee_in(spec, least_at_once(spec, shape, reach, kind), reach, kind);
-      if (within && kind == BandKind::Gpu) return {};
-      if (within) continue;
-      if (first) first = within;
-      break;
-    }
+    const Result<void> within = check_owners_in(spec, shape, reach);
+    if (within) return {};
+    if (first) first = within;
   }
   return first;
+}
+
+Result<void> Feasibility::check_owners_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+  const bool quotas = view_.counts_quotas(reach.pool);
+  if (!quotas && !view_.shares_slots(reach.pool)) return {};
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const std::uint64_t milli = least_at_once(spec, shape, reach, kind);
+    if (quotas && !spec.policy.may_be_preempted()) PENSTOCK_TRY(check_guarantee_in(spec, milli, reach, kind));
+    PENSTOCK_TRY(check_ceiling(spec, milli, kind));
+  }
+  return {};
+}
+
+Result<void> Feasibility::check_ceiling(const JobSpec& spec, std::uint64_t milli, BandKind kind) const {
+  const std::vector<ProjectConfig>& projects = policy_.config.projects;
+  const bool cpu = kind == BandKind::Cpu;
+  for (auto at = static_cast<std::uint32_t>(find_project(policy_.config, spec.policy.project)); at < projects.size();
+       at = policy_.tree.parents[at]) {
+    const std::int64_t most = cpu ? projects[at].slots_max : projects[at].gpu_slots_max;
+    if (most == kUnbounded || milli <= static_cast<std::uint64_t>(most) * 1000) continue;
+    return Error{ErrorCode::LimitExceeded, "job '" + spec.name + "'",
+                 "takes " + decimal_text(milli) + (cpu ? " slots" : " GPU slots") + " at once, and " +
+                     owner_text(projects[at]) + " may hold " + std::to_string(most) + ", so it would wait for ever",
+                 std::string{"raise "} + (cpu ? "slots_max" : "gpu_slots_max") +
+                     " there, ask for less, or submit with --wait-for-resources"};
+  }
+  return {};
 }
 
 Result<void> Feasibility::check_guarantee_in(const JobSpec& spec, std::uint64_t milli, const Reach& reach,

@@ -53,9 +53,13 @@ class Feasibility {
  private:
   struct GangRoom;
   struct Offer;
-  /// A job that is never preempted must fit the guarantee of its project, and of the departments above it, in one of
-  /// the pools, or go where quotas do not count. Spec: policy-runai 6.
-  Result<void> check_guarantees(const JobSpec& spec, const GraphShape& shape, const std::vector<Reach>& reaches) const;
+  /// In one of the pools, what a job takes at once must be within the limits of its project and of the departments
+  /// above it, and, if it is never preempted, within their guarantees.
+  Result<void> check_owners(const JobSpec& spec, const GraphShape& shape, const std::vector<Reach>& reaches) const;
+  Result<void> check_owners_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
+  /// Spec: policy-runai 3.2.
+  Result<void> check_ceiling(const JobSpec& spec, std::uint64_t milli, BandKind kind) const;
+  /// Spec: policy-runai 6.
   Result<void> check_guarantee_in(const JobSpec& spec, std::uint64_t milli, const Reach& reach, BandKind kind) const;
   /// Thousandths of slots that the job never holds less of once it has begun: its gang, or its largest subtask.
   std::uint64_t least_at_once(const JobSpec& spec, const GraphShape& shape, const Reach& reach, BandKind kind) const;

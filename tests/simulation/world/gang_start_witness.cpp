@@ -88,7 +88,9 @@ void GangStartWitness::check_begin(WorkerId id, const Entitlement& entitlement) 
     const supervisor::BandEntry& band = workers[BandSlot{i}];
     const supervisor::BandShare there = job->shares->of(BandSlot{i});
     const bool is_other = band.id != BandId{id, entitlement.band};
-    runs |= band.alive && band.kind == kind && (there.started > 0 || (open && is_other && there.runnable > 0));
+    // An elastic gang that has begun grows, also where what it holds has nothing to do.
+    const bool has_begun = there.runnable > 0 || (job->spec.policy.is_elastic() && !there.entitled.is_zero());
+    runs |= band.alive && band.kind == kind && (there.started > 0 || (open && is_other && has_begun));
   }
   const bool unasked = barriers_.begins_unasked(id, kind, entitlement, host->knows_barriers());
   // One of an older version begins when it is told; what is not limited is under no policy.

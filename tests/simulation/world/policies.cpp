@@ -218,6 +218,15 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
   return wishes;
 }
 
+bool may_hold_largest(const PolicyConfig& config, const JobPolicy& wishes, const Graph& graph) {
+  std::int64_t largest = 0;
+  for (const Template& each : graph.templates) largest = std::max(largest, (each.request.slots.value() + 999) / 1000);
+  const std::int64_t at = find_project(config, wishes.project);
+  if (at < 0) return true;
+  const std::int64_t most = config.projects[static_cast<std::size_t>(at)].slots_max;
+  return most == kUnbounded || largest <= most;
+}
+
 /// The share of a job by policy, and what it has, on each band.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers) {
   std::string text = "; in pool '" + job.shares->pool.name + "', number " +

@@ -29,6 +29,9 @@ void guarantee_memory(Rng& rng, PolicyConfig& config);
 /// workers, of which there are `hosts`.
 JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max, std::uint64_t hosts);
 
+/// Whether the project of the job may hold as many slots as the largest subtask takes; departments here have no limit.
+bool may_hold_largest(const PolicyConfig& config, const JobPolicy& wishes, const Graph& graph);
+
 /// The share of a job by policy, and what it has, on each band; for people.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers);
 
