@@ -194,6 +194,14 @@ bool Entitlements::exceeds_limit(const Job& job, BandKind kind) const {
   return milli > std::uint64_t{job.spec.policy.slots_max} * 1000;
 }
 
+bool Entitlements::waits_for_own_runs(const Job& job, BandKind kind) const {
+  const JobShares& shares = *job.shares;
+  if (job.spec.policy.gang == 0 || shares.kinds[static_cast<std::size_t>(kind)].bound) return false;
+  if (view_.milli_held(job, kind) > 0 || demand_.waiting_of(job, kind) == 0) return false;
+  PENSTOCK_COVERAGE_MARK("a gang without slots ends the runs that are left of it");
+  return true;
+}
+
 void Entitlements::take_back_running(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
@@ -202,8 +210,10 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
   if (!share.limited() || (most <= share.entitled && !keeps_to_devices) || share.claimed) return;
   const std::uint32_t pool = job.shares->pool.spreads ? policy_.pool_of_band[slot.value()] : job.shares->pool.position;
   const bool preempts = job.spec.policy.may_be_preempted() && view_.parts_in(pool).preemption;
-  if (!preempts && !job.status.on_hold) return;
-  if (!policy_.contended[pool * kBandKinds + kind] && !exceeds_limit(job, workers_[slot].kind)) return;
+  if (!waits_for_own_runs(job, workers_[slot].kind)) {
+    if (!preempts && !job.status.on_hold) return;
+    if (!policy_.contended[pool * kBandKinds + kind] && !exceeds_limit(job, workers_[slot].kind)) return;
+  }
   const Instant seen_by = policy_.last.has_value() ? policy_.last->pass.begun : Instant{};
   std::vector<AssignedRef> running;
   MilliSlots held;

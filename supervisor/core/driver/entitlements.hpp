@@ -72,6 +72,9 @@ class Entitlements {
   void recall_excess(Job& job, BandKind kind);
   /// Whether more of the job runs than a limit or an operator allows: slots are taken back, though no other job waits.
   bool exceeds_limit(const Job& job, BandKind kind) const;
+  /// Whether a gang that has lost its slots, with a worker or by giving up their rest, has runs left in the way of its
+  /// next beginning: others of its subtasks wait.
+  bool waits_for_own_runs(const Job& job, BandKind kind) const;
   /// Asks attempts that have been running for a while on slots that the job has lost to leave, the latest first. Short
   /// attempts end before a message could reach them.
   void take_back_running(Job& job, BandSlot slot);

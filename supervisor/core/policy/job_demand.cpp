@@ -114,6 +114,17 @@ std::uint64_t JobDemand::runnable_for(const Job& job, BandSlot band) const {
   return job.shares->of(band).runnable + (local != nullptr ? local->ready_count() : 0);
 }
 
+std::uint64_t JobDemand::waiting_of(const Job& job, BandKind kind) const {
+  std::uint64_t subtasks = 0;
+  for (const std::uint32_t each : job.place.unschedulable)
+    if (may_take(job.graph.shape->template_of(each), kind)) ++subtasks;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const BandSlot band{i}; workers_[band].alive && workers_[band].kind == kind)
+      subtasks +=
+          runnable_for(job, band) - std::min(runnable_for(job, band), std::uint64_t{job.shares->of(band).started});
+  return subtasks;
+}
+
 std::uint64_t JobDemand::measure_demand_at(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];

@@ -31,6 +31,8 @@ class JobDemand {
   void count_holdings();
   /// Runnable subtasks that are kept for a band or are there.
   std::uint64_t runnable_for(const Job& job, BandSlot band) const;
+  /// Runnable subtasks that are not known to run.
+  std::uint64_t waiting_of(const Job& job, BandKind kind) const;
   /// The slots of one band that a job could use if its work there can run nowhere else.
   std::uint64_t measure_demand_at(const Job& job, BandSlot slot) const;
   /// Most jobs take slots wherever they are, and bring their work there. A job is bound if its slots must be where its
