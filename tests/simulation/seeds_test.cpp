@@ -202,6 +202,7 @@ TEST(Seeds, RareOnesThatFailedOncePass) {
   for (const auto& [seed, policy] :
        {Rare{63653, true},         // A gang that was bound no more had no group yet, and was given slots anywhere.
         Rare{71933, true},         // A job of a project that may hold less than one of its subtasks waited for ever.
+        Rare{38811, true},         // A gang was bound for one pass only, and the witness had not seen it.
         Rare{21329, true},         // An elastic gang grew while the slots that it began with had nothing to do.
         Rare{870805801, false},    // An attempt was withdrawn, and its worker had not heard so when a later one began.
         Rare{870907894, false},    // A worker of another branch saved an output that was made without its inputs.

@@ -158,6 +158,10 @@ Duration PlanWitness::longest_grace() const {
 void PlanWitness::pass_begins(const policy::Snapshot& snapshot) {
   started_before_ = count_started();
   const std::vector<JobId> jobs = world_.jobs();
+  // The event that applies its plan may begin another pass, in which a gang is bound no more.
+  for (const JobId id : jobs)
+    if (const Job* job = core().find_job(id); job != nullptr && job->shares != nullptr)
+      if (job->shares->kinds[0].bound || job->shares->kinds[1].bound) bound_.insert(id);
   limits_.pass_begins(limited_jobs(core(), jobs));
   const std::vector<GangView> gangs = gangs_of(core(), jobs);
   bands_before_ = bands_now();
