@@ -50,6 +50,8 @@ const std::map<std::string, std::string>& seldom_reached() {
        "the same, and members to be there"},
       {"a gang gives up the rest of its places",
        "a part of it has to be lost for a minute, with no worker that comes back"},
+      {"a gang without slots ends the runs that are left of it",
+       "the same, or a worker has to be lost with its supervisor under a gang that runs"},
       {"a gang gives its promised places back",
        "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
       {"a job stays in the pool where its work was claimed",
