@@ -196,7 +196,10 @@ bool Entitlements::exceeds_limit(const Job& job, BandKind kind) const {
 
 bool Entitlements::waits_for_own_runs(const Job& job, BandKind kind) const {
   const JobShares& shares = *job.shares;
-  if (job.spec.policy.gang == 0 || shares.kinds[static_cast<std::size_t>(kind)].bound) return false;
+  const KindShare& of_kind = shares.kinds[static_cast<std::size_t>(kind)];
+  if (job.spec.policy.gang == 0 || of_kind.bound) return false;
+  // Where a limit leaves it nothing, it does not begin anew.
+  if (of_kind.demand == 0 || shares.rules.cut[static_cast<std::size_t>(kind)]) return false;
   if (view_.milli_held(job, kind) > 0 || demand_.waiting_of(job, kind) == 0) return false;
   PENSTOCK_COVERAGE_MARK("a gang without slots ends the runs that are left of it");
   return true;

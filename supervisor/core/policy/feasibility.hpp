@@ -54,12 +54,10 @@ class Feasibility {
   struct GangRoom;
   struct Offer;
   /// In one of the pools, what a job takes at once must be within the limits of its project and of the departments
-  /// above it, and, if it is never preempted, within their guarantees.
+  /// above it, and, if it is never preempted, within their guarantees. Spec: policy-runai 6.
   Result<void> check_owners(const JobSpec& spec, const GraphShape& shape, const std::vector<Reach>& reaches) const;
   Result<void> check_owners_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
-  /// Spec: policy-runai 3.2.
   Result<void> check_ceiling(const JobSpec& spec, std::uint64_t milli, BandKind kind) const;
-  /// Spec: policy-runai 6.
   Result<void> check_guarantee_in(const JobSpec& spec, std::uint64_t milli, const Reach& reach, BandKind kind) const;
   /// Thousandths of slots that the job never holds less of once it has begun: its gang, or its largest subtask.
   std::uint64_t least_at_once(const JobSpec& spec, const GraphShape& shape, const Reach& reach, BandKind kind) const;

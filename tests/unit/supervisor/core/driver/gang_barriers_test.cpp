@@ -490,6 +490,30 @@ TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
   EXPECT_EQ(told(), Lines{"w1 has 1"});
 }
 
+// A limit that is lowered below a gang takes nothing from it where nothing is preempted.
+TEST(GangBarriers, AGangUnderALoweredLimitGoesOnWithoutPreemption) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.accounts = {{.name = "lab", .limits = {.slots_max = 4}}};
+  PolicedSupervisor cluster{config};
+  cluster.join({.slots = 4});
+  JobSpec gang;
+  gang.name = "gang";
+  gang.policy.account = "lab";
+  gang.policy.gang = 4;
+  cluster.submit(GraphBuilder{}.sources(8).build(), gang);
+  cluster.settle();
+  for (std::uint32_t i = 0; i < 4; ++i) cluster.say(1, i, Outcome::Started);
+  cluster.assigned();
+  config.policy.accounts.front().limits.slots_max = 2;
+  cluster.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
+  for (int second = 0; second < 100; ++second) {
+    cluster.tick_after(1s);
+    cluster.settle();
+  }
+  EXPECT_EQ(cluster.cancels(), Lines{});
+  cluster.ignore();
+}
+
 /// A gang of four on two workers, of which one is lost, and after two minutes another comes.
 class LosesAWorker : public ::testing::TestWithParam<std::tuple<const char*, bool, bool>> {
  protected:
