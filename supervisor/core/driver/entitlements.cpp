@@ -195,11 +195,10 @@ bool Entitlements::exceeds_limit(const Job& job, BandKind kind) const {
 }
 
 bool Entitlements::waits_for_own_runs(const Job& job, BandKind kind) const {
-  const JobShares& shares = *job.shares;
-  const KindShare& of_kind = shares.kinds[static_cast<std::size_t>(kind)];
+  const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (job.spec.policy.gang == 0 || of_kind.bound) return false;
-  // Where a limit leaves it nothing, it does not begin anew.
-  if (of_kind.demand == 0 || shares.rules.cut[static_cast<std::size_t>(kind)]) return false;
+  // A gang that could have slots nowhere, by its labels or a limit, does not begin anew.
+  if (of_kind.demand == 0) return false;
   if (view_.milli_held(job, kind) > 0 || demand_.waiting_of(job, kind) == 0) return false;
   PENSTOCK_COVERAGE_MARK("a gang without slots ends the runs that are left of it");
   return true;
@@ -213,10 +212,9 @@ void Entitlements::take_back_running(Job& job, BandSlot slot) {
   if (!share.limited() || (most <= share.entitled && !keeps_to_devices) || share.claimed) return;
   const std::uint32_t pool = job.shares->pool.spreads ? policy_.pool_of_band[slot.value()] : job.shares->pool.position;
   const bool preempts = job.spec.policy.may_be_preempted() && view_.parts_in(pool).preemption;
-  if (!waits_for_own_runs(job, workers_[slot].kind)) {
-    if (!preempts && !job.status.on_hold) return;
-    if (!policy_.contended[pool * kBandKinds + kind] && !exceeds_limit(job, workers_[slot].kind)) return;
-  }
+  const bool leaves_to_others = (preempts || job.status.on_hold) && (policy_.contended[pool * kBandKinds + kind] ||
+                                                                     exceeds_limit(job, workers_[slot].kind));
+  if (!leaves_to_others && !waits_for_own_runs(job, workers_[slot].kind)) return;
   const Instant seen_by = policy_.last.has_value() ? policy_.last->pass.begun : Instant{};
   std::vector<AssignedRef> running;
   MilliSlots held;

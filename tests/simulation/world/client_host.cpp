@@ -175,7 +175,7 @@ void ClientHost::draw_graph(std::uint32_t number) {
     spec.policy.gang_groups = 0;
     if (spec.policy.slots_max > 0) spec.policy.slots_max = std::max(spec.policy.slots_max, world_.config().devices);
   }
-  // A subtask above the limit of its project waits for ever, as it should.
+  // A job with a subtask above the limit of its project is refused, or waits for ever if it says so, as it should.
   if (!may_hold_largest(world_.config().supervisor.policy, spec.policy, *book_.submitted[number]))
     spec.policy.project.clear();
   // A job that must run on the first worker waits for ever in a pool without it, as it should.

@@ -490,21 +490,20 @@ TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
   EXPECT_EQ(told(), Lines{"w1 has 1"});
 }
 
-// A limit that is lowered below a gang takes nothing from it where nothing is preempted.
-TEST(GangBarriers, AGangUnderALoweredLimitGoesOnWithoutPreemption) {
-  SupervisorConfig config = policed("multifactor");
-  config.policy.accounts = {{.name = "lab", .limits = {.slots_max = 4}}};
+// Where nothing is preempted, runs go on when a reload leaves their gang no worker: it could not begin anew.
+TEST(GangBarriers, AGangThatMayBeNowhereAnyMoreKeepsItsRunsWithoutPreemption) {
+  SupervisorConfig config = policed("multifactor", {{.name = "a"}});
   PolicedSupervisor cluster{config};
   cluster.join({.slots = 4});
   JobSpec gang;
   gang.name = "gang";
-  gang.policy.account = "lab";
+  gang.policy.project = "a";
   gang.policy.gang = 4;
   cluster.submit(GraphBuilder{}.sources(8).build(), gang);
   cluster.settle();
   for (std::uint32_t i = 0; i < 4; ++i) cluster.say(1, i, Outcome::Started);
   cluster.assigned();
-  config.policy.accounts.front().limits.slots_max = 2;
+  config.policy.projects[0].training_labels = {"nowhere"};
   cluster.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
   for (int second = 0; second < 100; ++second) {
     cluster.tick_after(1s);
@@ -518,49 +517,49 @@ TEST(GangBarriers, AGangUnderALoweredLimitGoesOnWithoutPreemption) {
 class LosesAWorker : public ::testing::TestWithParam<std::tuple<const char*, bool, bool>> {
  protected:
   void SetUp() override {
-    cluster.emplace(policed(preset(), {{.name = "a", .guaranteed_slots = 4}}));
-    cluster.value()->join({.slots = 2});
-    cluster.value()->join({.slots = 2});
+    cluster->join({.slots = 2});
+    cluster->join({.slots = 2});
     JobSpec gang;
     gang.name = "gang";
     gang.policy.project = "a";
     gang.policy.gang = 4;
     gang.policy.preemptible = std::get<2>(GetParam()) ? Preemptible::Yes : Preemptible::No;
-    cluster.value()->submit(GraphBuilder{}.sources(4).build(), gang);
-    run_passes(*cluster);
-    assigned_ = cluster.value()->assigned();
+    cluster->submit(GraphBuilder{}.sources(4).build(), gang);
+    run_passes(cluster);
+    assigned_ = cluster->assigned();
     ASSERT_EQ(assigned_.size(), 4U);
     for (const std::string& each : assigned_) say(each, Outcome::Started);
-    lose_one();
   }
-  void TearDown() override { cluster.value()->ignore(); }
-  static const char* preset() { return std::get<0>(GetParam()); }
+  void TearDown() override { cluster->ignore(); }
   static std::uint32_t subtask_of(const std::string& line) { return static_cast<std::uint32_t>(line.front() - '0'); }
   void say(const std::string& line, Outcome outcome) {
-    cluster.value()->say(line.ends_with("w1") ? 1 : 2, subtask_of(line), outcome);
+    cluster->say(line.ends_with("w1") ? 1 : 2, subtask_of(line), outcome);
   }
-  void lose_one() {
-    if (const bool with_supervisor = std::get<1>(GetParam()); !with_supervisor) return cluster.value()->lose(2);
+  void come_back(std::uint32_t worker) {
     ClaimedJob claim{JobId{1}, {}, {}};
     for (const std::string& each : assigned_)
-      if (each.ends_with("w1"))
+      if (each.ends_with("w" + std::to_string(worker)))
         claim.attempts.push_back({SubtaskIndex{subtask_of(each)}, Attempt{1}, BandIndex{0}, ClaimedStage::Running});
-    cluster->restart_for_claims();
-    cluster.value()->come_back(1, {.jobs = {claim}, .spec = {.slots = 2}});
-    if (cluster.value()->core().reclaiming()) cluster.value()->tick_at_deadline();
+    cluster->come_back(worker, {.jobs = {claim}, .spec = {.slots = 2}});
+  }
+  /// Alone, or together with the supervisor.
+  void lose_second_worker() {
+    if (const bool with_supervisor = std::get<1>(GetParam()); !with_supervisor) return cluster->lose(2);
+    cluster.restart_for_claims();
+    come_back(1);
+    cluster->tick_at_deadline();
   }
   /// Lets time pass, while the first worker obeys. Returns what it was told to end.
   Lines obey_for(int seconds) {
     Lines ended;
     for (int second = 0; second < seconds; ++second) {
-      cluster.value()->tick_after(1s);
-      run_passes(*cluster);
-      cluster.value()->assigned();
-      for (const std::string& each : cluster.value()->steals())
-        cluster.value()->say(1, subtask_of(each), Outcome::Returned);
-      for (const std::string& each : cluster.value()->cancels()) {
+      cluster->tick_after(1s);
+      run_passes(cluster);
+      cluster->assigned();
+      for (const std::string& each : cluster->steals()) cluster->say(1, subtask_of(each), Outcome::Returned);
+      for (const std::string& each : cluster->cancels()) {
         ended.push_back(each);
-        cluster.value()->say(1, subtask_of(each), Outcome::Returned);
+        cluster->say(1, subtask_of(each), Outcome::Returned);
       }
     }
     std::sort(ended.begin(), ended.end());
@@ -569,14 +568,14 @@ class LosesAWorker : public ::testing::TestWithParam<std::tuple<const char*, boo
   /// Of each worker, the thousandths of slots that the gang has there, and its attempts.
   Lines planned() {
     Lines lines;
-    for (std::uint32_t i = 0; i < cluster.value()->core().workers().band_slots(); ++i)
-      if (const BandSlot band{i}; cluster.value()->core().workers()[band].alive)
-        lines.push_back(std::to_string(cluster.value()->job(1).shares->of(band).planned) + " " +
-                        std::to_string(cluster.value()->job(1).shares->of(band).runnable));
+    for (std::uint32_t i = 0; i < cluster->core().workers().band_slots(); ++i)
+      if (const BandSlot band{i}; cluster->core().workers()[band].alive)
+        lines.push_back(std::to_string(cluster->job(1).shares->of(band).planned) + " " +
+                        std::to_string(cluster->job(1).shares->of(band).runnable));
     return lines;
   }
 
-  std::optional<JournalHarness> cluster;
+  JournalHarness cluster{policed(std::get<0>(GetParam()), {{.name = "a", .guaranteed_slots = 4}})};
 
  private:
   Lines assigned_;
@@ -584,11 +583,22 @@ class LosesAWorker : public ::testing::TestWithParam<std::tuple<const char*, boo
 
 // Found by an operator's trial: the runs that were left went on, and the gang waited for their slots for ever.
 TEST_P(LosesAWorker, AndBeginsAnew) {
+  lose_second_worker();
   Lines ended;
   PENSTOCK_EXPECT_COVERAGE_MARK("a gang without slots ends the runs that are left of it", ended = obey_for(120));
   EXPECT_EQ(ended, (Lines{"0 at w1", "1 at w1"})) << "what was left of it";
-  cluster.value()->join({.slots = 2});
+  cluster->join({.slots = 2});
   EXPECT_EQ(obey_for(30), Lines{});
+  EXPECT_EQ(planned(), (Lines{"2000 2", "2000 2"}));
+}
+
+TEST_P(LosesAWorker, AndGoesOnIfItComesBackToTheNextSupervisorInTime) {
+  cluster.restart_for_claims();
+  come_back(1);
+  EXPECT_EQ(obey_for(1), Lines{});
+  ASSERT_TRUE(cluster->core().reclaiming());
+  come_back(2);
+  EXPECT_EQ(obey_for(120), Lines{});
   EXPECT_EQ(planned(), (Lines{"2000 2", "2000 2"}));
 }
 

@@ -258,14 +258,18 @@ TEST_F(NeverPreempted, AllOfTheChainMustGuaranteeIt) {
   EXPECT_NE(above.find("(set quota science 3, say"), std::string::npos) << above;
 }
 
+/// The same pools.
+class LimitsOfProjects : public NeverPreempted {};
+
 // Found by a simulated cluster: such jobs waited for ever.
-TEST_F(NeverPreempted, AboveTheLimitOfItsProjectOrDepartmentIsRefused) {
+TEST_F(LimitsOfProjects, AJobThatTakesMoreAtOnceIsRefused) {
   SupervisorConfig config = quotas();
   for (ProjectConfig& each : config.policy.projects)
     if (each.name == "vision")
       each.slots_max = 2;
     else if (each.is_department)
       each.slots_max = 3;
+  config.policy.pools.push_back({.name = "priorities", .preset = "priority", .workers = {"priorities-*"}});
   supervisor.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
   EXPECT_EQ(submitted({.project = "vision"}, 3),
             "job 'mine-1': takes 3 slots at once, and project 'vision' may hold 2, so it would wait for ever (raise "
@@ -275,8 +279,10 @@ TEST_F(NeverPreempted, AboveTheLimitOfItsProjectOrDepartmentIsRefused) {
   EXPECT_EQ(submitted({.project = "vision"}, 2), "accepted");
   const std::string gang = submitted({.project = "none-yet", .gang = 4});
   EXPECT_NE(gang.find("takes 4 slots at once, and department 'science' may hold 3"), std::string::npos) << gang;
-  EXPECT_EQ(submitted({.project = "vision", .pools = {"all", "shares"}}, 3).find("accepted"), std::string::npos)
-      << "the limit holds where slots are shared, too";
+  const std::string shared = submitted({.project = "vision", .pools = {"all", "shares"}}, 3);
+  EXPECT_NE(shared.find("project 'vision' may hold 2"), std::string::npos) << shared;
+  EXPECT_EQ(submitted({.project = "vision", .pools = {"all", "priorities"}}, 3), "accepted")
+      << "it may go where projects have no limits";
   EXPECT_EQ(submitted({.project = "vision"}, 3, true), "accepted") << "it waits";
 }
 
