@@ -73,19 +73,21 @@ function(penstock_group_sources sources together batched)
   endforeach()
 endfunction()
 
-# penstock_folder(TARGET [PURE] [BATCHED] SOURCES ... [TOGETHER ...] HEADERS ... [PRECOMPILE ...] [LINK ...])
+# penstock_folder(TARGET [PURE] [BATCHED] [AT_LINK] SOURCES ... [TOGETHER ...] HEADERS ... [PRECOMPILE ...] [LINK ...])
 #
 # A header whose source includes it first (scripts/tidy wants that of each) compiles alone if the source does. The other
 # HEADERS are compiled alone by all_verify_interface_header_sets; where PRECOMPILE headers come before a source's own
 # header, all are.
 # TOGETHER are those of SOURCES that call each other for every subtask: a release compiles them as one file, so that
-# the calls can be inlined. (Link-time optimization would do it too, and take its time again for every program.)
+# the calls can be inlined.
+# AT_LINK: a release optimizes the folder again when a program is linked, so that calls between such folders are
+# inlined, too. Only for the folders that each subtask passes several times: every program pays for it (penstock: 5 s).
 # BATCHED: a release compiles the other sources of a folder a few at a time, so that their headers are read once for
 # all; names in their anonymous namespaces must differ. Development compiles each alone, because most changes are to one.
 # PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fence_nm checks that its archive reaches no
 # clock, thread, socket, file or environment.
 function(penstock_folder target)
-  cmake_parse_arguments(ARG "PURE;BATCHED" "" "SOURCES;TOGETHER;HEADERS;PRECOMPILE;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE;BATCHED;AT_LINK" "" "SOURCES;TOGETHER;HEADERS;PRECOMPILE;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})
   set(lone ${ARG_HEADERS})
   if(ARG_PRECOMPILE)
@@ -102,6 +104,10 @@ function(penstock_folder target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND (ARG_TOGETHER OR ARG_BATCHED))
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     penstock_group_sources("${ARG_SOURCES}" "${ARG_TOGETHER}" ${ARG_BATCHED})
+  endif()
+  if(ARG_AT_LINK AND CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+     AND NOT CMAKE_CROSSCOMPILING)
+    set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
   endif()
   if(ARG_PURE)
     target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)

@@ -7,9 +7,9 @@
 
 namespace penstock {
 
-/// Called for whole pages of `kLargePage` that have just been allocated. Defined once per program, by
-/// `common/host/large_pages.cpp` in the binaries and by `tests/support/large_pages.cpp` in tests: a core itself
-/// cannot call the kernel.
+/// Called for memory that has just been allocated and begins at a multiple of `kLargePage`; the rest at its end has
+/// small pages. Defined once per program, by `common/host/large_pages.cpp` in the binaries and by
+/// `tests/support/large_pages.cpp` in tests: a core itself cannot call the kernel.
 void prefer_large_pages(void* begin, std::size_t bytes);
 
 inline constexpr std::size_t kLargePage = std::size_t{2} << 20U;
@@ -28,8 +28,8 @@ class LargeArrayAllocator {
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     if (!is_large(bytes)) return static_cast<T*>(::operator new (bytes, std::align_val_t{alignof(T)}));
-    void* begin = ::operator new (whole_pages(bytes), std::align_val_t{kLargePage});
-    prefer_large_pages(begin, whole_pages(bytes));
+    void* begin = ::operator new (rounded(bytes), std::align_val_t{kLargePage});
+    prefer_large_pages(begin, rounded(bytes));
     return static_cast<T*>(begin);
   }
   void deallocate(T* begin, std::size_t count) {
@@ -40,10 +40,11 @@ class LargeArrayAllocator {
   friend bool operator==(const LargeArrayAllocator&, const LargeArrayAllocator&) { return true; }
 
  private:
-  /// Rounding up wastes at most a quarter.
-  static constexpr bool is_large(std::size_t bytes) { return bytes >= 3 * kLargePage / 2; }
-  static constexpr std::size_t whole_pages(std::size_t bytes) {
-    return (bytes + kLargePage - 1) / kLargePage * kLargePage;
+  static constexpr bool is_large(std::size_t bytes) { return bytes >= kLargePage; }
+  /// To whole large pages, unless that would waste more than a quarter.
+  static constexpr std::size_t rounded(std::size_t bytes) {
+    const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+    return (whole - bytes) * 4 > whole ? bytes : whole;
   }
 };
 

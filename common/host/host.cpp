@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <pwd.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <thread>
 
 #include "common/host/cgroup.hpp"
 #include "common/host/clock.hpp"
@@ -63,6 +65,15 @@ std::int64_t taken_of(int resource) {
 }
 
 }  // namespace
+
+unsigned usable_processors() {
+  unsigned usable = std::max(1U, std::thread::hardware_concurrency());
+  cpu_set_t bound;
+  if (::sched_getaffinity(0, sizeof bound, &bound) == 0) usable = static_cast<unsigned>(CPU_COUNT(&bound));
+  if (const std::optional<MilliCpu> quota = read_cgroup_limits().cpu)
+    usable = static_cast<unsigned>(std::min<std::int64_t>(usable, (quota->value() + 999) / 1000));
+  return std::max(1U, usable);
+}
 
 MemoryBounds read_memory_bounds() {
   MemoryBounds bounds;

@@ -24,6 +24,9 @@ struct ProcessUsage {
   std::int64_t peak_bytes = 0;
 };
 ProcessUsage process_usage();
+/// Processors on which this process may run at once: those of its affinity mask (`taskset`, a cpuset), but no more than
+/// the CPU quota of its control group, rounded up. At least 1. `std::thread::hardware_concurrency` knows neither.
+unsigned usable_processors();
 /// The memory that this process may take.
 struct MemoryBounds {
   Bytes host;                    ///< All that the host has.

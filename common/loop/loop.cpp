@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/host/clock.hpp"
+#include "common/host/host.hpp"
 
 namespace penstock {
 
@@ -21,7 +22,9 @@ constexpr Duration kWorkInARow = std::chrono::milliseconds{1};  ///< After so lo
 }  // namespace
 
 struct Loop::State {
-  explicit State(Duration spin_duration) : spin(spin_duration), guard(asio::make_work_guard(io)) {}
+  // On one processor, another thread with work for the loop waits for that processor.
+  explicit State(Duration spin_duration)
+      : spin(usable_processors() > 1 ? spin_duration : Duration{0}), guard(asio::make_work_guard(io)) {}
   const Duration spin;
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard;

@@ -15,8 +15,9 @@ namespace penstock {
 
 /// One thread that waits for everything: sockets and timers (Boost.Asio) and runnable CAF actors.
 ///
-/// After work it spins for `spin` before it sleeps: waking a sleeping thread costs some 30 us, spinning costs one. An
-/// idle loop sleeps in the kernel and uses no processor. All members are for the loop's own thread except `post` and
+/// After work it spins for `spin` before it sleeps: waking a sleeping thread costs some 30 us, spinning costs one. A
+/// process that has one processor (`usable_processors`) does not spin: what it waits for needs that processor. An idle
+/// loop sleeps in the kernel and uses no processor. All members are for the loop's own thread except `post` and
 /// `stop`.
 class Loop {
  public:

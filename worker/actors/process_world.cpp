@@ -1,7 +1,8 @@
 #include "worker/actors/process_world.hpp"
 
 #include <algorithm>
-#include <thread>
+
+#include "common/host/host.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -25,7 +26,7 @@ std::vector<DataKey> all_inputs_of(const worker_action::StartSubtask& action) {
 
 /// One writer for each write that permits allow at once, but no more than the processors can run at once.
 std::size_t writers_of(const WorkerConfig& config, std::size_t bands) {
-  return std::clamp<std::size_t>(config.store_permits * bands, 1, std::max(1U, std::thread::hardware_concurrency()));
+  return std::clamp<std::size_t>(config.store_permits * bands, 1, usable_processors());
 }
 
 }  // namespace
@@ -59,6 +60,7 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   lanes.life = ports_.life;
   if (index.value() < ports_.devices.size()) lanes.devices = ports_.devices[index.value()];
   lanes.processors = std::move(processors);
+  if (usable_processors() < 2) lanes.spin = lanes.spin_max = Duration{0};  // The lane's next run needs the processor.
   ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), lanes.processors};
   processes.logs = &logs_;
   if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];

@@ -1,11 +1,11 @@
 #include "worker/actors/worker_host.hpp"
 
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "common/base/cpu_relax.hpp"
 #include "common/host/clock.hpp"
+#include "common/host/host.hpp"
 #include "worker/actors/flat_combiner.hpp"
 #include "worker/actors/process_world.hpp"
 
@@ -46,7 +46,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   std::optional<ProcessWorld> world;
   std::optional<Shell> shell;
   /// A lane that waits for the loop's processor does not come in.
-  const bool is_alone = std::thread::hardware_concurrency() < 2;
+  const bool is_alone = usable_processors() < 2;
   // Of the loop's thread.
   bool looking = false;
   Instant left_at{};

@@ -11,8 +11,10 @@ namespace {
 bool is_aligned(const void* address, std::size_t to) { return reinterpret_cast<std::uintptr_t>(address) % to == 0; }
 
 TEST(LargeArray, ABigOneBeginsAtALargePage) {
-  LargeArray<std::uint32_t> numbers(3 * kLargePage / 2 / sizeof(std::uint32_t));
-  EXPECT_TRUE(is_aligned(numbers.data(), kLargePage));
+  for (const std::size_t bytes : {kLargePage, 5 * kLargePage / 4, 3 * kLargePage / 2}) {
+    const LargeArray<std::uint32_t> numbers(bytes / sizeof(std::uint32_t));
+    EXPECT_TRUE(is_aligned(numbers.data(), kLargePage)) << bytes;
+  }
 }
 
 TEST(LargeArray, ASmallOneIsAlignedAsItsElementsAre) {

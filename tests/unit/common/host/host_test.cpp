@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy: allow arrows: mallinfo2
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <cstddef>
@@ -20,6 +21,23 @@ TEST(Host, AThreadThatStepsBackDoesSoAlone) {
   }}.join();
   EXPECT_GE(of_thread, 10);
   EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
+}
+
+// `taskset` and cpusets: a process on one of many processors spun for work that needed the same processor.
+TEST(Host, UsableProcessorsAreThoseOfTheAffinity) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_LE(usable_processors(), static_cast<unsigned>(CPU_COUNT(&before)));
+  EXPECT_GE(usable_processors(), 1U);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (std::size_t processor = 0; processor < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++processor)
+    if (CPU_ISSET(processor, &before)) CPU_SET(processor, &one);
+  unsigned of_thread = 0;
+  std::thread{[&] {
+    if (::sched_setaffinity(0, sizeof one, &one) == 0) of_thread = usable_processors();
+  }}.join();
+  EXPECT_EQ(of_thread, 1U);
 }
 
 // A supervisor under `ulimit -v` offered half of it for graphs, most of which its own threads had taken.
