@@ -21,6 +21,17 @@ class Batch:
     def become(self, submitted):
         self.job, self.identity = submitted.job, submitted.identity
 
+    def forget_inputs(self, index):
+        """The subtask has ended: its inputs may go."""
+        if index < len(self.inputs):
+            self.inputs[index] = ()
+
+    def end(self):
+        """All of its subtasks have ended, and what is known of that was told: it is what holds their values, and nothing
+        more. Futures among its inputs would hold their own jobs, and this one."""
+        self.ended = True
+        self.inputs, self.borrowed, self.shared, self.lost, self.failed, self.edges = [], {}, {}, {}, {}, None
+
     def drop(self):
         # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
         client = self.client()
@@ -57,13 +68,24 @@ class Batch:
         return None if reference is None else reference()
 
 
+LINEAGE = ("origins", "generation", "cut_before", "__weakref__")  # See `_lineage`.
+
+
+def begin_lineage(call):
+    call.origins, call.generation, call.cut_before = None, 0, 0
+
+
 class Call:
     """A submitted call that has not left yet, or could leave once more."""
 
-    __slots__ = ("future", "unsent", "program", "payload", "inputs", "shared", "options", "made_again")
+    __slots__ = ("future", "unsent", "program", "payload", "inputs", "shared", "options", "made_again", *LINEAGE)
     graph = None  # It leaves with other calls.
 
+    def forget_values(self):
+        """Its inputs are not held any more."""
+
     def __init__(self, future, program, payload, inputs, shared, options):
+        begin_lineage(self)
         self.future, self.program, self.payload, self.inputs = weakref.ref(future), program, payload, inputs
         self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
         self.unsent = future  # A call that nobody waits for is made all the same.
@@ -73,8 +95,12 @@ class Call:
 class GraphCall:
     """A key of a graph whose values stay on the cluster: in place of a `Call`."""
 
-    __slots__ = ("future", "unsent", "graph", "key", "inputs", "made_again")
+    __slots__ = ("future", "unsent", "graph", "key", "inputs", "made_again", *LINEAGE)
+
+    def forget_values(self):
+        self.graph.forget_values()
 
     def __init__(self, future, graph, key, inputs):
+        begin_lineage(self)
         self.future, self.graph, self.key, self.inputs = weakref.ref(future), graph, key, inputs
         self.unsent, self.made_again = future, 0  # As those of a `Call`.

@@ -6,13 +6,12 @@ import html
 import os
 import threading
 import time
-import traceback
 import weakref
 from collections import deque
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
-from penstock import _abi, _graph, _losses, _wire, errors
+from penstock import _abi, _graph, _lineage, _losses, _threads, _wire, errors
 from penstock._batch import Batch, Call
 from penstock._connection import Connection, end
 from penstock._futures import Future, closed, collecting, forked
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike[str]]
 Workers = Union[str, Iterable[str], None]  # The name of one.
-FLUSH_AFTER_S, BATCH_MAX = 0.0005, 2000  # Calls that are submitted within this time travel together, at most so many.
+BATCH_MAX = 2000  # Calls that travel together, at most.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
-POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
 
 
 class Client:
@@ -42,12 +40,16 @@ class Client:
     3
 
     Any thread may use it. Closing it ends an embedded cluster with all that runs in it.
+
+    A value is freed when its future is gone and nothing is to read it any more. If one that was made of it is lost with
+    its worker, it is made again as well: `lineage` says from how many generations of calls, "full" or "none".
     """
 
     def __init__(self, address: Optional[str] = None, *, slots: Optional[int] = None, memory: Union[int, str] = 0,
                  python: Optional[str] = None, environment: Optional[Dict[str, str]] = None,
                  working_directory: Optional[str] = None, name: Optional[str] = None, operators: Iterable[str] = (),
-                 timeout: float = 5.0, warm: bool = True):
+                 timeout: float = 5.0, warm: bool = True, lineage: Union[int, str] = _lineage.LINEAGE):
+        self._generations = _lineage.generations(lineage)
         self._library = _abi.library()
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
@@ -82,7 +84,7 @@ class Client:
         self._wake = threading.Event()
         self._library.want_news(self._handle)
         self._threads = [threading.Thread(target=target, args=(weakref.ref(self),), daemon=True, name=name)
-                         for target, name in ((_follow_news, "penstock-news"), (_flush_soon, "penstock-flush"))]
+                         for target, name in ((_threads.follow_news, "penstock-news"), (_threads.flush_soon, "penstock-flush"))]
         for thread in self._threads:
             thread.start()
         _open_clients.add(self)
@@ -566,10 +568,18 @@ class Client:
             self._put_again(future)
 
     def _put_again(self, future):
+        _lineage.put_missing_again(self, future._call, _losses.MADE_AGAIN_MAX, self._future_again)
         future.release()
         future._be_pending()
         future._call.unsent = future
         self._enqueue(future._call, future)
+
+    def _future_again(self, call):
+        """Of a call whose own future is gone."""
+        self._numbers += 1
+        future = Future(self, f"again-{self._numbers}")
+        future._call = call
+        return future
 
     def _release_dropped(self):
         while self._dropped:
@@ -608,12 +618,17 @@ class Client:
                 future = batch.future(index)
                 if future is not None:
                     future._succeed()
+                    if future._call is not None:
+                        _lineage.settle(future._call, self._generations)
+                batch.forget_inputs(index)
         for index in _losses.run_again(self, batch, sorted(without)):
             future = batch.future(index)
             if future is not None:
                 self._tell_cancelled(batch, index, future)
+        for index in without:
+            batch.forget_inputs(index)
         if news.state != _abi.RUNNING:
-            batch.ended = True
+            batch.end()
             self._release_if_over(batch)
 
     def _tell_cancelled(self, batch, index, future):
@@ -633,50 +648,6 @@ class Client:
                 if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
                     return future._fail(super(Future, other).exception())
         future._be_cancelled()
-
-
-# The threads know their client only weakly, so that one that is forgotten can end.
-
-def _follow_news(reference):
-    client = reference()
-    library, handle = client._library, client._handle
-    del client
-    while True:
-        news = library.next_news(handle, POLL_NS)
-        client = reference()
-        if client is None or client._closing:
-            if news:
-                library.news_free(news)
-            return
-        if news:
-            try:
-                client._take_news(news.contents)
-            finally:
-                library.news_free(news)
-        elif client._dropped or client._lending:
-            with client._lock:
-                client._release_dropped()
-        if client._closing:  # By a callback: the handle is not ours any more.
-            return
-        del client
-        if reference() is None:  # So it was the last who knew it.
-            return
-
-
-def _flush_soon(reference):
-    wake = reference()._wake
-    while True:
-        wake.wait()
-        time.sleep(FLUSH_AFTER_S)
-        wake.clear()  # Before we look: who closes it says so first, and then wakes us.
-        client = reference()
-        if client is None or client._closing:
-            return
-        try:
-            client._flush()
-        except Exception:  # Its futures know; others are to leave yet.
-            traceback.print_exc()
-        del client
 
 
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()

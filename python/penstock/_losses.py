@@ -3,7 +3,7 @@ them after these. A job that still runs makes again what it loses; that is the s
 import concurrent.futures
 import time
 
-from penstock import _wire
+from penstock import _lineage, _wire
 from penstock.errors import ConnectionFailed, ResultLost, lost_loan
 
 MADE_AGAIN_MAX = 8  # As often the same call is made again; then its value is `ResultLost`.
@@ -63,7 +63,8 @@ def regain(client, borrowed):
 
 
 def may_be_made(future):
-    return future._call is not None and future._call.made_again < MADE_AGAIN_MAX
+    call = future._call
+    return call is not None and call.made_again < MADE_AGAIN_MAX and _lineage.missing(call, MADE_AGAIN_MAX) is not None
 
 
 def make_again(client, lost, futures=()):

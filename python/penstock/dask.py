@@ -4,6 +4,7 @@ import contextlib
 import functools
 import threading
 import uuid
+import weakref
 from typing import Any, Callable, Dict, Iterable, Optional
 
 import dask
@@ -166,6 +167,23 @@ class _Finalize:
         return self.function(parts, *self.arguments)
 
 
+class _Past:
+    """Stands in a graph for a future that the graph holds no longer: its calls do that while they run."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = weakref.ref(call)
+
+    def future(self):
+        return self.call().future()
+
+
+def _future_of(task):
+    """The future that is the whole task; None: it is something else."""
+    return next((each for each in (task, getattr(task, "value", None)) if isinstance(each, Future)), None)
+
+
 class _Whole:
     """A graph whose values stay on the cluster, as the futures of its wanted keys say."""
 
@@ -177,6 +195,15 @@ class _Whole:
         self.client, self.annotations = client, annotations_of(graph)
         self.defaults = {**dict.fromkeys(ANNOTATIONS), **options}
         self.graph = dict(ensure_dict(graph_of(graph)))
+        self.given = [key for key, task in self.graph.items() if _future_of(task) is not None]
+
+    def forget_values(self):
+        """The first of its calls has ended. Each of the others holds what it reads."""
+        given, self.given = self.given, []
+        for key in given:
+            call = _future_of(self.graph[key])._call
+            if call is not None:
+                self.graph[key] = _Past(call)
 
     def start(self, keys):
         """{key: future}; keys that are one subtask have one."""
@@ -430,6 +457,8 @@ class _Conversion:
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
         elif isinstance(task, Future):
             return self.give_future(task)
+        elif type(task) is _Past:
+            return self.give_future(task.future())
         elif _is_literal(task):
             value = task.value if isinstance(task, _nodes.LITERAL) else task
             with self.collecting:

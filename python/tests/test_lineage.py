@@ -1,0 +1,176 @@
+"""Values are freed with their own futures, and are made again from the calls that led to them."""
+# tidy: foreign-file scheduler
+import gc
+
+import functions
+import numpy
+import pytest
+from functions import until
+from test_cluster import cluster  # noqa: F401
+from test_lost_results import array_noted, lose_all, runs, total_noted
+
+from penstock import Client, _lineage, errors
+
+SIZE = 300_000
+
+
+@pytest.fixture
+def uncollected():
+    """Without the collector of cycles: what is freed now is freed by its last reference."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def is_empty(client):
+    return not client._batches
+
+
+def test_futures_of_one_batch_do_not_hold_each_other(uncollected):
+    with Client(slots=2) as client:
+        for _ in range(5):
+            made = client.submit(numpy.ones, 1000)
+            total = client.submit(numpy.sum, made)
+            assert total.result(60) == 1000
+            del made, total
+            until(lambda: is_empty(client))
+
+
+def test_nor_do_those_of_mapped_calls_and_of_a_failed_one(uncollected):
+    with Client(slots=2) as client:
+        for _ in range(5):
+            assert client.gather(client.map(functions.increment, client.map(functions.increment, range(4)))) == [2, 3, 4, 5]
+            until(lambda: is_empty(client))
+        failed = client.submit(functions.fail, "on purpose")
+        reader = client.submit(functions.increment, failed)
+        assert isinstance(reader.exception(60), ValueError)
+        del failed, reader
+        until(lambda: is_empty(client))
+
+
+def test_what_was_scattered_outlives_its_readers(uncollected):
+    with Client(slots=2) as client:
+        given = client.scatter(numpy.ones(1000))
+        for _ in range(5):
+            assert client.submit(numpy.sum, given).result(60) == 1000
+        until(lambda: len(client._batches) == 1)
+        del given
+        until(lambda: is_empty(client))
+
+
+# Every ancestor was kept: 2.7 GB after 30 steps with a state of 100 MB.
+def test_a_loop_holds_its_state_and_the_next_one(uncollected):
+    with Client(slots=2) as client:
+        state, most = client.submit(numpy.zeros, 10), 0
+        for _ in range(1000):
+            state = client.submit(functions.increment, state)
+            assert state.exception(60) is None
+            most = max(most, len(client._batches))
+        assert state.result(60)[0] == 1000
+        until(lambda: len(client._batches) == 1)
+        assert most <= 64, "those that were dropped a moment ago are among them"
+
+
+def test_a_loop_of_persisted_collections_does_so_too(uncollected):
+    array = pytest.importorskip("dask.array")
+    with Client(slots=2) as client:
+        state = client.persist(array.zeros(100, chunks=50))
+        for _ in range(30):
+            state = client.persist(state + 1)
+            client.compute(state.sum(), sync=True)
+        assert state.compute(scheduler=client.get)[99] == 30
+        gc.collect()  # Dask's own graphs are cycles.
+        until(lambda: len(client._batches) <= 3)
+
+
+def test_what_a_value_was_made_of_is_made_again_though_its_future_is_gone(cluster, tmp_path):  # noqa: F811
+    log = tmp_path / "log"
+    with Client(cluster.address) as client:
+        value = client.submit(array_noted, str(log), SIZE)
+        for _ in range(3):
+            value = client.submit(total_noted, str(log), value)
+            assert value.exception(60) is None
+        until(lambda: len(client._batches) == 1)
+        lose_all(cluster)
+        assert value.result(60)[7] == 10
+        assert runs(log) == 2 * ["made", "summed", "summed", "summed"]
+        until(lambda: len(client._batches) == 1)
+
+
+def test_so_are_those_of_a_persisted_collection(cluster):  # noqa: F811
+    array = pytest.importorskip("dask.array")
+    with Client(cluster.address) as client:
+        state = client.persist(array.ones(SIZE, chunks=SIZE // 2))
+        for _ in range(3):
+            state = client.persist(state + 1)
+            client.compute(state.sum(), sync=True)
+        lose_all(cluster)
+        assert client.compute(state.sum(), sync=True) == 4 * SIZE
+
+
+@pytest.mark.parametrize("lineage, steps", [("none", 1), (2, 4)])
+def test_lineage_bounds_what_is_made_again(cluster, lineage, steps):  # noqa: F811
+    with Client(cluster.address, lineage=lineage) as client:
+        value = client.submit(functions.make_array, SIZE)
+        for _ in range(steps):
+            value = client.submit(functions.increment, value)
+            assert value.exception(60) is None
+        until(lambda: len(client._batches) == 1)
+        lose_all(cluster)
+        with pytest.raises(errors.ResultLost):
+            value.result(60)
+        with pytest.raises(errors.ResultLost, match="lineage"):
+            value.retry()
+
+
+def test_lineage_bounds_how_many_calls_are_kept():
+    with Client(slots=2, lineage=10) as client:
+        value = client.submit(functions.add, 0, 0)
+        for _ in range(100):
+            value = client.submit(functions.increment, value)
+            assert value.exception(60) is None
+        call, kept = value._call, 0
+        while call is not _lineage.FORGOTTEN:
+            call, kept = call.origins[0], kept + 1
+        assert 10 <= kept <= 15
+        assert value.result(60) == 100
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, "all", None])
+def test_lineage_is_a_number_or_a_word(wrong):
+    with pytest.raises(ValueError, match="'full', 'none' or a number"):
+        Client(slots=1, lineage=wrong)
+
+
+def test_full_lineage_keeps_every_call():
+    with Client(slots=2, lineage="full") as client:
+        value = client.submit(functions.add, 0, 0)
+        for _ in range(50):
+            value = client.submit(functions.increment, value)
+            assert value.exception(60) is None
+        call, kept = value._call, 1
+        while call.origins:
+            call, kept = call.origins[0], kept + 1
+        assert kept == 51
+
+
+def test_a_value_that_is_run_once_more_reads_its_inputs_made_again(client, tmp_path):
+    log = tmp_path / "log"
+    value = client.submit(total_noted, str(log), client.submit(array_noted, str(log), 10))
+    assert value.exception(60) is None
+    value.retry()
+    assert value.result(60)[7] == 8
+    assert runs(log) == 2 * ["made", "summed"]
+
+
+def test_two_readers_of_a_value_that_is_gone_share_it_when_it_is_made_again(cluster, tmp_path):  # noqa: F811
+    log = tmp_path / "log"
+    with Client(cluster.address) as client:
+        made = client.submit(array_noted, str(log), SIZE)
+        readers = [client.submit(total_noted, str(log), made) for _ in range(2)]
+        assert [reader.exception(60) for reader in readers] == [None, None]
+        del made
+        lose_all(cluster)
+        assert [value[7] for value in client.gather(readers)] == [8, 8]
+        assert sorted(runs(log)) == 2 * ["made"] + 4 * ["summed"]
