@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/base/quantity.hpp"
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/gang_sizes.hpp"
@@ -196,6 +197,7 @@ Result<void> Feasibility::check_owners_in(const JobSpec& spec, const GraphShape&
     const std::uint64_t milli = least_at_once(spec, shape, reach, kind);
     if (quotas && !spec.policy.may_be_preempted()) PENSTOCK_TRY(check_guarantee_in(spec, milli, reach, kind));
     PENSTOCK_TRY(check_ceiling(spec, milli, kind));
+    if (quotas && kind == BandKind::Cpu) PENSTOCK_TRY(check_memory_ceiling(spec, shape));
   }
   return {};
 }
@@ -212,6 +214,23 @@ Result<void> Feasibility::check_ceiling(const JobSpec& spec, std::uint64_t milli
                      owner_text(projects[at]) + " may hold " + std::to_string(most) + ", so it would wait for ever",
                  std::string{"raise "} + (cpu ? "slots_max" : "gpu_slots_max") +
                      " there, ask for less, or submit with --wait-for-resources"};
+  }
+  return {};
+}
+
+Result<void> Feasibility::check_memory_ceiling(const JobSpec& spec, const GraphShape& shape) const {
+  if (spec.policy.gang > 0) return {};  // The slots of a gang are counted, and not its memory (`AllocationUnits`).
+  Bytes largest;
+  for (const Template& wanted : shape.graph().templates)
+    if (!wants_gpu(wanted)) largest = std::max(largest, wanted.request.memory);
+  const std::vector<ProjectConfig>& projects = policy_.config.projects;
+  for (auto at = static_cast<std::uint32_t>(find_project(policy_.config, spec.policy.project)); at < projects.size();
+       at = policy_.tree.parents[at]) {
+    if (projects[at].memory_max == kUnboundedBytes || largest <= projects[at].memory_max) continue;
+    return Error{ErrorCode::LimitExceeded, "job '" + spec.name + "'",
+                 "has a subtask that requests " + to_text(largest) + " of memory, and " + owner_text(projects[at]) +
+                     " may hold " + to_text(projects[at].memory_max) + ", so it would wait for ever",
+                 "raise memory_max there, request less, or submit with --wait-for-resources"};
   }
   return {};
 }

@@ -58,6 +58,7 @@ class Feasibility {
   Result<void> check_owners(const JobSpec& spec, const GraphShape& shape, const std::vector<Reach>& reaches) const;
   Result<void> check_owners_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   Result<void> check_ceiling(const JobSpec& spec, std::uint64_t milli, BandKind kind) const;
+  Result<void> check_memory_ceiling(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_guarantee_in(const JobSpec& spec, std::uint64_t milli, const Reach& reach, BandKind kind) const;
   /// Thousandths of slots that the job never holds less of once it has begun: its gang, or its largest subtask.
   std::uint64_t least_at_once(const JobSpec& spec, const GraphShape& shape, const Reach& reach, BandKind kind) const;

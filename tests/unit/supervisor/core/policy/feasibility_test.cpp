@@ -151,9 +151,10 @@ class NeverPreempted : public testing::Test {
     config.policy.pools.push_back({.name = "shares", .preset = "fair_share", .workers = {"shares-*"}});
     return config;
   }
-  std::string submitted(JobPolicy policy, std::uint32_t slots = 1, bool patient = false) {
+  std::string submitted(JobPolicy policy, std::uint32_t slots = 1, bool patient = false, Bytes memory = {}) {
     GraphBuilder builder;
     builder.template_at(0).request.slots = kOneSlot * slots;
+    builder.template_at(0).request.memory = memory;
     JobSpec spec;
     spec.wait_for_resources = patient;
     spec.name = "mine-" + std::to_string(next_++);
@@ -284,6 +285,25 @@ TEST_F(LimitsOfProjects, AJobThatTakesMoreAtOnceIsRefused) {
   EXPECT_EQ(submitted({.project = "vision", .pools = {"all", "priorities"}}, 3), "accepted")
       << "it may go where projects have no limits";
   EXPECT_EQ(submitted({.project = "vision"}, 3, true), "accepted") << "it waits";
+}
+
+TEST_F(LimitsOfProjects, AJobWithASubtaskOfMoreMemoryIsRefused) {
+  SupervisorConfig config = quotas();
+  for (ProjectConfig& each : config.policy.projects)
+    if (each.is_department) each.memory_max = Bytes{1 << 30};
+  config.policy.pools.push_back({.name = "shares", .preset = "fair_share", .workers = {"shares-*"}});
+  supervisor.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
+  supervisor.join({.slots = 4});
+  constexpr Bytes kMore{(1LL << 30) + 1};
+  const std::string refusal = submitted({.project = "none-yet"}, 1, false, kMore);
+  EXPECT_NE(refusal.find("requests 1073741825B of memory, and department 'science' may hold 1GiB"), std::string::npos)
+      << refusal;
+  EXPECT_EQ(submitted({.project = "none-yet"}, 1, false, Bytes{1 << 30}), "accepted");
+  EXPECT_EQ(submitted({.project = "none-yet", .pools = {"shares"}}, 1, false, kMore), "accepted")
+      << "only quotas count memory";
+  EXPECT_EQ(submitted({.project = "none-yet", .gang = 2}, 1, false, kMore), "accepted")
+      << "its slots are counted alone";
+  EXPECT_EQ(submitted({.project = "none-yet"}, 1, true, kMore), "accepted") << "it waits";
 }
 
 TEST_F(NeverPreempted, WhereItsGuaranteeIsNotItIsToldWhereItIs) {
