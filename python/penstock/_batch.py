@@ -2,6 +2,8 @@
 import weakref
 from typing import Any, Dict, List
 
+from penstock._lineage import FORGOTTEN
+
 
 class Batch:
     """A job of ours: which future each subtask is. Released when nobody needs an output of it any more."""
@@ -68,11 +70,11 @@ class Batch:
         return None if reference is None else reference()
 
 
-LINEAGE = ("origins", "generation", "cut_before", "__weakref__")  # See `_lineage`.
+LINEAGE = ("origins", "generation", "cut_at", "__weakref__")  # See `_lineage`.
 
 
 def begin_lineage(call):
-    call.origins, call.generation, call.cut_before = None, 0, 0
+    call.origins, call.generation, call.cut_at = None, 0, 0
 
 
 class Call:
@@ -83,6 +85,13 @@ class Call:
 
     def forget_values(self):
         """Its inputs are not held any more."""
+
+    def large_bytes(self):
+        return sum([len(shared.datum) for shared in self.shared])
+
+    def forget(self):
+        """It cannot run once more."""
+        self.payload, self.shared, self.origins = None, (), [FORGOTTEN]
 
     def __init__(self, future, program, payload, inputs, shared, options):
         begin_lineage(self)
@@ -99,6 +108,9 @@ class GraphCall:
 
     def forget_values(self):
         self.graph.forget_values()
+
+    def large_bytes(self):
+        return 0  # Its graph may be that of others, too.
 
     def __init__(self, future, graph, key, inputs):
         begin_lineage(self)

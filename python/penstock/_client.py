@@ -79,6 +79,8 @@ class Client:
         self._batches: Dict[int, Batch] = {}
         self._results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()  # Of jobs that have a `Job`.
         self._dropped: deque = deque()
+        self._freed: deque = deque()  # Recipes of futures that are gone.
+        self._ancestors = _lineage.Ancestors()
         self._numbers = 0
         self._closing = self._forked = False
         self._wake = threading.Event()
@@ -484,7 +486,7 @@ class Client:
         with self._lock:
             self._numbers += 1
             future = Future(self, key or f"scattered-{self._numbers}")
-        future._be_given(datum)
+        future._be_given(_lineage.Given(future, datum))
         return future
 
     def _fetch(self, job, numbers):
@@ -578,7 +580,10 @@ class Client:
         """Of a call whose own future is gone."""
         self._numbers += 1
         future = Future(self, f"again-{self._numbers}")
-        future._call = call
+        if isinstance(call, _lineage.Given):
+            future._be_given(call)
+        else:
+            future._call = call
         return future
 
     def _release_dropped(self):
@@ -586,6 +591,8 @@ class Client:
             batch = self._dropped.popleft()
             batch.live -= 1
             self._release_if_over(batch)
+        while self._freed:
+            self._ancestors.add(self._freed.popleft())
         for job in self._lending.over(time.monotonic()):
             if self._handle is not None:
                 self._library.release(self._handle, job)

@@ -5,9 +5,10 @@ import html
 import threading
 import time
 import uuid
+import weakref
 from typing import Any, Generator, Optional
 
-from penstock import _graph, _losses, _wire
+from penstock import _graph, _lineage, _losses, _wire
 from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
@@ -54,7 +55,7 @@ class Future(concurrent.futures.Future):
         self._loaded = False
         self._call = None     # How to run it once more.
         self._token = None    # Its name for Dask.
-        self._datum = None    # Its value as bytes, if it was scattered: what becomes of the object changes nothing.
+        self._given = None    # Its value as bytes, if it was scattered: what becomes of the object changes nothing.
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -135,12 +136,15 @@ class Future(concurrent.futures.Future):
 
     def __del__(self):
         self.release()
+        recipe = _lineage.recipe_of(self)
+        if recipe is not None and recipe.large_bytes() > 0:  # From a destructor, see `Batch.drop`.
+            self.client._freed.append(weakref.ref(recipe))
 
     def _seen(self):
         """(whether its value is here, that, the batch that has it, its subtask there) of the same moment."""
         with self._condition:
             seen = self._loaded, self._result, self._batch if self._state == "FINISHED" else None, self._index
-        return seen if self._datum is None else (True, _wire.unpack_own(self._datum), *seen[2:])
+        return seen if self._given is None else (True, _wire.unpack_own(self._given.datum), *seen[2:])
 
     def _be_of(self, batch, index):
         with self._condition:
@@ -157,8 +161,8 @@ class Future(concurrent.futures.Future):
 
     def _give_to(self, columns):
         """The same of one that is there: borrowed from its job, or what is here."""
-        if self._datum is not None and self._batch is None:
-            return columns.literal(self._datum)
+        if self._given is not None and self._batch is None:
+            return columns.literal(self._given.datum)
         loaded, value, batch, index = self._seen()
         if batch is not None:
             number = columns.borrow(batch.job, batch.identity, index)
@@ -174,8 +178,8 @@ class Future(concurrent.futures.Future):
         with contextlib.suppress(concurrent.futures.InvalidStateError):  # It has ended otherwise.
             self.set_result(None)
 
-    def _be_given(self, datum):
-        self._datum, self._loaded = datum, True
+    def _be_given(self, given):
+        self._given, self._loaded = given, True
         self._succeed()
 
     def _fail(self, error):

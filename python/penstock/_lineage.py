@@ -1,13 +1,63 @@
 """How a value is made again after it and the values that it was made of have been freed: the calls that led to it.
 
 A future keeps its call, and an ended call keeps the calls of its inputs, not their futures: a value is freed with its own
-future, however many others were made of it. `lineage` of the client bounds how many generations of calls are kept."""
+future, however many others were made of it. `lineage` of the client bounds how many generations of calls are kept; of
+those whose own futures are gone, the oldest are forgotten before they keep too many bytes."""
 import weakref
+from collections import deque
 
 from penstock.errors import ResultLost
 
 LINEAGE = 1000  # Generations of calls before a value that are kept, if the client does not say.
-FORGOTTEN = object()  # In place of a call beyond that.
+LINEAGE_BYTES_MAX = 256 << 20  # Of large arguments and scattered objects that only lineage keeps, in this process.
+
+
+class _Forgotten:
+    generation = 0
+
+
+FORGOTTEN = _Forgotten()  # In place of a call beyond these.
+
+
+class Given:
+    """In place of the call of a scattered object: its bytes."""
+
+    __slots__ = ("future", "datum", "origins", "generation", "cut_at", "made_again", "__weakref__")
+
+    def __init__(self, future, datum):
+        self.future, self.datum, self.origins = weakref.ref(future), datum, ()
+        self.generation = self.cut_at = self.made_again = 0
+
+    def large_bytes(self):
+        return len(self.datum)
+
+    def forget(self):
+        self.datum, self.origins = None, [FORGOTTEN]
+
+
+class Ancestors:
+    """Calls that only lineage keeps and that have large bytes. REQUIRES: the client's lock."""
+
+    def __init__(self):
+        self._kept, self._bytes = deque(), 0  # References with their bytes, the oldest first.
+
+    def add(self, reference):
+        """Its own future is gone."""
+        call = reference()
+        if call is None:
+            return
+        self._kept.append((reference, call.large_bytes()))
+        self._bytes += call.large_bytes()
+        if self._bytes <= LINEAGE_BYTES_MAX:
+            return
+        self._kept = deque(each for each in self._kept if each[0]() is not None)
+        self._bytes = sum(size for _, size in self._kept)
+        while self._bytes > LINEAGE_BYTES_MAX:
+            reference, size = self._kept.popleft()
+            self._bytes -= size
+            call = reference()
+            if call is not None and call.future() is None:  # It may have been made again meanwhile.
+                call.forget()
 
 
 def generations(lineage):
@@ -22,42 +72,37 @@ def generations(lineage):
 
 
 def settle(call, kept):
-    """The call has its value: of its inputs only their calls are kept from now on. What was scattered has no call, so its
-    future stays. `kept`: see `generations`."""
+    """The call has its value: of its inputs only their calls are kept from now on. `kept`: see `generations`."""
     if call.origins is not None:
         return
-    call.origins = [_origin_of(other) for other in call.inputs]
+    call.origins = [recipe_of(other) or FORGOTTEN for other in call.inputs]
     call.inputs = ()
     call.forget_values()
-    call.generation = 1 + max((origin.generation for origin in call.origins if _is_call(origin)), default=0)
+    call.generation = 1 + max((origin.generation for origin in call.origins), default=0)
     if kept is not None and (kept < 2 or call.generation % (kept // 2) == 0):
-        _forget_before(call, call.generation - kept)
+        _forget_before(call, kept)
 
 
-def _origin_of(future):
-    return future if future._call is None else future._call
+def recipe_of(future):
+    """How its value can be had again; None: it cannot."""
+    return future._given if future._call is None else future._call
 
 
-def _is_call(origin):
-    return hasattr(origin, "origins")  # Of two kinds, `Call` and `GraphCall`.
-
-
-def _forget_before(call, first):
-    """Cuts what is older than generation `first` off from the call. Each call is looked at once for each half of what is
-    kept, so that a call costs constant time in the mean."""
-    below = [call]
-    while below:
-        at = below.pop()
-        if at.cut_before >= first:
-            continue
-        at.cut_before = first
-        for place, origin in enumerate(at.origins or ()):
-            if not _is_call(origin):
+def _forget_before(call, kept):
+    """Cuts what is more than so many generations before the call off from it. Each call is looked at once for each half of
+    what is kept, so that a call costs constant time in the mean."""
+    level = [call]
+    for before in range(kept + 1):
+        older = []
+        for at in level:
+            if at.cut_at >= call.generation:
                 continue
-            if origin.generation < first:
-                at.origins[place] = FORGOTTEN
+            at.cut_at = call.generation
+            if before == kept:
+                at.origins = [FORGOTTEN] if at.origins else at.origins
             else:
-                below.append(origin)
+                older += [origin for origin in at.origins or () if origin is not FORGOTTEN]
+        level = older
 
 
 def _holder_of(call):
@@ -83,7 +128,7 @@ def missing(call, most, held=None):
             for origin in at.origins or ():
                 if origin is FORGOTTEN:
                     return None
-                holder = _holder_of(origin) if _is_call(origin) else origin
+                holder = _holder_of(origin)
                 if holder is not None:
                     if held is not None:
                         held.append(holder)
@@ -98,7 +143,7 @@ def recall(call):
     """The call is to run once more: its inputs are futures again. REQUIRES: nothing is `missing`."""
     if call.origins is None:
         return
-    call.inputs = [origin.future() if _is_call(origin) else origin for origin in call.origins]
+    call.inputs = [origin.future() for origin in call.origins]
     call.origins = None
 
 
@@ -113,8 +158,10 @@ def put_missing_again(client, call, most, make_future):
         future = make_future(one)
         one.future = weakref.ref(future)
         one.made_again += 1
+        held.append(future)  # Until those that read it do so.
+        if isinstance(one, Given):
+            continue
         recall(one)
         one.unsent = future
         client._enqueue(one, future)
-        held.append(future)  # Until those that read it do so.
     recall(call)

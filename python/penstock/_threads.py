@@ -22,7 +22,7 @@ def follow_news(reference):
                 client._take_news(news.contents)
             finally:
                 library.news_free(news)
-        elif client._dropped or client._lending:
+        elif client._dropped or client._freed or client._lending:
             with client._lock:
                 client._release_dropped()
         if client._closing:  # By a callback: the handle is not ours any more.

@@ -12,7 +12,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from penstock import _chains, _graph, _locks, _losses, _nodes, _order, _wire
+from penstock import _chains, _graph, _lineage, _locks, _losses, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._batch import Batch, GraphCall
 from penstock._client import Client, Path, Workers
@@ -170,13 +170,13 @@ class _Finalize:
 class _Past:
     """Stands in a graph for a future that the graph holds no longer: its calls do that while they run."""
 
-    __slots__ = ("call",)
+    __slots__ = ("recipe",)
 
-    def __init__(self, call):
-        self.call = weakref.ref(call)
+    def __init__(self, recipe):
+        self.recipe = weakref.ref(recipe)
 
     def future(self):
-        return self.call().future()
+        return self.recipe().future()
 
 
 def _future_of(task):
@@ -201,9 +201,9 @@ class _Whole:
         """The first of its calls has ended. Each of the others holds what it reads."""
         given, self.given = self.given, []
         for key in given:
-            call = _future_of(self.graph[key])._call
-            if call is not None:
-                self.graph[key] = _Past(call)
+            recipe = _lineage.recipe_of(_future_of(self.graph[key]))
+            if recipe is not None:
+                self.graph[key] = _Past(recipe)
 
     def start(self, keys):
         """{key: future}; keys that are one subtask have one."""

@@ -137,6 +137,50 @@ def test_lineage_bounds_how_many_calls_are_kept():
         assert value.result(60) == 100
 
 
+def test_fresh_inputs_are_not_forgotten_with_old_ones():
+    with Client(slots=2, lineage=4) as client:
+        value = client.submit(functions.add, 0, 0)
+        for _ in range(50):
+            fresh = client.submit(functions.increment, client.scatter(0))
+            value = client.submit(functions.add, value, client.submit(functions.increment, fresh))
+            assert value.exception(60) is None
+        before, fresh = value._call.origins
+        assert _lineage.FORGOTTEN not in (before, fresh), "how the last one was made is known"
+        given = fresh.origins[0].origins[0]
+        assert isinstance(given, _lineage.Given) and given.datum is not None
+        assert value.result(60) == 100
+
+
+def test_the_oldest_large_arguments_are_forgotten_first(cluster, monkeypatch, uncollected):  # noqa: F811
+    monkeypatch.setattr(_lineage, "LINEAGE_BYTES_MAX", 5 * 8 * SIZE)
+    with Client(cluster.address, lineage="full") as client:
+        value = client.submit(functions.make_array, SIZE)
+        for number in range(12):
+            large = numpy.full(SIZE, float(number))
+            value = client.submit(numpy.add, value, large if number % 2 else client.scatter(large))
+            assert value.exception(60) is None
+        until(lambda: len(client._batches) == 1 and not client._freed)
+        assert client._ancestors._bytes <= _lineage.LINEAGE_BYTES_MAX
+        call, known = value._call, 0
+        while call is not _lineage.FORGOTTEN and call.origins:
+            known += all(not isinstance(each, _lineage.Given) or each.datum is not None for each in call.origins)
+            call = call.origins[0]
+        assert 4 <= known <= 7, "the latest ones are known"
+        lose_all(cluster)
+        with pytest.raises(errors.ResultLost):
+            value.result(60)
+
+
+def test_scattered_objects_without_a_future_are_sent_again(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        value = client.submit(numpy.sum, client.scatter(numpy.ones(SIZE)))
+        value = client.submit(functions.add, value, client.scatter(numpy.ones(SIZE)))
+        assert value.exception(60) is None
+        until(lambda: len(client._batches) == 1)
+        lose_all(cluster)
+        assert value.result(60)[7] == SIZE + 1
+
+
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "all", None])
 def test_lineage_is_a_number_or_a_word(wrong):
     with pytest.raises(ValueError, match="'full', 'none' or a number"):
