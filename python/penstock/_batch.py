@@ -23,9 +23,9 @@ class Batch:
     def become(self, submitted):
         self.job, self.identity = submitted.job, submitted.identity
 
-    def forget_inputs(self, index):
-        """The subtask has ended: its inputs may go."""
-        if index < len(self.inputs):
+    def forget_inputs(self, first, last):
+        """These subtasks have ended: their inputs may go."""
+        for index in range(first, min(last + 1, len(self.inputs))):
             self.inputs[index] = ()
 
     def end(self):
@@ -83,6 +83,13 @@ class Call:
     __slots__ = ("future", "unsent", "program", "payload", "inputs", "shared", "options", "made_again", *LINEAGE)
     graph = None  # It leaves with other calls.
 
+    def __init__(self, future, program, payload, inputs, shared, options):
+        begin_lineage(self)
+        self.future, self.program, self.payload, self.inputs = weakref.ref(future), program, payload, inputs
+        self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
+        self.unsent = future  # A call that nobody waits for is made all the same.
+        self.made_again = 0   # Because its value was lost.
+
     def forget_values(self):
         """Its inputs are not held any more."""
 
@@ -93,26 +100,17 @@ class Call:
         """It cannot run once more."""
         self.payload, self.shared, self.origins = None, (), [FORGOTTEN]
 
-    def __init__(self, future, program, payload, inputs, shared, options):
-        begin_lineage(self)
-        self.future, self.program, self.payload, self.inputs = weakref.ref(future), program, payload, inputs
-        self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
-        self.unsent = future  # A call that nobody waits for is made all the same.
-        self.made_again = 0   # Because its value was lost.
-
 
 class GraphCall:
     """A key of a graph whose values stay on the cluster: in place of a `Call`."""
 
     __slots__ = ("future", "unsent", "graph", "key", "inputs", "made_again", *LINEAGE)
-
-    def forget_values(self):
-        self.graph.forget_values()
-
-    def large_bytes(self):
-        return 0  # Its graph may be that of others, too.
+    shared = ()  # Its graph, which may be that of others, has its large bytes.
 
     def __init__(self, future, graph, key, inputs):
         begin_lineage(self)
         self.future, self.graph, self.key, self.inputs = weakref.ref(future), graph, key, inputs
         self.unsent, self.made_again = future, 0  # As those of a `Call`.
+
+    def forget_values(self):
+        self.graph.forget_values()

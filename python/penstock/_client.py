@@ -627,13 +627,13 @@ class Client:
                     future._succeed()
                     if future._call is not None:
                         _lineage.settle(future._call, self._generations)
-                batch.forget_inputs(index)
+            batch.forget_inputs(first, last)
         for index in _losses.run_again(self, batch, sorted(without)):
             future = batch.future(index)
             if future is not None:
                 self._tell_cancelled(batch, index, future)
         for index in without:
-            batch.forget_inputs(index)
+            batch.forget_inputs(index, index)
         if news.state != _abi.RUNNING:
             batch.end()
             self._release_if_over(batch)

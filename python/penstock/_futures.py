@@ -8,7 +8,7 @@ import uuid
 import weakref
 from typing import Any, Generator, Optional
 
-from penstock import _graph, _lineage, _losses, _wire
+from penstock import _graph, _losses, _wire
 from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
@@ -136,8 +136,8 @@ class Future(concurrent.futures.Future):
 
     def __del__(self):
         self.release()
-        recipe = _lineage.recipe_of(self)
-        if recipe is not None and recipe.large_bytes() > 0:  # From a destructor, see `Batch.drop`.
+        recipe = self._call or self._given
+        if recipe is not None and recipe.shared:  # From a destructor, see `Batch.drop`.
             self.client._freed.append(weakref.ref(recipe))
 
     def _seen(self):

@@ -23,6 +23,7 @@ class Given:
     """In place of the call of a scattered object: its bytes."""
 
     __slots__ = ("future", "datum", "origins", "generation", "cut_at", "made_again", "__weakref__")
+    shared = True  # It has large bytes, as a `Call` with such arguments has.
 
     def __init__(self, future, datum):
         self.future, self.datum, self.origins = weakref.ref(future), datum, ()
@@ -74,6 +75,9 @@ def generations(lineage):
 def settle(call, kept):
     """The call has its value: of its inputs only their calls are kept from now on. `kept`: see `generations`."""
     if call.origins is not None:
+        return
+    if not call.inputs:
+        call.origins, call.generation = (), 1
         return
     call.origins = [recipe_of(other) or FORGOTTEN for other in call.inputs]
     call.inputs = ()
