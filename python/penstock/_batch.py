@@ -2,7 +2,7 @@
 import weakref
 from typing import Any, Dict, List
 
-from penstock._lineage import FORGOTTEN
+from penstock._lineage import Forgotten
 
 
 class Batch:
@@ -98,7 +98,7 @@ class Call:
 
     def forget(self):
         """It cannot run once more."""
-        self.payload, self.shared, self.origins = None, (), [FORGOTTEN]
+        self.payload, self.shared, self.origins = None, (), [Forgotten()]
 
 
 class GraphCall:

@@ -79,6 +79,7 @@ class Client:
         self._batches: Dict[int, Batch] = {}
         self._results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()  # Of jobs that have a `Job`.
         self._dropped: deque = deque()
+        self._called_back: set = set()  # Futures with callbacks, until they end.
         self._freed: deque = deque()  # Recipes of futures that are gone.
         self._ancestors = _lineage.Ancestors()
         self._numbers = 0
@@ -644,7 +645,7 @@ class Client:
             return future._fail(errors.about(error, future.key))
         for other in batch.inputs[index]:
             if id(other) in batch.lost:
-                return future._fail(errors.about(batch.lost[id(other)], other.key))
+                return future._fail(_losses.explained(errors.about(batch.lost[id(other)], other.key), other))
             if not other.done():
                 continue  # Told in the same news, in whatever order: its own inputs are looked at below.
             if not other.cancelled() and super(Future, other).exception() is not None:

@@ -111,6 +111,13 @@ class Future(concurrent.futures.Future):
                                 subject=self.key, remedy="give it to `submit` as an argument, or wait on another thread")
         self.client._flush()
 
+    def add_done_callback(self, fn: Any) -> None:
+        """As in concurrent.futures. It stays until its end, so that the callback is called also if nobody else keeps it."""
+        if not self.done():
+            self.client._called_back.add(self)
+            super().add_done_callback(self.client._called_back.discard)
+        super().add_done_callback(fn)
+
     def traceback(self, timeout: Optional[float] = None) -> str:
         """The remote traceback as text; "" if it has none."""
         error = self.exception(timeout)

@@ -11,12 +11,23 @@ from penstock.errors import ResultLost
 LINEAGE = 1000  # Generations of calls before a value that are kept, if the client does not say.
 LINEAGE_BYTES_MAX = 256 << 20  # Of large arguments and scattered objects that only lineage keeps, in this process.
 
+UNKNOWN = "what it was made of is gone, and how that was made is beyond the client's lineage"
+REMEDY = ("keep futures of what it is made of; Client(lineage='full') keeps how that is made as well, with large arguments up to "
+          f"{LINEAGE_BYTES_MAX >> 20} MiB together")
 
-class _Forgotten:
+
+class Forgotten:
+    """In place of a call beyond these. Its value is used where its future is still held."""
+
+    __slots__ = ("future",)
     generation = 0
 
+    def __init__(self, call=None):
+        self.future = _nobody if call is None else call.future
 
-FORGOTTEN = _Forgotten()  # In place of a call beyond these.
+
+def _nobody():
+    return None
 
 
 class Given:
@@ -33,7 +44,7 @@ class Given:
         return len(self.datum)
 
     def forget(self):
-        self.datum, self.origins = None, [FORGOTTEN]
+        self.datum, self.origins = None, [Forgotten()]
 
 
 class Ancestors:
@@ -79,7 +90,7 @@ def settle(call, kept):
     if not call.inputs:
         call.origins, call.generation = (), 1
         return
-    call.origins = [recipe_of(other) or FORGOTTEN for other in call.inputs]
+    call.origins = [recipe_of(other) or Forgotten() for other in call.inputs]
     call.inputs = ()
     call.forget_values()
     call.generation = 1 + max((origin.generation for origin in call.origins), default=0)
@@ -103,9 +114,9 @@ def _forget_before(call, kept):
                 continue
             at.cut_at = call.generation
             if before == kept:
-                at.origins = [FORGOTTEN] if at.origins else at.origins
+                at.origins = [Forgotten(origin) for origin in at.origins or ()]
             else:
-                older += [origin for origin in at.origins or () if origin is not FORGOTTEN]
+                older += [origin for origin in at.origins or () if not isinstance(origin, Forgotten)]
         level = older
 
 
@@ -130,14 +141,12 @@ def missing(call, most, held=None):
             seen.add(id(at))
             below.append((at, True))
             for origin in at.origins or ():
-                if origin is FORGOTTEN:
-                    return None
                 holder = _holder_of(origin)
                 if holder is not None:
                     if held is not None:
                         held.append(holder)
                     continue
-                if origin.made_again >= most:
+                if isinstance(origin, Forgotten) or origin.made_again >= most:
                     return None
                 below.append((origin, False))
     return order[:-1]
@@ -156,8 +165,7 @@ def put_missing_again(client, call, most, make_future):
     held = []
     calls = missing(call, most, held)
     if calls is None:
-        raise ResultLost("cannot be run again: what it was made of is gone, and how that was made as well",
-                         remedy="keep its inputs, or open the client with lineage='full'")
+        raise ResultLost(f"cannot be run again: {UNKNOWN}", remedy=REMEDY)
     for one in calls:
         future = make_future(one)
         one.future = weakref.ref(future)

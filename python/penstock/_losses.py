@@ -15,12 +15,14 @@ def values_of(client, futures, deadline=None):
     while True:
         try:
             return client._bring(futures)
-        except (ResultLost, ConnectionFailed):
+        except (ResultLost, ConnectionFailed) as error:
             if client._runs_callbacks():
                 raise
             again = make_lost_again(client, futures)
             in_vain += again == 0  # They are there now, by another thread.
-            if again is None or in_vain > MADE_AGAIN_MAX:
+            if again is None:
+                raise next((told for told in (explained(error, future) for future in futures) if told is not error), error)
+            if in_vain > MADE_AGAIN_MAX:
                 raise
         for future in futures:
             future._about_to_wait()
@@ -67,6 +69,20 @@ def may_be_made(future):
     return call is not None and call.made_again < MADE_AGAIN_MAX and _lineage.missing(call, MADE_AGAIN_MAX) is not None
 
 
+def explained(error, future):
+    """The loss of its value with the reason why it is not made again; without such a reason, the error as it is."""
+    call = getattr(future, "_call", None)
+    if call is None or not isinstance(error, (ResultLost, ConnectionFailed)) or may_be_made(future):
+        return error
+    if call.made_again >= MADE_AGAIN_MAX:
+        why, remedy = f"it was made again {MADE_AGAIN_MAX} times", error.remedy
+    else:
+        why, remedy = f"it is not made again, for {_lineage.UNKNOWN}", _lineage.REMEDY
+    told = ResultLost(f"{error.message}; {why}", subject=future.key, remedy=remedy, code=error.code)
+    told.__cause__ = error.__cause__
+    return told
+
+
 def make_again(client, lost, futures=()):
     """Runs the calls of these once more: of `lost`, whose values are gone, and then of `futures`, which had not ended.
     False, and nothing is done, if one of `lost` cannot be had again. REQUIRES: the caller holds the client's lock."""
@@ -101,7 +117,7 @@ def refused(client, batch, owners, error):
         lost = [other]
     if other is None or not make_again(client, lost, calls):
         for future in calls:
-            future._fail(error)
+            future._fail(error if other is None else explained(error, other))
 
 
 def put_down(batch, index, error):

@@ -118,10 +118,33 @@ def test_lineage_bounds_what_is_made_again(cluster, lineage, steps):  # noqa: F8
             assert value.exception(60) is None
         until(lambda: len(client._batches) == 1)
         lose_all(cluster)
-        with pytest.raises(errors.ResultLost):
+        with pytest.raises(errors.ResultLost, match="is lost.*beyond the client's lineage.*lineage='full'"):
             value.result(60)
-        with pytest.raises(errors.ResultLost, match="lineage"):
+        reader = client.submit(functions.increment, value)
+        with pytest.raises(errors.ResultLost, match="beyond the client's lineage"):
+            reader.result(60)
+        with pytest.raises(errors.ResultLost, match="lineage='full'"):
             value.retry()
+
+
+# Found by a try: a value was lost whose input was still held.
+@pytest.mark.parametrize("lineage", ["none", 1])
+def test_a_value_whose_inputs_are_held_is_made_again_whatever_lineage_says(cluster, lineage):  # noqa: F811
+    with Client(cluster.address, lineage=lineage) as client:
+        held = [client.scatter(numpy.ones(SIZE))]
+        for _ in range(3):
+            held.append(client.submit(functions.increment, held[-1]))
+        assert held[-1].exception(60) is None
+        lose_all(cluster)
+        assert held[-1].result(60)[7] == 4
+
+
+def test_a_callback_is_called_though_nobody_keeps_the_future(uncollected):
+    ends = []
+    with Client(slots=2) as client:
+        client.submit(functions.increment, 1).add_done_callback(lambda future: ends.append(future.result(60)))
+        until(lambda: ends == [2])
+        until(lambda: is_empty(client) and not client._called_back)
 
 
 def test_lineage_bounds_how_many_calls_are_kept():
@@ -131,7 +154,7 @@ def test_lineage_bounds_how_many_calls_are_kept():
             value = client.submit(functions.increment, value)
             assert value.exception(60) is None
         call, kept = value._call, 0
-        while call is not _lineage.FORGOTTEN:
+        while not isinstance(call, _lineage.Forgotten):
             call, kept = call.origins[0], kept + 1
         assert 10 <= kept <= 15
         assert value.result(60) == 100
@@ -145,7 +168,7 @@ def test_fresh_inputs_are_not_forgotten_with_old_ones():
             value = client.submit(functions.add, value, client.submit(functions.increment, fresh))
             assert value.exception(60) is None
         before, fresh = value._call.origins
-        assert _lineage.FORGOTTEN not in (before, fresh), "how the last one was made is known"
+        assert not {type(before), type(fresh)} & {_lineage.Forgotten}, "how the last one was made is known"
         given = fresh.origins[0].origins[0]
         assert isinstance(given, _lineage.Given) and given.datum is not None
         assert value.result(60) == 100
@@ -162,7 +185,7 @@ def test_the_oldest_large_arguments_are_forgotten_first(cluster, monkeypatch, un
         until(lambda: len(client._batches) == 1 and not client._freed)
         assert client._ancestors._bytes <= _lineage.LINEAGE_BYTES_MAX
         call, known = value._call, 0
-        while call is not _lineage.FORGOTTEN and call.origins:
+        while not isinstance(call, _lineage.Forgotten) and call.origins:
             known += all(not isinstance(each, _lineage.Given) or each.datum is not None for each in call.origins)
             call = call.origins[0]
         assert 4 <= known <= 7, "the latest ones are known"
