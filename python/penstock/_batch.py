@@ -2,7 +2,7 @@
 import weakref
 from typing import Any, Dict, List
 
-from penstock._lineage import Forgotten
+from penstock._lineage import Forgotten, settle
 
 
 class Batch:
@@ -15,8 +15,11 @@ class Batch:
         self.borrowed: Dict[int, Any] = {}  # Subtasks that borrow: of which future, and the batch that lends.
         self.shared: Dict[int, Any] = {}    # Those that hold large bytes of arguments.
         self.lost: Dict[int, Any] = {}      # Why an input could not be had there, by its id.
-        self.edges: Any = None              # Of a whole graph: offsets and predecessors of its subtasks.
-        self.failed: Dict[int, Any] = {}    # Its subtasks without a future that have failed, and why.
+        self.edges: Any = None              # Offsets and predecessors of its subtasks.
+        self.is_whole = False               # One graph: what does not lead to its futures has no purpose.
+        self.calls: Dict[int, Any] = {}     # Subtasks whose futures are gone: their calls,
+        self.run_again = set()              # and those that run again elsewhere.
+        self.failed: Dict[int, Any] = {}    # Subtasks that have failed, and why.
         self.job, self.identity = -1, b""
         self.live, self.ended = sum(future is not None for future in futures), False
 
@@ -32,7 +35,8 @@ class Batch:
         """All of its subtasks have ended, and what is known of that was told: it is what holds their values, and nothing
         more. Futures among its inputs would hold their own jobs, and this one."""
         self.ended = True
-        self.inputs, self.borrowed, self.shared, self.lost, self.failed, self.edges = [], {}, {}, {}, {}, None
+        self.inputs, self.edges = [], None
+        self.borrowed, self.shared, self.lost, self.failed, self.calls = {}, {}, {}, {}, {}
 
     def drop(self):
         # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
@@ -65,6 +69,26 @@ class Batch:
             left += sorted(fresh)
         return None
 
+    def inputs_of(self, index):
+        """The futures among its inputs."""
+        futures = [self.future(other) if isinstance(other, int) else other for other in self.inputs[index]]
+        return [future for future in futures if future is not None]
+
+    def lost_before(self, index):
+        """What the subtask was to read and is lost, or one without a future that it depends on; None: nothing."""
+        if not self.lost:
+            return None
+        seen, left = {index}, [index]
+        while left:
+            for other in self.inputs[left.pop()]:
+                if not isinstance(other, int):
+                    if id(other) in self.lost:
+                        return other
+                elif other not in seen:
+                    seen.add(other)
+                    left.append(other)
+        return None
+
     def future(self, index):
         reference = self.futures[index] if index < len(self.futures) else None
         return None if reference is None else reference()
@@ -75,6 +99,23 @@ LINEAGE = ("origins", "generation", "cut_at", "__weakref__")  # See `_lineage`.
 
 def begin_lineage(call):
     call.origins, call.generation, call.cut_at = None, 0, 0
+
+
+def let_go(owners, inputs, numbers, kept):
+    """The calls that leave as one job, by their subtasks. None holds the future of another one any more: of `owners` those
+    stay that somebody else holds, and among `inputs` a call of this job is its subtask's number. `numbers`: of futures, by
+    their ids. `kept`: see `_lineage.generations`."""
+    calls = {number: owners[number]._call for number in inputs}
+    for number, call in calls.items():
+        inputs[number] = [numbers[id(other)] if numbers[id(other)] in calls else other for other in inputs[number]]
+        settle(call, kept)
+    held = {number: weakref.ref(future) for number, future in owners.items()}
+    owners.clear()
+    for number, reference in held.items():
+        future = reference()
+        if future is not None:
+            owners[number] = future
+    return calls
 
 
 class Call:

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 from penstock import _abi, _graph, _lineage, _losses, _threads, _wire, errors
-from penstock._batch import Batch, Call
+from penstock._batch import Batch, Call, let_go
 from penstock._connection import Connection, end
 from penstock._futures import Future, closed, collecting, forked
 from penstock._hints import missing
@@ -366,13 +366,12 @@ class Client:
             for call in calls:
                 call.unsent = None
             try:
-                self._send(calls)
+                self._send(calls, unsent)
             except BaseException as error:
                 self._give_up(calls, error)
                 raise
             finally:
                 self._sending = [those for those in self._sending if those is not calls]
-                del unsent
 
     def _give_up(self, calls, error):
         """Fails those that have not left and do not wait to."""
@@ -384,7 +383,8 @@ class Client:
                 future._batch = None
                 future._fail(error)
 
-    def _send(self, calls):
+    def _send(self, calls, unsent):
+        """`unsent`: their futures, held here until it is known which of them somebody else holds."""
         graph = _graph.GraphColumns(self._command)
         numbers, owners, inputs, shared, wholes = {}, {}, {}, {}, {}
 
@@ -416,13 +416,19 @@ class Client:
                 continue
             number = numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
             owners[number], inputs[number] = future, reads
-        for whole, futures in wholes.items():
+        while wholes:
+            whole, futures = wholes.popitem()
             whole.send_again(futures)
         if not inputs or self._closing:  # By a callback of one that has failed above.
             return
+        future = futures = reads = None
+        unsent.clear()
+        sent = let_go(owners, inputs, numbers, self._generations)
         graph.want(owners)
         batch = Batch(self, [owners.get(number) for number in range(len(graph))])
         batch.borrowed, batch.shared = graph.borrowed, shared
+        batch.edges = graph.input_offsets, graph.predecessors
+        batch.calls = {number: call for number, call in sent.items() if number not in owners}
         for number, those in inputs.items():
             batch.inputs[number] = those
         for number, future in owners.items():
@@ -552,7 +558,7 @@ class Client:
             batch, index = future._batch, future._index
             future._be_cancelled()
             # What only leads to this value is a job's whole purpose, if it is one graph of which nothing else is wanted.
-            whole = batch is not None and batch.edges is not None and batch.is_over()
+            whole = batch is not None and batch.is_whole and batch.is_over()
         if batch is not None:
             with contextlib.suppress(ClientClosed), self._connection as handle:  # Then all that it had is cancelled.
                 if whole:
@@ -581,6 +587,7 @@ class Client:
         """Of a call whose own future is gone."""
         self._numbers += 1
         future = Future(self, f"again-{self._numbers}")
+        call.future = weakref.ref(future)
         if isinstance(call, _lineage.Given):
             future._be_given(call)
         else:
@@ -617,10 +624,10 @@ class Client:
             future = batch.future(index)
             if _losses.put_down(batch, index, error):
                 without.append(index)
-            elif future is not None:
-                future._fail(errors.about(error, future.key))
-            elif batch.edges is not None:
-                batch.failed[index] = error
+            else:
+                batch.failed[index] = error if future is None else errors.about(error, future.key)
+                if future is not None:
+                    future._fail(batch.failed[index])
         for first, last in news.succeeded:
             for index in range(first, last + 1):
                 future = batch.future(index)
@@ -643,18 +650,15 @@ class Client:
         error = batch.failed_before(index)
         if error is not None:
             return future._fail(errors.about(error, future.key))
-        for other in batch.inputs[index]:
-            if id(other) in batch.lost:
-                return future._fail(_losses.explained(errors.about(batch.lost[id(other)], other.key), other))
-            if not other.done():
-                continue  # Told in the same news, in whatever order: its own inputs are looked at below.
-            if not other.cancelled() and super(Future, other).exception() is not None:
-                return future._fail(super(Future, other).exception())
-        for other in batch.inputs[index]:
+        other = batch.lost_before(index)
+        if other is not None:
+            return future._fail(_losses.explained(errors.about(batch.lost[id(other)], other.key), other))
+        for other in batch.inputs_of(index):
+            # Another batch's, which is told in its own news, or one that is told in the same news, in whatever order.
             if not other.done() and other._batch is batch:
                 self._tell_cancelled(batch, other._index, other)
-                if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
-                    return future._fail(super(Future, other).exception())
+            if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
+                return future._fail(super(Future, other).exception())
         future._be_cancelled()
 
 

@@ -84,17 +84,16 @@ def generations(lineage):
 
 
 def settle(call, kept):
-    """The call has its value: of its inputs only their calls are kept from now on. `kept`: see `generations`."""
-    if call.origins is not None:
+    """The call has left, or has its value: of its inputs only their calls are kept from now on. `kept`: see
+    `generations`."""
+    if call.origins is None:
+        call.origins = [recipe_of(other) or Forgotten() for other in call.inputs]
+        call.inputs = ()
+        call.forget_values()
+    if call.generation > 0:
         return
-    if not call.inputs:
-        call.origins, call.generation = (), 1
-        return
-    call.origins = [recipe_of(other) or Forgotten() for other in call.inputs]
-    call.inputs = ()
-    call.forget_values()
-    call.generation = 1 + max((origin.generation for origin in call.origins), default=0)
-    if kept is not None and (kept < 2 or call.generation % (kept // 2) == 0):
+    call.generation = 1 + max([origin.generation for origin in call.origins], default=0)
+    if kept is not None and call.origins and (kept < 2 or call.generation % (kept // 2) == 0):
         _forget_before(call, kept)
 
 
@@ -168,7 +167,6 @@ def put_missing_again(client, call, most, make_future):
         raise ResultLost(f"cannot be run again: {UNKNOWN}", remedy=REMEDY)
     for one in calls:
         future = make_future(one)
-        one.future = weakref.ref(future)
         one.made_again += 1
         held.append(future)  # Until those that read it do so.
         if isinstance(one, Given):

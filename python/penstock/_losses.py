@@ -104,11 +104,12 @@ def make_again(client, lost, futures=()):
 
 def refused(client, batch, owners, error):
     """A graph is refused whole. If what it borrows is lost, that is made again first."""
-    calls = []
-    for _, future in sorted(owners.items()):
+    numbered = {number: client._future_again(call) for number, call in batch.calls.items()}
+    for number, future in owners.items():
         future._batch = None
         if not future.done():
-            calls.append(future)
+            numbered[number] = future
+    calls = [future for _, future in sorted(numbered.items())]
     other, lender = batch.borrowed.get(lost_loan(error), (None, None))
     lost = []
     if isinstance(other, _wire.Shared):
@@ -127,9 +128,7 @@ def put_down(batch, index, error):
         batch.lost[id(batch.borrowed[index][0])] = error
     elif index in batch.shared:
         batch.lost[id(batch.shared[index])] = error
-    elif future is None:
-        return False
-    elif future.done() and not future.cancelled():  # It holds what the client has given.
+    elif future is not None and future.done() and not future.cancelled():  # It holds what the client has given.
         batch.lost[id(future)] = error
     elif loan is not None:
         batch.lost[id(loan[0])] = error
@@ -142,14 +141,15 @@ def run_again(client, batch, indices):
     """Of what has ended without a result: has that run once more which lacked a lost value, after this one, in the order in
     which it was submitted. The others."""
     lost, again = {}, {}
-    for index in indices:
-        future = batch.future(index)
-        if not batch.lost or future is None or future.done():
+    for index in indices if batch.lost else ():
+        future, call = batch.future(index), batch.calls.get(index)
+        if call is None and (future is None or future.done()):
             continue
-        those = [other for other in batch.inputs[index] if id(other) in batch.lost]
-        if those or any(id(other) in again for other in batch.inputs[index]):
+        reads = batch.inputs[index]
+        those = [other for other in reads if id(other) in batch.lost and not isinstance(other, int)]
+        if those or any(other in again or other in batch.run_again for other in reads if isinstance(other, int)):
             lost.update((id(other), other) for other in those)
-            again[id(future)] = future
+            again[index] = future or client._future_again(call)
     # Large bytes of arguments are sent again if they were borrowed; else they are only lost to a job that could not hold them.
     lent = [other for other, _ in batch.borrowed.values() if isinstance(other, _wire.Shared) and id(other) in lost]
     regainable = all(other in lent if isinstance(other, _wire.Shared) else isinstance(batch.lost[one], ResultLost)
@@ -161,5 +161,5 @@ def run_again(client, batch, indices):
     made = [other for other in lost.values() if not isinstance(other, _wire.Shared) and batch.reads(other)]
     if not make_again(client, made, again.values()):
         return indices
-    batch.lost.update(dict.fromkeys(again, batch.lost[next(iter(lost))]))  # Who reads these may be told of later.
-    return [index for index in indices if id(batch.future(index)) not in again]
+    batch.run_again.update(again)  # Their readers may be told of later.
+    return [index for index in indices if index not in again]

@@ -239,6 +239,7 @@ class _Whole:
         columns = conversion.columns
         columns.want(futures)
         batch = Batch(self.client, [futures.get(number) for number in range(len(columns))])
+        batch.is_whole = True
         batch.borrowed, batch.edges = columns.borrowed, (columns.input_offsets, columns.predecessors)
         for number, future in futures.items():
             batch.inputs[number] = conversion.read

@@ -410,10 +410,10 @@ def test_a_fork_while_another_thread_sends_calls(tmp_path):
     assert ends("""
 sends, over = threading.Event(), threading.Event()
 send = client._send
-def stay(calls):
+def stay(calls, unsent):
     sends.set()
     over.wait(30)
-    send(calls)
+    send(calls, unsent)
 client._send = stay
 future = client.submit(functions.increment, 1)
 sends.wait(30)

@@ -9,7 +9,7 @@ from functions import until
 from test_cluster import cluster  # noqa: F401
 from test_lost_results import array_noted, lose_all, runs, total_noted
 
-from penstock import Client, _lineage, errors
+from penstock import Client, _lineage, _losses, errors
 
 SIZE = 300_000
 
@@ -70,6 +70,46 @@ def test_a_loop_holds_its_state_and_the_next_one(uncollected):
         assert state.result(60)[0] == 1000
         until(lambda: len(client._batches) == 1)
         assert most <= 64, "those that were dropped a moment ago are among them"
+
+
+# Found by a try: 200 states of 10 MB, submitted within 13 ms, stayed until the last one was dropped.
+def test_a_loop_that_waits_for_nothing_holds_its_end_alone(uncollected):
+    with Client(slots=2) as client:
+        state = client.submit(numpy.zeros, 10)
+        for _ in range(200):
+            state = client.submit(functions.increment, state)
+        assert state.result(60)[0] == 200
+        until(lambda: len(client._batches) == 1)
+        assert state._batch.live <= 2, "no output of the others is wanted"
+        del state
+        until(lambda: is_empty(client))
+
+
+def test_failures_pass_through_calls_whose_futures_are_gone(client):
+    last = client.submit(functions.increment, client.submit(functions.increment, client.submit(functions.fail, "on purpose")))
+    with pytest.raises(ValueError, match="on purpose"):
+        last.result(60)
+
+
+def test_losses_pass_through_calls_whose_futures_are_gone(cluster, tmp_path):  # noqa: F811
+    log = tmp_path / "log"
+    with Client(cluster.address) as client:
+        first = client.submit(array_noted, str(log), SIZE)
+        assert first.exception(60) is None
+        lose_all(cluster)
+        last = client.submit(total_noted, str(log), client.submit(total_noted, str(log), first))
+        assert last.result(60)[7] == 9
+        assert runs(log) == ["made", "made", "summed", "summed"]
+        lose_all(cluster)
+        assert last.result(60)[7] == 9
+    with Client(cluster.address, lineage="none") as client:
+        gone = client.submit(functions.make_array, SIZE)
+        assert gone.exception(60) is None
+        gone._call.made_again = _losses.MADE_AGAIN_MAX
+        lose_all(cluster)
+        last = client.submit(functions.increment, client.submit(functions.increment, gone))
+        with pytest.raises(errors.ResultLost, match="was made again 8 times"):
+            last.result(60)
 
 
 def test_a_loop_of_persisted_collections_does_so_too(uncollected):
