@@ -139,9 +139,9 @@ class JournalActorTest : public testing::Test {
 
   SharedDisk disk_;
   const Graph graph_ = GraphBuilder{}.chain(3).build();
+  Heard heard_;  // Actors write to it until their system ends.
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
-  Heard heard_;
   JournalActor journal_;
   caf::actor owner_;
 };
