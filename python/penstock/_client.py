@@ -464,7 +464,9 @@ class Client:
             future = call.future()
             if future is None or future.done() or not self._has_its_inputs(call, future):
                 continue
-            waits = [other for other in call.inputs if not other.done() and id(other) not in leaving]
+            # A graph leaves as a job of its own, so that no call that leaves now is in it.
+            beside = leaving if call.graph is None else ()
+            waits = [other for other in call.inputs if not other.done() and id(other) not in beside]
             if waits:
                 call.unsent = future
                 self._hold([call], waits)

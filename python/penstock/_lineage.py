@@ -17,17 +17,17 @@ REMEDY = ("keep futures of what it is made of; Client(lineage='full') keeps how 
 
 
 class Forgotten:
-    """In place of a call beyond these. Its value is used where its future is still held."""
+    """In place of a call beyond these. Its value is used where its future is still held, or is to come once more."""
 
-    __slots__ = ("future",)
+    __slots__ = ("call",)
     generation = 0
 
     def __init__(self, call=None):
-        self.future = _nobody if call is None else call.future
+        self.call = None if call is None else weakref.ref(call)
 
-
-def _nobody():
-    return None
+    def future(self):
+        call = None if self.call is None else self.call()
+        return None if call is None else call.future()
 
 
 class Given:
@@ -113,7 +113,7 @@ def _forget_before(call, kept):
                 continue
             at.cut_at = call.generation
             if before == kept:
-                at.origins = [Forgotten(origin) for origin in at.origins or ()]
+                at.origins = [origin if isinstance(origin, Forgotten) else Forgotten(origin) for origin in at.origins or ()]
             else:
                 older += [origin for origin in at.origins or () if not isinstance(origin, Forgotten)]
         level = older

@@ -90,6 +90,8 @@ def make_again(client, lost, futures=()):
     made = [other for other in lost if may_be_made(other) or not other._loaded]
     if client._closing or not all(map(may_be_made, made)):
         return False
+    if any(_lineage.missing(future._call, MADE_AGAIN_MAX) is None for future in futures):
+        return False
     for other in lost:
         if other not in made:
             other.release()

@@ -181,7 +181,8 @@ class _Past:
 
 def _future_of(task):
     """The future that is the whole task; None: it is something else."""
-    return next((each for each in (task, getattr(task, "value", None)) if isinstance(each, Future)), None)
+    value = task.value if isinstance(task, _nodes.LITERAL) else task
+    return value if isinstance(value, Future) else None
 
 
 class _Whole:

@@ -18,6 +18,10 @@ def increment(x):
     return x + 1
 
 
+def beside(box):
+    return box.beside
+
+
 def noop():
     return None
 

@@ -1,6 +1,7 @@
 """Values are freed with their own futures, and are made again from the calls that led to them."""
 # tidy: foreign-file scheduler
 import gc
+import types
 
 import functions
 import numpy
@@ -103,6 +104,11 @@ def test_losses_pass_through_calls_whose_futures_are_gone(cluster, tmp_path):  #
         lose_all(cluster)
         assert last.result(60)[7] == 9
     with Client(cluster.address, lineage="none") as client:
+        first = client.submit(functions.make_array, SIZE)
+        assert first.exception(60) is None
+        lose_all(cluster)
+        last = client.submit(functions.increment, client.submit(functions.increment, first))
+        assert last.result(60)[7] == 9, "what has not run yet needs no lineage"
         gone = client.submit(functions.make_array, SIZE)
         assert gone.exception(60) is None
         gone._call.made_again = _losses.MADE_AGAIN_MAX
@@ -122,6 +128,19 @@ def test_a_loop_of_persisted_collections_does_so_too(uncollected):
         assert state.compute(scheduler=client.get)[99] == 30
         gc.collect()  # Dask's own graphs are cycles.
         until(lambda: len(client._batches) <= 3)
+
+
+# A look at the code found it: an object with a `value` that is a future was taken for that future.
+def test_an_object_that_has_a_future_stays_itself_when_its_graph_is_run_again(cluster):  # noqa: F811
+    pytest.importorskip("dask")
+    from dask.delayed import Delayed
+    with Client(cluster.address) as client:
+        box = types.SimpleNamespace(value=client.submit(functions.increment, 1), beside=3)
+        read = Delayed("read", {"box": box, "read": (functions.beside, "box")})
+        kept = client.persist(read)
+        assert client.compute(kept, sync=True) == 3
+        lose_all(cluster)
+        assert client.compute(kept, sync=True) == 3
 
 
 def test_what_a_value_was_made_of_is_made_again_though_its_future_is_gone(cluster, tmp_path):  # noqa: F811
