@@ -62,10 +62,10 @@ class BlockingActorTest : public testing::Test {
     all.get_future().wait();
   }
 
+  Heard heard_;  // Actors write to it until their system ends.
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
   std::unique_ptr<ActorWork> work_;
-  Heard heard_;
   std::promise<void> gate_;
   std::string done_;  ///< Names of pieces; written by the actor's thread.
   caf::actor owner_;
