@@ -42,6 +42,11 @@ struct FromClient {
     release :group { job @10 :UInt32; identity @25 :Control.JobIdentity; }
     admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); who @16 :Text; }
     unfollow :group { job @23 :UInt32; identity @26 :Control.JobIdentity; }  # from minor version 2
+    releaseOutputs :group {               # from minor version 8
+      job @27 :UInt32;
+      identity @28 :Control.JobIdentity;
+      subtasks @29 :List(UInt32);         # first, last, first, last, ...: ranges, ends included, in ascending order
+    }
   }
 }
 

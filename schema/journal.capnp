@@ -19,7 +19,7 @@ using Admin = import "admin.capnp";
 #   UInt64 places that could not be read | UInt64 last commits that were promised | UInt64 1: whether there are such is not known.
 
 struct JournalHead {
-  format @0 :UInt32;        # 5: commits are numbered; 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
+  format @0 :UInt32;        # 6: outputs are released one by one; 5: commits are numbered; 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
                             # A reader refuses a larger one.
   nextJob @1 :UInt32;
 }
@@ -137,6 +137,11 @@ struct JobEndedRecord {
   identity @9 :Control.JobIdentity;  # the same
   keptSubtasks @10 :List(UInt32);    # columns: those whose outputs are kept, where the graph has keys; before 0.2.0 none
   keptKeys @11 :List(Text);
+}
+
+struct OutputsReleasedRecord {
+  job @0 :UInt32;
+  subtasks @1 :List(UInt32);     # first, last, first, last, ...: ranges, ends included, in ascending order
 }
 
 struct OrderRecord {

@@ -485,9 +485,19 @@ SUPERVISOR = {
           "  if (!closed) {\n")]),
     "producer-job-kept-for-ever": Defect(
         "a job that was to be released while others borrowed from it stays when they have ended",
-        [("supervisor/core/lifecycle/job_releases.cpp",
-          "    if (producer_job.outputs.release_when_unreferenced && producer_job.status.state != JobState::Running) {",
-          "    if (producer_job.outputs.release_when_unreferenced && producer_job.status.state == JobState::Running) {")]),
+        [("supervisor/core/lifecycle/output_releases.cpp",
+          "release_when_unreferenced || producer_job->status.state == JobState::Running) continue;",
+          "release_when_unreferenced || producer_job->status.state != JobState::Running) continue;")]),
+    "released-outputs-stay": Defect(
+        "outputs of a job that has ended stay when they are released one by one",
+        [("supervisor/core/data/data_directory.cpp",
+          "    else if (job.data.total_bytes(*job.graph.shape, subtask) > 0)\n      drop(job, subtask);\n  }\n  std::erase_if",
+          "  }\n  std::erase_if")]),
+    "borrowed-outputs-stay": Defect(
+        "outputs that were released while another job had to read them stay when that has ended",
+        [("supervisor/core/lifecycle/output_releases.cpp",
+          "    if (at.released) unread[producer.job].push_back(producer.index.value());\n",
+          "")]),
     "plan-added-to-the-last": Defect(
         "a job keeps what an earlier plan has given it beside what the new one gives",
         [("supervisor/core/driver/plan_effects.cpp",

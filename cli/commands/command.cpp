@@ -13,6 +13,7 @@
 #include "common/host/host.hpp"
 #include "common/host/log.hpp"
 #include "common/host/process.hpp"
+#include "common/json/json_text.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {

@@ -120,6 +120,26 @@ const std::vector<Question>& limit_questions() {
   return all;
 }
 
+/// Questions about outputs.
+const std::vector<Question>& data_questions() {
+  static const std::vector<Question> all{
+      {"data",
+       "List what outputs take, in bytes, and for what they are kept: the client, other jobs, subtasks that have still "
+       "to read them, or nobody (`retained` while memory is plentiful); copies on further workers beside",
+       {},
+       {},
+       {{"--by", "Added up by `job` (default), `worker`, `owner` or `template`"},
+        {"--job", "Only outputs of this job"},
+        {"--limit", "At most so many rows, those with the most bytes"}}},
+      {"explain-data",
+       "Explain where the outputs of a subtask are and for what they are kept",
+       {{"JOB", kJobHelp, true}, {"SUBTASK", "Key or number of the subtask", true}},
+       {},
+       {}},
+  };
+  return all;
+}
+
 /// The typed arguments of a question.
 struct Typed {
   std::vector<std::string> operands;
@@ -248,7 +268,7 @@ void add_cancel_command(CLI::App& app, Invocation& invocation) {
 }  // namespace
 
 void add_question_commands(CLI::App& app, Invocation& invocation) {
-  for (const std::vector<Question>* all : {&questions(), &limit_questions()})
+  for (const std::vector<Question>* all : {&questions(), &limit_questions(), &data_questions()})
     for (const Question& question : *all) add_question(app, invocation, question);
   add_logs_command(app, invocation);
   add_cancel_command(app, invocation);

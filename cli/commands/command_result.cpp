@@ -9,6 +9,7 @@
 #include "cli/show/result_text.hpp"
 #include "cli/show/terminal.hpp"
 #include "client/abi/cluster.hpp"
+#include "common/json/json_text.hpp"
 
 namespace penstock::cli {
 namespace {

@@ -17,6 +17,7 @@
 #include "cli/show/timeline.hpp"
 #include "client/embedded/embedded_cluster.hpp"
 #include "common/host/clock.hpp"
+#include "common/json/json_text.hpp"
 #include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {

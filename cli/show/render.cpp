@@ -1,7 +1,6 @@
 #include "cli/show/render.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/jobfile/amounts.hpp"
@@ -9,33 +8,10 @@
 namespace penstock::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// Answers are flat; a deeper one is not intended, and must not exhaust the stack.
-constexpr std::uint32_t kDepthMax = 64;
 constexpr std::uint32_t kCellDepthMax = 3;
 constexpr std::size_t kCellColumnsMin = 6;
 constexpr std::size_t kReasonColumnsMin = 20;  // With fewer columns, sentences are cut rather than wrapped.
 constexpr int kNumberDigitsMax = 6;
-
-Json json_of(const Value& value, std::uint32_t depth) {
-  if (depth > kDepthMax) return "...";
-  if (const bool* boolean = value.boolean()) return *boolean;
-  if (const std::int64_t* integer = value.integer()) return *integer;
-  if (const double* number = value.number()) return *number;
-  if (const std::string* text = value.text()) return *text;
-  if (const Value::List* list = value.list()) {
-    Json made = Json::array();
-    for (const Value& item : *list) made.push_back(json_of(item, depth + 1));
-    return made;
-  }
-  if (const Value::Record* record = value.record()) {
-    Json made = Json::object();
-    for (const auto& [name, field] : *record) made[name] = json_of(field, depth + 1);
-    return made;
-  }
-  return nullptr;
-}
 
 std::string cell_text(const Value& value, std::uint32_t depth = 0) {
   if (depth > kCellDepthMax) return "...";
@@ -219,10 +195,6 @@ std::string cut_to(std::string_view text, std::size_t columns) {
   for (std::size_t seen = 0; end < text.size(); ++end)
     if ((static_cast<unsigned char>(text[end]) & 0xc0U) != 0x80 && ++seen == columns) break;
   return std::string{text.substr(0, end)} + "…";
-}
-
-std::string to_json(const Value& value, int indent) {
-  return json_of(value, 0).dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string to_table(const Value& value, const TableOptions& options) {

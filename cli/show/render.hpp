@@ -1,4 +1,4 @@
-// Answers as JSON for programs and as tables for people.
+// Answers as tables for people.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,6 @@
 #include "common/protocol/admin.hpp"
 
 namespace penstock::cli {
-
-/// JSON text without a line end; fields keep their order. Bytes that are no UTF-8 become U+FFFD, numbers that JSON
-/// cannot express become null. `indent` < 0: on one line.
-std::string to_json(const Value& value, int indent = 2);
 
 struct TableOptions {
   std::uint32_t columns = 0;  ///< Cells are cut so that lines fit; 0: no limit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/show/render.hpp"
+#include "common/json/json_text.hpp"
 
 namespace penstock::cli {
 

@@ -182,6 +182,18 @@ void penstock_client::leave(penstock::JobId job) {
   });
 }
 
+void penstock_client::forget_outputs(penstock::JobId job, const std::vector<penstock::SubtaskIndex>& subtasks) {
+  const std::lock_guard lock{mutex};
+  const auto found = jobs.find(job);
+  if (found == jobs.end()) return;
+  auto& [succeeded, kept, outputs] = found->second;
+  for (const penstock::SubtaskIndex subtask : subtasks) {
+    if (subtask.value() < kept.size()) kept[subtask.value()] = 0;
+    const std::uint64_t first = std::uint64_t{subtask.value()} << 16U;
+    outputs.erase(outputs.lower_bound(first), outputs.lower_bound(first + (1U << 16U)));
+  }
+}
+
 void penstock_client::take(const penstock::JobProgress& progress) {
   const std::lock_guard lock{mutex};
   penstock::abi::KnownJob& job = jobs[progress.job];

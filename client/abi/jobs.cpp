@@ -252,31 +252,6 @@ int32_t penstock_job_error(penstock_client* client, int64_t number) try {
 }
 PENSTOCK_NOTHING_THROWN(fail)
 
-penstock_data* penstock_job_log(penstock_client* client, int64_t number, int64_t subtask) try {
-  const Result<JobId> job = job_of(client, number);
-  if (!job) return refuse(job.error());
-  std::vector<std::string> arguments{to_string(*job)};
-  if (subtask >= 0) arguments.push_back(std::to_string(subtask));
-  const Result<penstock::Value> answer = client->session().ask("logs", arguments);
-  if (!answer) return refuse(answer.error());
-  std::string all;
-  if (const penstock::Value::List* logs = (*answer)["logs"].list(); logs != nullptr)
-    for (const penstock::Value& entry : *logs)
-      if (const std::string* log = entry["log"].text(); log != nullptr) all += *log;
-  auto data = std::make_unique<penstock_data>();
-  if (all.empty()) {
-    data->views.push_back({nullptr, 0});
-    return data.release();
-  }
-  const std::shared_ptr<penstock::worker::Blob> blob = penstock::worker::Blob::allocate(all.size());
-  if (blob == nullptr) return refuse({ErrorCode::ResourceExhausted, "the log", "there is no memory for it", {}});
-  std::memcpy(blob->data(), all.data(), all.size());
-  data->blobs.push_back(blob);
-  data->views.push_back({blob->bytes().data(), blob->bytes().size()});
-  return data.release();
-}
-PENSTOCK_NOTHING_THROWN(refuse)
-
 int32_t penstock_cancel(penstock_client* client, int64_t number) try {
   const Result<JobId> job = job_of(client, number);
   if (!job) return fail(job.error());
@@ -300,6 +275,19 @@ void penstock_detach(penstock_client* client, int64_t number) {
 void penstock_release(penstock_client* client, int64_t number) {
   if (const Result<JobId> job = job_of(client, number)) client->session().release(*job);
 }
+
+int32_t penstock_release_outputs(penstock_client* client, int64_t number, const uint32_t* subtasks,
+                                 uint64_t count) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  std::vector<penstock::SubtaskIndex> released;
+  released.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) released.push_back(penstock::SubtaskIndex{subtasks[i]});
+  client->forget_outputs(*job, released);
+  client->session().release_outputs(*job, std::move(released));
+  return 0;
+}
+PENSTOCK_NOTHING_THROWN(fail)
 
 void penstock_want_news(penstock_client* client) {
   if (client == nullptr) return;

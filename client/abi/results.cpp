@@ -51,7 +51,7 @@ constexpr std::size_t kRangesAskedMax = 1000;  ///< In one question.
 Error not_there(const DataKey& key) {
   return {ErrorCode::NotFound,
           to_string(key),
-          "has no result here: it has not succeeded, was not to be kept, or its job was released",
+          "has no result here: it has not succeeded, was not to be kept, or was released",
           {}};
 }
 

@@ -33,6 +33,34 @@ void keep_last_of_each(std::vector<OutputLocation>& outputs) {
   outputs.erase(std::unique(outputs.begin(), outputs.end(), same), outputs.end());
 }
 
+std::vector<SubtaskRange> ranges_of(std::vector<SubtaskIndex> subtasks) {
+  std::sort(subtasks.begin(), subtasks.end());
+  subtasks.erase(std::unique(subtasks.begin(), subtasks.end()), subtasks.end());
+  std::vector<SubtaskRange> ranges;
+  for (const SubtaskIndex subtask : subtasks) append(ranges, subtask);
+  return ranges;
+}
+
+/// REQUIRES: the ranges are in ascending order.
+bool contains(const std::vector<SubtaskRange>& ranges, SubtaskIndex subtask) {
+  const auto behind = std::upper_bound(ranges.begin(), ranges.end(), subtask,
+                                       [](SubtaskIndex one, const SubtaskRange& range) { return one < range.first; });
+  return behind != ranges.begin() && subtask <= std::prev(behind)->last;
+}
+
+void add_ranges(std::vector<SubtaskRange>& all, const std::vector<SubtaskRange>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  std::sort(all.begin(), all.end(), [](const SubtaskRange& a, const SubtaskRange& b) { return a.first < b.first; });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i].first.value() <= std::uint64_t{all[last].last.value()} + 1)
+      all[last].last = std::max(all[last].last, all[i].last);
+    else
+      all[++last] = all[i];
+  }
+  all.resize(last + 1);
+}
+
 Error not_followed(JobId job) {
   return {ErrorCode::NotFound, to_string(job), "is not followed by this client (any more)", "attach to it first"};
 }
@@ -260,6 +288,19 @@ void Session::detach(JobId job) { give_back(job, false); }
 
 void Session::release(JobId job) { give_back(job, true); }
 
+void Session::release_outputs(JobId job, std::vector<SubtaskIndex> subtasks) {
+  const std::lock_guard telling{telling_};
+  const std::lock_guard lock{mutex_};
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end() || found->second.holders > 1 || end_.has_value()) return;
+  ReleaseOutputs message{job, found->second.view.identity, ranges_of(std::move(subtasks))};
+  if (message.subtasks.empty()) return;
+  std::erase_if(found->second.view.outputs,
+                [&](const OutputLocation& output) { return contains(message.subtasks, output.producer); });
+  add_ranges(found->second.released, message.subtasks);
+  transport_->send(std::move(message));
+}
+
 void Session::give_back(JobId job, bool release) {
   const std::lock_guard telling{telling_};
   const std::lock_guard lock{mutex_};
@@ -417,8 +458,10 @@ void Session::renew(SupervisorLife life) {
   if (transport_ == nullptr) return;
   ++renewals_;
   if (life == SupervisorLife::Next) ++deaths_;
-  for (const auto& [id, job] : jobs_)
+  for (const auto& [id, job] : jobs_) {
     if (job.view.state == JobState::Running) attach_again(id);
+    if (!job.released.empty()) transport_->send(ReleaseOutputs{id, job.view.identity, job.released});
+  }
   for (const auto& [request, message] : requests_.unanswered) transport_->send(message);
   changed_.notify_all();
 }

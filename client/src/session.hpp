@@ -86,6 +86,8 @@ class Session {
   void detach(JobId job);
   /// The same, and the outputs are not needed any more after the last holder here has left.
   void release(JobId job);
+  /// The outputs of these subtasks are not needed any more. Nothing happens while several holders here have the job.
+  void release_outputs(JobId job, std::vector<SubtaskIndex> subtasks);
   /// Frees the view of a job that has ended, or was released; no more news of it are delivered here.
   void forget(JobId job);
   /// Asks one question, or gives one order, of an operator.
@@ -105,6 +107,7 @@ class Session {
   struct Followed {
     JobView view;
     ToldSubtasks told;
+    std::vector<SubtaskRange> released;  ///< In ascending order: told again to the supervisor's next life.
     std::uint32_t holders = 0;   ///< Calls that gave the job and were not taken back.
     bool is_released = false;    ///< By one of the calls that were taken back.
     bool is_told_again = false;  ///< An output may be in the view more than once; the last one counts.

@@ -14,6 +14,13 @@ std::string_view to_string(JobState state) {
   return "unknown";
 }
 
+void append(std::vector<SubtaskRange>& ranges, SubtaskIndex subtask) {
+  if (!ranges.empty() && ranges.back().last.value() + 1 == subtask.value())
+    ranges.back().last = subtask;
+  else
+    ranges.push_back({subtask, subtask});
+}
+
 JobSelector job_selector_of(const std::string& text) {
   JobSelector selector;
   const std::string_view digits = std::string_view{text}.substr(text.starts_with("job-") ? 4 : 0);

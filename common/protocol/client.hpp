@@ -67,6 +67,25 @@ struct ReleaseJob {
   friend bool operator==(const ReleaseJob&, const ReleaseJob&) = default;
 };
 
+/// Subtasks `first` to `last`, both included.
+struct SubtaskRange {
+  SubtaskIndex first;
+  SubtaskIndex last;
+  friend bool operator==(const SubtaskRange&, const SubtaskRange&) = default;
+};
+
+/// Adds a subtask behind all that are in the ranges.
+void append(std::vector<SubtaskRange>& ranges, SubtaskIndex subtask);
+
+/// The client no longer needs the outputs of these subtasks; other clients may follow the job. Ignored from the first
+/// range on that is none of the job, or does not lie behind the range before. An older supervisor ignores this message.
+struct ReleaseOutputs {
+  JobId job;
+  JobIdentity identity{};  ///< If known: another job keeps its outputs.
+  std::vector<SubtaskRange> subtasks;
+  friend bool operator==(const ReleaseOutputs&, const ReleaseOutputs&) = default;
+};
+
 /// Ends the progress messages about a job, which goes on. An older supervisor ignores this message.
 struct UnfollowJob {
   JobId job;
@@ -83,7 +102,8 @@ struct AdminRequest {
   friend bool operator==(const AdminRequest&, const AdminRequest&) = default;
 };
 
-using FromClient = std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest, UnfollowJob>;
+using FromClient =
+    std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest, UnfollowJob, ReleaseOutputs>;
 
 /// The state of a job. DO NOT RENUMBER (wire, journal).
 enum class JobState : std::uint8_t {
@@ -102,13 +122,6 @@ struct SubmitReply {
   bool ours = false;  ///< The job existed and came from this submitter, which lost the first answer.
   JobIdentity identity{};
   friend bool operator==(const SubmitReply&, const SubmitReply&) = default;
-};
-
-/// Subtasks `first` to `last`, both included.
-struct SubtaskRange {
-  SubtaskIndex first;
-  SubtaskIndex last;
-  friend bool operator==(const SubtaskRange&, const SubtaskRange&) = default;
 };
 
 /// The place of an output that is kept for the client.

@@ -55,6 +55,13 @@ void write(const UnfollowJob& message, schema::FromClient::Builder root) {
   if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
+void write(const ReleaseOutputs& message, schema::FromClient::Builder root) {
+  auto out = root.initReleaseOutputs();
+  out.setJob(message.job.value());
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
+  write_ranges(message.subtasks, out.initSubtasks(static_cast<unsigned>(message.subtasks.size() * 2)));
+}
+
 void write(const AdminRequest& message, schema::FromClient::Builder root) {
   auto out = root.initAdmin();
   out.setRequest(message.request);
@@ -96,6 +103,12 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
       messages.emplace_back(
           UnfollowJob{JobId{in.getUnfollow().getJob()}, read_identity(in.getUnfollow().getIdentity())});
       return;
+    case schema::FromClient::RELEASE_OUTPUTS: {
+      const auto from = in.getReleaseOutputs();
+      messages.emplace_back(
+          ReleaseOutputs{JobId{from.getJob()}, read_identity(from.getIdentity()), read_ranges(from.getSubtasks())});
+      return;
+    }
   }
 }
 

@@ -129,7 +129,9 @@ FUNCTIONS = {
     "cancel": (c_int32, [c_void_p, c_int64]),
     "cancel_subtask": (c_int32, [c_void_p, c_int64, c_uint32]),
     "job_log": (c_void_p, [c_void_p, c_int64, c_int64]),
+    "ask": (c_void_p, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64]),
     "release": (None, [c_void_p, c_int64]),
+    "release_outputs": (c_int32, [c_void_p, c_int64, c_void_p, c_uint64]),
     "fetch": (c_void_p, [c_void_p, c_int64, c_void_p, c_uint64, c_uint32]),
     "data_views": (POINTER(Bytes), [c_void_p]),
     "data_free": (None, [c_void_p]),
@@ -236,6 +238,10 @@ def text(value):
 def texts(values):
     """An array of C texts, or None for none."""
     return (c_char_p * len(values))(*map(text, values)) if values else None
+
+
+def uint32s(numbers):
+    return (c_uint32 * len(numbers))(*numbers)
 
 
 def bytes_at(view):

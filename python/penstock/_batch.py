@@ -38,11 +38,12 @@ class Batch:
         self.inputs, self.edges = [], None
         self.borrowed, self.shared, self.lost, self.failed, self.calls = {}, {}, {}, {}, {}
 
-    def drop(self):
+    def drop(self, index):
+        """The output of this subtask is needed no more."""
         # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
         client = self.client()
         if client is not None:
-            client._dropped.append(self)
+            client._dropped.append((self, index))
 
     def reads(self, future):
         """Whether its value is still the one that this batch was to read; it may have been made again for another."""

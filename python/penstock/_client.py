@@ -19,6 +19,7 @@ from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
 from penstock._programs import program_of
+from penstock._questions import Questions
 from penstock._shapes import SHAPES, futures_in, values_in
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
@@ -32,7 +33,7 @@ BATCH_MAX = 2000  # Calls that travel together, at most.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 
 
-class Client:
+class Client(Questions):
     """A connection to a cluster; without an address, a cluster of its own inside this process.
 
     >>> with Client() as client:                                    # doctest: +SKIP
@@ -153,23 +154,6 @@ class Client:
         """Runs these once more, as themselves."""
         for future in [futures] if isinstance(futures, Future) else futures:
             future.retry()
-
-    def logs(self, of: Union[Future, "Job"]) -> str:
-        """What a future's function, or all of a job, has printed so far. A line is preceded by `job:subtask#attempt`."""
-        self._check_open()
-        if of.client is not self:
-            raise ValueError(f"{of!r} belongs to another client")
-        if not isinstance(of, Future):
-            return self._log(of.number, -1)
-        self._flush()
-        if (batch := of._batch) is None:
-            raise ResultLost("was released, or not sent yet", subject=of.key)
-        return self._log(batch.job, of._index)
-
-    def _log(self, job, subtask):
-        with self._connection as handle:
-            owner = _abi.Owned(self._library.check(self._library.job_log(handle, job, subtask)))
-        return _abi.bytes_at(self._library.data_views(owner.handle)[0]).decode(errors="replace")
 
     def get_executor(self, **options: Any) -> "ClientExecutor":  # tidy: foreign
         """A `concurrent.futures.Executor`; `options` are those of `submit`."""
@@ -499,7 +483,7 @@ class Client:
         return future
 
     def _fetch(self, job, numbers):
-        wanted = (ctypes.c_uint32 * len(numbers))(*numbers)
+        wanted = _abi.uint32s(numbers)
         with self._connection as handle:
             owner = _abi.Owned(self._library.check(self._library.fetch(handle, job, wanted, len(numbers), 0)))
         return owner, _abi.places_of(self._library.data_views(owner.handle), len(numbers))
@@ -597,10 +581,15 @@ class Client:
         return future
 
     def _release_dropped(self):
+        dropped = {}
         while self._dropped:
-            batch = self._dropped.popleft()
-            batch.live -= 1
+            batch, index = self._dropped.popleft()
+            dropped.setdefault(batch, []).append(index)
+        for batch, indices in dropped.items():
+            batch.live -= len(indices)
             self._release_if_over(batch)
+            if batch.job in self._batches and self._handle is not None:
+                self._library.release_outputs(self._handle, batch.job, _abi.uint32s(indices), len(indices))
         while self._freed:
             self._ancestors.add(self._freed.popleft())
         for job in self._lending.over(time.monotonic()):

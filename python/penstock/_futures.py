@@ -139,7 +139,7 @@ class Future(concurrent.futures.Future):
         """Its value is needed no longer. Garbage collection does the same."""
         batch, self._batch = self._batch, None
         if batch is not None:
-            batch.drop()
+            batch.drop(self._index)
 
     def __del__(self):
         self.release()

@@ -98,7 +98,7 @@ def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockErro
 
 
 def of_submitting(error: PenstockError) -> PenstockError:
-    """Of what is not found then only a borrowed value is a result."""
+    """Of what is not found then, or by a question, only a borrowed value is a result."""
     if error.code != "NotFound" or "borrows output" in error.message:
         return error
     return PenstockError(error.message, subject=error.subject, remedy=error.remedy, code=error.code)

@@ -60,6 +60,32 @@ def test_what_was_scattered_outlives_its_readers(uncollected):
         until(lambda: is_empty(client))
 
 
+def check_one_is_freed(client, restart=lambda: None):
+    first, second = client.map(numpy.ones, [100_000, 200_000])
+    assert second.result(60).size == 200_000 and first.exception(60) is None
+    batch = first._batch
+    assert batch is second._batch
+
+    def held():
+        return sum(row["bytes"] for row in client.memory(job=batch.job))
+    assert 2_400_000 < held() < 2_500_000
+    del first
+    until(lambda: held() < 1_700_000)
+    restart()
+    assert 1_600_000 < held() < 1_700_000
+    assert client.submit(numpy.sum, second).result(60) == 200_000
+
+
+def test_a_value_is_freed_before_the_others_of_its_batch(uncollected):
+    with Client(slots=2) as client:
+        check_one_is_freed(client)
+
+
+def test_and_stays_freed_when_the_supervisor_is_started_again(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        check_one_is_freed(client, cluster.restart_supervisor)
+
+
 # Every ancestor was kept: 2.7 GB after 30 steps with a state of 100 MB.
 def test_a_loop_holds_its_state_and_the_next_one(uncollected):
     with Client(slots=2) as client:

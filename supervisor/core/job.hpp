@@ -10,7 +10,7 @@
 #include "supervisor/core/job_graph.hpp"
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/jobs/job_outbox.hpp"
-#include "supervisor/core/kept_keys.hpp"
+#include "supervisor/core/kept_outputs.hpp"
 #include "supervisor/core/local_sets.hpp"
 #include "supervisor/core/output_table.hpp"
 #include "supervisor/core/priority_scale.hpp"
@@ -56,16 +56,6 @@ struct JobPlacement {
   std::vector<std::uint32_t> unschedulable;  ///< Placeable, but no band may have it now.
   Instant bands_awaited_until = kNever;      ///< Unschedulable subtasks fail then if their required band is not there.
   std::vector<LabelLimit> label_limits;      ///< The job runs on workers that all of these allow.
-};
-
-/// The outputs of a job that are kept for its client.
-struct KeptOutputs {
-  std::vector<OutputLocation> locations;
-  Seldom<KeptKeys> keys;  ///< Of a job that was recovered as one that had ended: it has no graph.
-  bool sorted = false;    ///< By producer and output: the job has ended, and others have external inputs from it.
-  bool release_when_unreferenced = false;  ///< Released when no job refers to its outputs any more.
-  std::uint32_t references = 0;            ///< Running jobs with external inputs from this one.
-  Instant keep_until = kNever;             ///< Outputs of an ended job that nobody follows are released then.
 };
 
 /// The devices of an attempt that has been running for a while on a band with several.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/admin/data_answers.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -123,9 +124,11 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
       return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return admin_.cluster_answers.describe_job(*job);
   }
-  if (command == "kept" || command == "results") {
+  if (command == "data") return describe_data(tables_.jobs, fleet_.workers, request);
+  if (command == "kept" || command == "results" || command == "explain-data") {
     const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "submit it again");
+    if (command == "explain-data") return explain_data(tables_.jobs, fleet_.workers, *job, operand(request, 1));
     return command == "kept" ? find_missing(*job, request.arguments) : list_results(*job, request);
   }
   return Error{ErrorCode::Unsupported, command, "is no command of this supervisor",

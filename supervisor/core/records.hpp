@@ -118,6 +118,13 @@ struct JobEnded {
   std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
+/// Outputs of the job that were kept for its client, and are needed no more. Each output is named once; behind each
+/// `JobEnded` all of them are named again.
+struct OutputsReleased {
+  JobId job;
+  std::vector<SubtaskRange> subtasks;
+  friend bool operator==(const OutputsReleased&, const OutputsReleased&) = default;
+};
 /// No client can ask for the job any more.
 struct JobForgotten {
   JobId job;
@@ -192,7 +199,7 @@ struct PolicyKept {
 using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::SubtaskChanged,
                             record::JobEnded, record::JobForgotten, record::WorkerJoined, record::WorkerGone,
                             record::Ordered, record::OrderForgotten, record::GraphForgotten, record::WriterLost,
-                            record::WriterForgotten, record::PolicyKept>;
+                            record::WriterForgotten, record::PolicyKept, record::OutputsReleased>;
 
 /// A graph that an unfinished job needs.
 struct RecoveredGraph {
@@ -221,6 +228,7 @@ struct RecoveredJob {
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.
   std::vector<KeptKey> keys;  ///< As in `JobEnded`.
+  std::vector<SubtaskRange> released;  ///< Outputs that were released, in the order of the records.
   std::int64_t submitted_ms = 0;  ///< Unix time; 0: not known.
   std::int64_t ended_ms = 0;
   std::int64_t limit_since_ms = 0;  ///< As in `JobChanged`.

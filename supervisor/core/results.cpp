@@ -15,15 +15,6 @@ bool was_released(const Job& job) {
   return job.status.state != JobState::Running && job.outputs.keep_until != kNever && job.outputs.locations.empty();
 }
 
-/// Whether the client could have this output if it is not empty. Of a job that has ended without any output that is
-/// not, nothing but its specification is remembered.
-bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output) {
-  if (was_released(job)) return false;
-  if (job.hot.empty()) return job.spec.keep != Keep::Nothing;
-  const bool is_wanted = (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
-  return is_wanted && output < std::max<std::uint16_t>(job.graph.shape->template_of(subtask).output_count, 1);
-}
-
 bool has_succeeded(const Job& job, std::uint32_t subtask) {
   if (!job.hot.empty()) return job.hot[subtask].phase == SubtaskPhase::Succeeded;
   const std::vector<SubtaskRange>& succeeded = job.outbox.last().succeeded;
@@ -32,30 +23,9 @@ bool has_succeeded(const Job& job, std::uint32_t subtask) {
   });
 }
 
-std::string key_of(const Job& job, std::uint32_t subtask) {
-  if (job.graph.shape != nullptr) return job.graph.shape->name(subtask);
-  const std::string* key = job.outputs.keys->key_of(subtask);
-  return key != nullptr ? *key : std::to_string(subtask);
-}
-
-Result<std::uint32_t> find_subtask(const Job& job, const std::string& key) {
-  std::uint32_t number = 0;
-  if (job.graph.shape != nullptr) {
-    const SubtaskIndex found = job.graph.shape->find_key_or_number(key);
-    if (found.valid()) return std::uint32_t{found.value()};
-  } else if (const std::optional<std::uint32_t> kept = job.outputs.keys->find(key); kept.has_value()) {
-    return *kept;
-  } else if (parse(key, number) && number < job.tally.counts.total) {
-    return number;
-  }
-  return Error{ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job.id),
-               job.graph.shape != nullptr ? "is not in the graph" : "is not known by its key any more",
-               job.graph.shape != nullptr ? "give its key or its number" : "give its number"};
-}
-
 Result<void> check_is_there(const Job& job, std::uint32_t subtask, std::uint16_t output) {
   const std::string subject = "subtask '" + key_of(job, subtask) + "' of " + to_string(job.id);
-  if (was_released(job))
+  if (was_released(job) || job.outputs.is_released(SubtaskIndex{subtask}))
     return Error{ErrorCode::NotFound, subject, "has no results any more: they were released",
                  "submit the job again, or have them kept for longer (`supervisor.results_keep`)"};
   if (!has_succeeded(job, subtask)) {
@@ -81,6 +51,34 @@ Value row_of(const Job& job, const OutputLocation& output) {
 }
 
 }  // namespace
+
+bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output) {
+  if (was_released(job) || job.outputs.is_released(SubtaskIndex{subtask})) return false;
+  if (job.hot.empty()) return job.spec.keep != Keep::Nothing;
+  const bool is_wanted = (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
+  return is_wanted && output < std::max<std::uint16_t>(job.graph.shape->template_of(subtask).output_count, 1);
+}
+
+std::string key_of(const Job& job, std::uint32_t subtask) {
+  if (job.graph.shape != nullptr) return job.graph.shape->name(subtask);
+  const std::string* key = job.outputs.keys->key_of(subtask);
+  return key != nullptr ? *key : std::to_string(subtask);
+}
+
+Result<std::uint32_t> find_subtask(const Job& job, const std::string& key) {
+  std::uint32_t number = 0;
+  if (job.graph.shape != nullptr) {
+    const SubtaskIndex found = job.graph.shape->find_key_or_number(key);
+    if (found.valid()) return std::uint32_t{found.value()};
+  } else if (const std::optional<std::uint32_t> kept = job.outputs.keys->find(key); kept.has_value()) {
+    return *kept;
+  } else if (parse(key, number) && number < job.tally.counts.total) {
+    return number;
+  }
+  return Error{ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job.id),
+               job.graph.shape != nullptr ? "is not in the graph" : "is not known by its key any more",
+               job.graph.shape != nullptr ? "give its key or its number" : "give its number"};
+}
 
 std::vector<KeptKey> kept_keys_of(const Job& job) {
   if (job.outputs.locations.empty()) return {};

@@ -11,6 +11,14 @@ namespace penstock::supervisor {
 /// Of `results JOB`: the most rows, whatever `--limit` says; they fit into a frame of any size that is allowed.
 inline constexpr std::uint32_t kResultRowsMax = 1000;
 
+/// Whether the client could have this output if it is not empty. Of a job that has ended with empty outputs alone,
+/// nothing but its specification is remembered.
+bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output);
+/// The key of a subtask while it is known, else its number.
+std::string key_of(const Job& job, std::uint32_t subtask);
+/// The subtask of that key or number. Error: NotFound.
+Result<std::uint32_t> find_subtask(const Job& job, const std::string& key);
+
 /// Keys of the subtasks with kept outputs; none where the graph has no keys, or nothing is kept any more.
 std::vector<KeptKey> kept_keys_of(const Job& job);
 

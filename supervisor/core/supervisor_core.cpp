@@ -128,15 +128,18 @@ void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
 }
 
 void SupervisorCore::on(supervisor_event::ClientSaid& event) {
+  const auto job_of = [&](const auto& message) {
+    Job* job = tables_.jobs.find(message.job);
+    return job != nullptr && differ(message.identity, job->identity) ? nullptr : job;
+  };
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
     lifecycle_.acceptance.attach(event.client, *attach_message);
   } else if (const auto* release = std::get_if<ReleaseJob>(&event.message)) {
-    if (tables_.jobs.knows(release->job) && !differ(release->identity, tables_.jobs[release->job].identity))
-      lifecycle_.releases.release_for(tables_.jobs[release->job], event.client);
+    if (Job* job = job_of(*release)) lifecycle_.releases.release_for(*job, event.client);
+  } else if (const auto* outputs = std::get_if<ReleaseOutputs>(&event.message)) {
+    if (Job* job = job_of(*outputs)) lifecycle_.releases.release_outputs(*job, outputs->subtasks);
   } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
-    if (tables_.jobs.knows(unfollow_message->job) &&
-        !differ(unfollow_message->identity, tables_.jobs[unfollow_message->job].identity))
-      lifecycle_.releases.unfollow(tables_.jobs[unfollow_message->job], event.client);
+    if (Job* job = job_of(*unfollow_message)) lifecycle_.releases.unfollow(*job, event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
@@ -160,7 +163,7 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   if (fleet_.readoption.gives_up_absent()) returns_.end_reclaiming();
   for (const JobId id : tables_.indices.kept.due_at(event_.now)) {
     Job& job = tables_.jobs[id];
-    if (job.outbox.followers().empty() && job.outputs.references == 0)
+    if (job.outbox.followers().empty() && job.outputs.borrowed->empty())
       lifecycle_.releases.release_job(job);
     else  // A follower is connected, or a job refers to it.
       tables_.indices.kept.move(id, job.outputs.keep_until, later(event_.now, config_.results_keep));

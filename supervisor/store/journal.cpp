@@ -31,6 +31,7 @@ struct Kind {
   static constexpr char kChanged = 'c';
   static constexpr char kEnded = 'e';
   static constexpr char kPlainGraph = 'g';
+  static constexpr char kReleased = 'r';
   static constexpr char kOver = 'z';
 };
 
@@ -104,6 +105,12 @@ void write(const record::JobEnded& ended, std::uint64_t, StorageBatch& batch) {
   batch.put(key_of(ended.job, Kind::kOver), encode(ended));
 }
 
+void write(const record::OutputsReleased& released, std::uint64_t number, StorageBatch& batch) {
+  std::string key = key_of(released.job, Kind::kReleased);
+  append_number(key, number, 8);
+  batch.put(std::move(key), encode(released));
+}
+
 void write(const record::JobForgotten& forgotten, std::uint64_t, StorageBatch& batch) {
   batch.erase_prefix(job_prefix(forgotten.job));
 }
@@ -172,6 +179,7 @@ struct JobInParts {
   bool changed_lost = false;
   std::vector<record::SubtaskChanged> changes;
   std::uint64_t changes_lost = 0;
+  std::vector<SubtaskRange> released;
 };
 
 /// The entries read so far of a graph that is stored apart from its jobs.
@@ -370,6 +378,14 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
       extend(job.ended.made, std::move(ended->made));
       return {};
     }
+    case Kind::kReleased: {
+      result_.next_number = std::max(result_.next_number, read_number(key.substr(6)) + 1);
+      Result<record::OutputsReleased> released = decode_outputs_released(value);
+      // Outputs without this record are kept until the whole job is released.
+      if (!released) return object(key, id, "a record of released outputs", released.error());
+      extend(job.released, std::move(released->subtasks));
+      return {};
+    }
     default: return object(key, id, "an entry", Error{ErrorCode::StorageDamaged, "", "is of an unknown kind", {}});
   }
 }
@@ -436,6 +452,7 @@ std::string Recovery::missing_part(JobId id, const JobInParts& job) const {
   if (subtasks != job.accepted->subtasks) return "its graph is incomplete";
   const auto outside = [&](const SubtaskRange& range) { return range.last.value() >= subtasks; };
   bool fits = std::none_of(job.ended.succeeded.begin(), job.ended.succeeded.end(), outside) &&
+              std::none_of(job.released.begin(), job.released.end(), outside) &&
               std::none_of(job.ended.cancelled.begin(), job.ended.cancelled.end(), outside);
   for (const MadeOutput& made : job.ended.made) fits = fits && made.producer.value() < subtasks;
   for (const auto& [producer, writer] : job.checkpoints) fits = fits && producer.value() < subtasks;
@@ -461,7 +478,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   RecoveredJob recovered;
   recovered.id = id;
   if (job.over.has_value()) {
-    // All other entries of the job are from before its end.
+    // All other entries of the job are from before its end, or name outputs that were released since.
     recovered.spec = std::move(job.over->spec);
     recovered.is_over = true;
     recovered.everything = std::move(job.over->everything);
@@ -472,6 +489,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.scale = job.over->scale;
     recovered.identity = job.over->identity;
     recovered.keys = std::move(job.over->keys);
+    recovered.released = std::move(job.released);
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }
@@ -518,6 +536,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   recovered.graph = recover_graph(id, job);
   recovered.submitted_ms = job.accepted->submitted_ms;
   recovered.changes = std::move(job.changes);
+  recovered.released = std::move(job.released);
   recovered.ended = std::move(job.ended);
   recovered.ended.job = id;
   for (const auto& [producer, writer] : job.checkpoints) recovered.ended.checkpoints.push_back({producer, writer});

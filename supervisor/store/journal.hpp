@@ -26,7 +26,8 @@ namespace penstock::supervisor {
 ///   `j` job(4) `b` subtask(4)          the changes of a subtask that has not ended
 ///   `j` job(4) `e` number(8)           subtasks that ended, one entry for each record
 ///   `j` job(4) `g` chunk(4)            its graph, as up to format 2
-///   `j` job(4) `z`                     its end; takes the place of all the others
+///   `j` job(4) `r` number(8)           outputs that were released before their job, one entry for each record
+///   `j` job(4) `z`                     its end; takes the place of all entries before
 ///   `k` job(4)                         a graph, under the number of the job that brought it: its head; kept as long as
 ///                                      a job needs it, or for being submitted again
 ///   `k` job(4) chunk(4)                its parts

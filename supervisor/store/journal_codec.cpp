@@ -267,6 +267,14 @@ std::string encode(const record::JobEnded& ended) {
   }));
 }
 
+std::string encode(const record::OutputsReleased& released) {
+  using Root = schema::OutputsReleasedRecord;
+  return sealed(wire::build_words<Root>(64 + released.subtasks.size() * 8, [&](Root::Builder out) {
+    out.setJob(released.job.value());
+    wire::write_ranges(released.subtasks, out.initSubtasks(static_cast<unsigned>(released.subtasks.size() * 2)));
+  }));
+}
+
 std::string encode(const record::Ordered& order) {
   using Root = schema::OrderRecord;
   const std::size_t bytes = 96 + order.who.size() + order.order.size() + order.outcome.size();
@@ -465,6 +473,13 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     for (unsigned i = 0; i < kept_keys.size(); ++i)
       ended.keys.push_back({SubtaskIndex{kept_subtasks[i]}, wire::text(kept_keys[i])});
     return ended;
+  });
+}
+
+Result<record::OutputsReleased> decode_outputs_released(std::string_view value) {
+  using Root = schema::OutputsReleasedRecord;
+  return unseal<Root, record::OutputsReleased>(value, [](Root::Reader in) {
+    return record::OutputsReleased{JobId{in.getJob()}, wire::read_ranges(in.getSubtasks())};
   });
 }
 

@@ -11,7 +11,7 @@
 
 namespace penstock::supervisor::journal_codec {
 
-inline constexpr std::uint32_t kFormat = 5;
+inline constexpr std::uint32_t kFormat = 6;
 
 struct Head {
   std::uint32_t format = kFormat;
@@ -50,6 +50,7 @@ std::string encode(const record::SubtasksEnded& ended);
 std::string encode(const record::JobChanged& changed);
 std::string encode(const record::SubtaskChanged& changed);
 std::string encode(const record::JobEnded& ended);
+std::string encode(const record::OutputsReleased& released);
 std::string encode(const record::Ordered& order);
 std::string encode(const record::WriterLost& lost);
 std::string encode(const record::PolicyKept& kept);
@@ -66,6 +67,7 @@ Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value);
 Result<record::JobChanged> decode_changed(std::string_view value);
 Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value);
 Result<record::JobEnded> decode_job_ended(std::string_view value);
+Result<record::OutputsReleased> decode_outputs_released(std::string_view value);
 Result<record::Ordered> decode_order(std::string_view value);
 Result<Incarnation> decode_lost_writer(std::string_view value);
 Result<record::PolicyKept> decode_policy(std::string_view value);

@@ -54,6 +54,10 @@ void RecordLog::apply(const record::JobEnded& over) {
   jobs_[over.job].over = over;
 }
 
+void RecordLog::apply(const record::OutputsReleased& released) {
+  extend(jobs_[released.job].released, released.subtasks);
+}
+
 void RecordLog::apply(const record::JobForgotten& forgotten) { jobs_.erase(forgotten.job); }
 
 void RecordLog::apply(const record::GraphForgotten& forgotten) { graphs_.erase(forgotten.brought_by); }
@@ -89,6 +93,7 @@ RecoveredState RecordLog::state() const {
     job.scale = entry.scale;
     job.identity = entry.identity;
     job.submitted_ms = entry.submitted_ms;
+    job.released = entry.released;
     if (entry.over.has_value()) {
       job.spec = entry.over->spec;
       job.is_over = true;

@@ -29,12 +29,14 @@ class RecordLog {
     JobIdentity identity;
     std::map<SubtaskIndex, record::SubtaskChanged> subtasks;
     std::optional<record::JobEnded> over;
+    std::vector<SubtaskRange> released;
   };
   void apply(const record::JobAccepted& accepted);
   void apply(const record::SubtasksEnded& ended);
   void apply(const record::JobChanged& changed);
   void apply(const record::SubtaskChanged& changed);
   void apply(const record::JobEnded& over);
+  void apply(const record::OutputsReleased& released);
   void apply(const record::JobForgotten& forgotten);
   void apply(const record::WorkerJoined& joined);
   void apply(const record::WorkerGone& gone);

@@ -128,6 +128,15 @@ class Client {
     if (job < 0) return last_failure();
     return Job{client_.get(), job, false, 0};
   }
+  /// The answer in JSON to what `penstock QUESTION ARGUMENT...` asks ("jobs", "workers", "data", ...), or the outcome
+  /// of the order that it gives ("cancel", "drain", ...).
+  Expected<std::string> ask(const std::string& question, const std::vector<std::string>& arguments = {}) const {
+    const std::vector<const char*> words = pointers(arguments);
+    const Datum answer{penstock_ask(client_.get(), question.c_str(), words.data(), words.size())};
+    if (answer.data_ == nullptr) return last_failure();
+    const std::span<const std::byte> bytes = answer.bytes();
+    return std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
   /// Slots of a cluster inside this process; otherwise 0.
   std::uint32_t slots() const { return penstock_client_slots(client_.get()); }
   /// Makes waiting calls in other threads fail with Cancelled, and later calls, too: for use before destroying the

@@ -31,6 +31,7 @@ class Datum {
   }
 
  private:
+  friend class Client;
   friend class Job;
   struct Free {
     void operator()(penstock_data* data) const { penstock_data_free(data); }
@@ -196,6 +197,23 @@ class Job {
   }
   void release() {
     if (client_ != nullptr) penstock_release(std::exchange(client_, nullptr), number_);
+  }
+  /// The same for the results of single subtasks, also while the job runs. Results that other subtasks have still to
+  /// read go after that. Does not wait.
+  template <class T>
+  Expected<bool> release(const std::vector<Handle<T>>& handles) {
+    if (client_ == nullptr) return left();
+    std::vector<std::uint32_t> subtasks;
+    for (const Handle<T> handle : handles) {
+      if (const std::optional<Failure> refused = check(handle)) return *refused;
+      subtasks.push_back(handle.subtask);
+    }
+    if (penstock_release_outputs(client_, number_, subtasks.data(), subtasks.size()) < 0) return last_failure();
+    return true;
+  }
+  template <class T>
+  Expected<bool> release(Handle<T> handle) {
+    return release(std::vector<Handle<T>>{handle});
   }
   /// Stops following the job; it goes on, and its results are kept as those of a job without followers.
   void detach() {

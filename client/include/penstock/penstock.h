@@ -4,7 +4,7 @@
  * calling thread. Any thread may call any function, except that a graph, a runner and their results belong to one
  * thread at a time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to
  * `sizeof`, or they are refused; members that an older caller does not know have their defaults. Symbols carry the
- * version PENSTOCK_1 in libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_5.
+ * version PENSTOCK_1 in libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_7.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -246,13 +246,19 @@ PENSTOCK_API int32_t penstock_cancel_subtask(penstock_client* client, int64_t jo
 /* The client needs the outputs no longer, and will not ask about the job. For a job that still runs and has no name
  * this takes effect at its end, unless another client follows it then. Does not wait. */
 PENSTOCK_API void penstock_release(penstock_client* client, int64_t job);
+/* The client needs the outputs of these subtasks no longer, in whatever order they are given; the job may still run.
+ * Outputs that subtasks of the job, or other jobs, have still to read go after that. Nothing happens while this client
+ * was given the job by another call as well (see penstock_release). Does not wait. Error: NotFound, for no number of a
+ * job. Since version PENSTOCK_1_7. */
+PENSTOCK_API int32_t penstock_release_outputs(penstock_client* client, int64_t job, const uint32_t* subtasks,
+                                              uint64_t count);
 
 /* ---- data ---- */
 
 typedef struct penstock_data penstock_data;
 /* Output number `output` of subtasks that have succeeded; NULL for `subtasks`: of 0 to count - 1. In a cluster
  * inside this process they are not copied; large ones of a worker process of this host are mapped. NotFound: one of
- * them has not succeeded, was not to be kept, or its job was released. InputLost: their last holder is gone; submit
+ * them has not succeeded, was not to be kept, or was released. InputLost: their last holder is gone; submit
  * the graph again. */
 PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks,
                                            uint64_t count, uint32_t output);
@@ -304,6 +310,11 @@ PENSTOCK_API void penstock_wake_news(penstock_client* client);
 /* The lines that runners have written for a job, or for one of its subtasks (-1: for all of it), as text: data with
  * one view, to be freed. Each line begins with its attempt, `17:42#1`. Workers keep the end of it, 256 KiB each. */
 PENSTOCK_API penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t subtask);
+/* Asks the supervisor what `penstock QUESTION ARGUMENT...` asks ("jobs", "workers", "data", ...), or gives it an order
+ * ("cancel", "drain", ...). Returns one view: the answer in JSON. Error: that of the supervisor; Unsupported for a
+ * question that it does not know. Since version PENSTOCK_1_7. */
+PENSTOCK_API penstock_data* penstock_ask(penstock_client* client, const char* question, const char* const* arguments,
+                                         uint64_t count);
 /* The reason of the failure `news->failures[failure]` as a code such as "LimitExceeded", an output larger than the
  * worker's store; "": only its class is known. */
 PENSTOCK_API const char* penstock_failure_code(const penstock_news* news, uint32_t failure);

@@ -11,8 +11,12 @@ std::uint16_t DataDirectory::outputs_of(const Job& job, std::uint32_t subtask) {
   return std::max<std::uint16_t>(job.graph.shape->template_of(subtask).output_count, 1);
 }
 
+bool DataDirectory::is_held(const Job& job, std::uint32_t subtask) {
+  return (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0 || job.outputs.borrowed->contains(SubtaskIndex{subtask});
+}
+
 bool DataDirectory::is_needed(const Job& job, std::uint32_t subtask) {
-  return job.data.readers(subtask) > 0 || (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
+  return job.data.readers(subtask) > 0 || is_held(job, subtask);
 }
 
 bool DataDirectory::is_gone(const Job& job, std::uint32_t subtask) {
@@ -50,7 +54,7 @@ void DataDirectory::keep(Job& job, std::uint32_t subtask, std::span<const Output
   job.data.forget_replicas(subtask);
   forget_checkpoint(job, subtask);  // Of what was made before.
   note_held(workers_[job.hot[subtask].band].worker, job, subtask);
-  if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
+  if (!is_held(job, subtask)) return;
   std::erase_if(job.outputs.locations, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
   for (const OutputReport& output : outputs) {
@@ -94,6 +98,39 @@ void DataDirectory::drop(Job& job, std::uint32_t subtask, bool lost) {
           .data.push_back({SubtaskIndex{subtask}, output});
   job.data.set_gone(subtask, true);
   if (!lost) forget_checkpoint(job, subtask);
+}
+
+void DataDirectory::let_go(Job& job, std::span<const std::uint32_t> subtasks) {
+  const bool has_shape = !job.hot.empty();
+  for (const std::uint32_t subtask : subtasks) {
+    if (!has_shape)
+      forget_checkpoint(job, subtask);
+    else if (!is_retained(job, subtask))
+      continue;  // Subtasks of the job read them, or they are nowhere.
+    else if (job.status.state == JobState::Running)
+      retain(job, subtask);
+    else if (job.data.total_bytes(*job.graph.shape, subtask) > 0)
+      drop(job, subtask);
+  }
+  std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
+    if (!std::binary_search(subtasks.begin(), subtasks.end(), output.producer.value())) return false;
+    if (!has_shape) drop_where_told(job, output);
+    return true;
+  });
+}
+
+/// Of a job that had ended before the restart, only the address is known that its client was given.
+void DataDirectory::drop_where_told(const Job& job, const OutputLocation& output) {
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+    if (const WorkerEntry& worker = workers_[WorkerSlot{i}];
+        worker.alive && worker.description.data_address == output.data_address)
+      mail_.last_drops(WorkerSlot{i}, job.id, false).data.push_back({output.producer, output.output});
+}
+
+void DataDirectory::claim_of_ended(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs) {
+  for (const ClaimedDatum& datum : outputs)
+    if (job.outputs.released->contains(datum.producer.value()))
+      mail_.last_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
 }
 
 bool DataDirectory::receive(WorkerSlot slot, Job& job, const ReplicaReport& report) {
@@ -216,7 +253,7 @@ bool DataDirectory::holds(WorkerSlot slot, const HeldOutput& held) const {
 }
 
 void DataDirectory::tell_place(Job& job, std::uint32_t subtask) {
-  if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
+  if (!is_held(job, subtask)) return;
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
   for (OutputLocation& output : job.outputs.locations) {
     if (output.producer.value() != subtask) continue;

@@ -42,7 +42,9 @@ class DataDirectory {
   // Questions.
   /// Outputs that a subtask may make; at least one.
   static std::uint16_t outputs_of(const Job& job, std::uint32_t subtask);
-  /// A subtask or the client has still to read its outputs. REQUIRES: the job's data are in use.
+  /// The client or another job has still to read its outputs.
+  static bool is_held(const Job& job, std::uint32_t subtask);
+  /// The same, or a subtask of the job. REQUIRES: the job's data are in use.
   static bool is_needed(const Job& job, std::uint32_t subtask);
   /// The subtask has succeeded and made bytes that are nowhere any more.
   static bool is_gone(const Job& job, std::uint32_t subtask);
@@ -59,6 +61,10 @@ class DataDirectory {
   /// The subtask is final: it reads its inputs no more. An input that has lost its last reader is retained or dropped.
   void release_inputs(Job& job, std::uint32_t subtask);
   void drop(Job& job, std::uint32_t subtask, bool lost = false);
+  /// Neither the client nor another job needs the outputs of these subtasks any more; the job may have ended.
+  void let_go(Job& job, std::span<const std::uint32_t> subtasks);
+  /// A worker that is back after a restart holds these outputs of a job that has ended.
+  void claim_of_ended(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs);
   /// A worker has a copy or a checkpoint. True if the job has ended, and the record of its end has to name a
   /// checkpoint.
   bool receive(WorkerSlot slot, Job& job, const ReplicaReport& report);
@@ -115,6 +121,7 @@ class DataDirectory {
   /// The output is elsewhere than it was; the client that wants it is told where.
   void tell_place(Job& job, std::uint32_t subtask);
   bool receive_checkpoint(WorkerSlot slot, Job& job, const ReplicaReport& report);
+  void drop_where_told(const Job& job, const OutputLocation& output);
   void drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy);
   void drop_replicas(Job& job, std::uint32_t subtask, bool lost);
   bool promote_replica(Job& job, std::uint32_t subtask);

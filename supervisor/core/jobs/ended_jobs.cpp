@@ -48,7 +48,7 @@ void EndedJobs::sort() {
 
 const Job* EndedJobs::first() const {
   for (const JobId id : ended_)
-    if (const Job* job = jobs_.find(id); job->outputs.references == 0) return job;
+    if (const Job* job = jobs_.find(id); job->outputs.borrowed->empty()) return job;
   return nullptr;
 }
 

@@ -8,13 +8,6 @@
 namespace penstock::supervisor {
 namespace {
 
-void append(std::vector<SubtaskRange>& ranges, std::uint32_t subtask) {
-  if (!ranges.empty() && ranges.back().last.value() + 1 == subtask)
-    ranges.back().last = SubtaskIndex{subtask};
-  else
-    ranges.push_back(SubtaskRange{SubtaskIndex{subtask}, SubtaskIndex{subtask}});
-}
-
 bool is_visible(const Job& job, std::uint32_t subtask) {
   return (job.hot[subtask].flags & SubtaskFlag::kVisible) != 0;
 }
@@ -57,14 +50,14 @@ void ProgressOutbox::forget(const Job& job) {
 void ProgressOutbox::succeeded(Job& job, std::uint32_t subtask) {
   job.hot[subtask].flags |= SubtaskFlag::kVisible;
   ++job.tally.counts.succeeded;
-  append(job.outbox.unsent_.edit().succeeded, subtask);
+  append(job.outbox.unsent_.edit().succeeded, SubtaskIndex{subtask});
   count(job);
 }
 
 void ProgressOutbox::cancelled(Job& job, std::uint32_t subtask) {
   if (is_visible(job, subtask)) return;
   ++job.tally.counts.cancelled;
-  append(job.outbox.unsent_.edit().cancelled, subtask);
+  append(job.outbox.unsent_.edit().cancelled, SubtaskIndex{subtask});
   count(job);
 }
 
@@ -224,9 +217,9 @@ JobProgress everything_so_far(const Job& job) {
   if (whole && job.total() > 0) all.succeeded.push_back({SubtaskIndex{0}, SubtaskIndex{job.total() - 1}});
   for (std::uint32_t i = 0; !whole && i < job.total(); ++i) {
     if (is_visible(job, i))
-      append(all.succeeded, i);
+      append(all.succeeded, SubtaskIndex{i});
     else if (job.hot[i].phase == SubtaskPhase::Cancelled)
-      append(all.cancelled, i);
+      append(all.cancelled, SubtaskIndex{i});
   }
   for (const SubtaskFailure& failure : job.outbox.failures())
     // A subtask that had succeeded and failed when it ran again for its lost outputs was told as succeeded; that

@@ -68,7 +68,7 @@ void JobReleases::finish_if_done(Job& job) {
   learn_durations(job);
   const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
   policy_base_.records.record_end(job);
-  if (!job.outputs.locations.empty() || job.outputs.references > 0) outputs_.data.drop_retained(job);
+  if (!job.outputs.locations.empty() || !job.outputs.borrowed->empty()) outputs_.data.drop_retained(job);
   if (job.outputs.locations.empty()) {
     release_job(job);
   } else {
@@ -85,7 +85,7 @@ void JobReleases::finish_if_done(Job& job) {
 
 void JobReleases::release_job(Job& job) {
   PENSTOCK_CHECK(job.status.state != JobState::Running);
-  const bool was_unneeded = std::exchange(job.outputs.release_when_unreferenced, job.outputs.references > 0);
+  const bool was_unneeded = std::exchange(job.outputs.release_when_unreferenced, !job.outputs.borrowed->empty());
   if (job.outputs.release_when_unreferenced) {
     if (!was_unneeded && !job.outputs.locations.empty()) policy_base_.records.record_end(job);
     return;
@@ -99,6 +99,7 @@ void JobReleases::release_job(Job& job) {
   const bool had_outputs = !job.outputs.locations.empty();
   job.outputs.locations.clear();  // A client that attaches from now on must not be sent to data that is gone.
   job.outputs.keys = {};
+  job.outputs.released = {};
   job.outputs.release_when_unreferenced =
       job.outputs.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);
@@ -149,21 +150,6 @@ void JobReleases::unfollow(Job& job, ClientId client) {
   // The outputs are kept for so long from now on: a client that was cut off finds them when it is back.
   if (outputs_.progress.unfollow(job, client) && job.outputs.keep_until != kNever)
     tables_.indices.kept.move(job.id, job.outputs.keep_until, later(event_.now, config_.results_keep));
-}
-
-void JobReleases::drop_references(const Job& job) {
-  if (job.graph.shape == nullptr || job.graph.shape->external_inputs().empty()) return;
-  outputs_.awaited.forget_waiters(job.id);
-  std::erase_if(placement_.holders_drain_until, [&](const auto& each) { return each.first.job == job.id; });
-  for (const JobId id : producer_jobs_of(*job.graph.shape)) {
-    if (!tables_.jobs.knows(id)) continue;
-    Job& producer_job = tables_.jobs[id];
-    if (--producer_job.outputs.references > 0) continue;
-    if (producer_job.outputs.release_when_unreferenced && producer_job.status.state != JobState::Running) {
-      PENSTOCK_COVERAGE_MARK("a producer job was released after its last reference");
-      release_job(producer_job);
-    }
-  }
 }
 
 void JobReleases::leave_graph(Job& job) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "common/protocol/config.hpp"
@@ -52,6 +53,9 @@ class JobReleases {
   /// A client asks nothing more about the job. One that runs is released when it has ended, unless others follow it
   /// then, or somebody may ask for it by its name.
   void release_for(Job& job, ClientId client);
+  /// A client needs the outputs of these subtasks no more; see `ReleaseOutputs`. Outputs that subtasks of the job or
+  /// other jobs have still to read go after that.
+  void release_outputs(Job& job, std::span<const SubtaskRange> ranges);
   /// Forgets ended jobs beyond the limits of number, age and memory.
   void forget_old_jobs();
   /// The client is told no more of the job.
@@ -60,6 +64,10 @@ class JobReleases {
   void erase_job(const Job& job);
 
  private:
+  // output_releases.cpp
+  static bool stop_wanting(Job& job, std::uint32_t subtask);
+  void let_go(Job& job, const std::vector<std::uint32_t>& subtasks);
+
   /// The next job of the same graph begins with these durations, so that bands get their whole credit at once.
   void learn_durations(const Job& job);
 

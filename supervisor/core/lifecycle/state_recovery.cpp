@@ -60,6 +60,7 @@ void StateRecovery::recover_ended_job(RecoveredJob& recovered) {
   job.tally.counts = recovered.everything.counts;
   if (!(recovered.everything.error == Error{})) job.status.error = Seldom{recovered.everything.error};
   ProgressOutbox::recover_ended(job, std::move(recovered.everything));
+  recover_released(job, recovered.released);
   if (!recovered.keys.empty()) job.outputs.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
   job.status.submitted = ledger_.clock.instant_of(recovered.submitted_ms);
   job.status.ended = ledger_.clock.instant_of(recovered.ended_ms);
@@ -118,6 +119,7 @@ void StateRecovery::recover_job(RecoveredJob& recovered, const GraphsAgain& grap
     job.shares->pool.placed = job.shares->pool.position;  // Nothing is placed yet.
   }
   apply_ended(job, recovered.ended);
+  recover_released(job, recovered.released);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) SubtaskMachine::recount(job, i);
   recover_outputs(job, recovered.ended);
@@ -165,6 +167,17 @@ void StateRecovery::apply_ended(Job& job, const record::SubtasksEnded& ended) {
     });
     job.outputs.locations.push_back(output);
   }
+}
+
+void StateRecovery::recover_released(Job& job, const std::vector<SubtaskRange>& ranges) {
+  for (const auto& [first, last] : ranges)
+    for (std::uint32_t i = first.value(); i <= last.value() && i < job.tally.counts.total; ++i) {
+      job.outputs.released.edit().insert(i);
+      if (!job.hot.empty()) job.hot[i].flags &= static_cast<std::uint8_t>(~SubtaskFlag::kWanted);
+    }
+  std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
+    return job.outputs.released->contains(output.producer.value());
+  });
 }
 
 void StateRecovery::recover_outputs(Job& job, const record::SubtasksEnded& ended) {
@@ -269,7 +282,7 @@ void StateRecovery::recover(supervisor_event::StateRecovered& event) {
     if (graph) tables_.graphs.leave(**graph);
   for (const JobId id : tables_.indices.active) placement_.external_inputs.add_references(tables_.jobs[id]);
   for (const JobId id : tables_.indices.kept.due_at(kNever))  // The last reference ended while that was being written.
-    if (Job& job = tables_.jobs[id]; job.outputs.release_when_unreferenced && job.outputs.references == 0)
+    if (Job& job = tables_.jobs[id]; job.outputs.release_when_unreferenced && job.outputs.borrowed->empty())
       releases_.release_job(job);
   tables_.jobs.skip_to(event.state.next_job);
   tables_.ended.sort();

@@ -61,6 +61,8 @@ class StateRecovery {
   /// Spec: design 5, completion is visible exactly once: a recorded success was or may have been reported.
   void apply_ended(Job& job, const record::SubtasksEnded& ended);
   void end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase);
+  /// Outputs that were released are not wanted any more.
+  static void recover_released(Job& job, const std::vector<SubtaskRange>& ranges);
   /// The outputs are known to exist, but their places are not.
   void recover_outputs(Job& job, const record::SubtasksEnded& ended);
   /// Charged failures stay charged, and orders of operators stay in force.

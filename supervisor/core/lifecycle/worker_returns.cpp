@@ -55,7 +55,8 @@ void WorkerReturns::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   if (std::find(job.audience.workers.begin(), job.audience.workers.end(), fleet_.workers[slot].id) ==
       job.audience.workers.end())
     job.audience.workers.push_back(fleet_.workers[slot].id);
-  if (job.status.state != JobState::Running) return;  // Its outputs are kept where they are until the job is released.
+  // Outputs are kept where they are until they or the job are released.
+  if (job.status.state != JobState::Running) return outputs_.data.claim_of_ended(slot, job, claimed.data);
   if (job.audience.known_of.size() <= slot.value()) job.audience.known_of.resize(fleet_.workers.worker_slots());
   job.audience.known_of[slot.value()] |= JobAudience::kHeardOf;
   fleet_.mail.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});

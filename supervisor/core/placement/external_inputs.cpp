@@ -53,7 +53,8 @@ Result<void> ExternalInputs::check_external_inputs(const JobSpec& spec, const Gr
       if (output >= count) return refuse(ErrorCode::UnknownKey, "which makes only " + std::to_string(count));
       if ((producer_job.hot[subtask].flags & SubtaskFlag::kWanted) == 0)
         return refuse(ErrorCode::WrongState, "which is not kept");
-    } else if (producer_job.outputs.release_when_unreferenced || find_output(input.datum) == nullptr) {
+    } else if (producer_job.outputs.release_when_unreferenced || producer_job.outputs.is_released(producer.index) ||
+               find_output(input.datum) == nullptr) {
       return refuse(ErrorCode::InputLost, "of which nothing is kept: it was released, lost, or never made");
     }
   }
@@ -61,8 +62,9 @@ Result<void> ExternalInputs::check_external_inputs(const JobSpec& spec, const Gr
 }
 
 void ExternalInputs::add_references(const Job& job) {
-  for (const JobId id : producer_jobs_of(*job.graph.shape))
-    if (jobs_.knows(id)) ++jobs_[id].outputs.references;
+  for (const ExternalInput& input : job.graph.shape->external_inputs())
+    if (Job* producer_job = jobs_.find(input.datum.producer.job))
+      ++producer_job->outputs.borrowed.edit()[input.datum.producer.index].references;
 }
 
 const OutputLocation* ExternalInputs::find_output(const ExternalDatum& datum) {

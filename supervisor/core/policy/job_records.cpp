@@ -53,6 +53,10 @@ void JobRecords::record_end(const Job& job) {
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});
   gate_.write(std::move(over));
+  record::OutputsReleased released{job.id, {}};
+  for (std::uint32_t i = job.outputs.released->next(0); i != IndexSet::kNone; i = job.outputs.released->next(i + 1))
+    append(released.subtasks, SubtaskIndex{i});
+  if (!released.subtasks.empty()) gate_.write(std::move(released));
 }
 
 }  // namespace penstock::supervisor

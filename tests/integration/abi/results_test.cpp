@@ -31,7 +31,7 @@ class ResultsTest : public ::testing::Test {
 };
 
 constexpr const char* kNotHere =
-    "NotFound: has no result here: it has not succeeded, was not to be kept, or its job was released";
+    "NotFound: has no result here: it has not succeeded, was not to be kept, or was released";
 
 GraphBuilder one_value(Handle<std::string>& value) {
   GraphBuilder graph;

@@ -63,7 +63,7 @@ TEST_F(CrashTest, WhatAlwaysCrashesFailsAloneAndTheProcessOfItsWorkerGoesOn) {
   const Value end = job("poison");
   EXPECT_EQ(number_in(end, "succeeded"), 3U);
   EXPECT_EQ(number_in(end, "failed"), 1U);
-  const std::string told = cli::to_json(end);
+  const std::string told = to_json(end);
   for (const char* part : {"operator 'segfault' crashed with SIGSEGV", "address 0x10", "attempt 3", "runner crash"})
     EXPECT_NE(told.find(part), std::string::npos) << part << " is not in " << told;
   EXPECT_EQ(told.find("attempt 4"), std::string::npos);
@@ -98,7 +98,7 @@ TEST_F(CrashTest, AnOperatorThatHangsIsEndedAtItsTimeLimitAndBlamedAlone) {
   const Value end = job("hanging");
   EXPECT_EQ(number_in(end, "succeeded"), 3U);
   EXPECT_EQ(number_in(end, "failed"), 1U);
-  const std::string told = cli::to_json(end);
+  const std::string told = to_json(end);
   for (const char* part : {"operator 'hang' did not end when its time limit had passed", "attempt 3", "time limit"})
     EXPECT_NE(told.find(part), std::string::npos) << part << " is not in " << told;
   EXPECT_FALSE(cluster.worker("w1").wait_for_end(Duration{0})) << "the same process";

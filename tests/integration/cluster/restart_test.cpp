@@ -260,7 +260,7 @@ TEST(Restart, WhatWaitsAtABusyWorkerGoesToOneThatComesAndTheCountsAreRight) {
   EXPECT_TRUE(cluster.wait_for_workers(1));
   const auto told = [&] {
     const Result<Value> answer = session->ask("bands", {});
-    return answer.has_value() && cli::to_json(*answer).find("\"running\": 1") != std::string::npos;
+    return answer.has_value() && to_json(*answer).find("\"running\": 1") != std::string::npos;
   };
   EXPECT_TRUE(wait_until(told)) << "what runs is told to the next life though nothing changes";
   cluster.start_worker("w2", {"--slots", "2"});

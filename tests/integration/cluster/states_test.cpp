@@ -45,7 +45,7 @@ class StatesTest : public ::testing::Test {
 
   std::string told_of(const std::string& job, std::uint32_t subtask) const {
     const Result<Value> answer = session->ask("explain", {job, std::to_string(subtask)});
-    return answer ? cli::to_json(*answer) : to_string(answer.error());
+    return answer ? to_json(*answer) : to_string(answer.error());
   }
   /// Waits until `explain` says so of one of the subtasks.
   void expect_state(const std::string& job, const std::vector<std::uint32_t>& of, const std::string& state) const {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/show/render.hpp"
+#include "common/json/json_text.hpp"
 #include "client/src/session.hpp"
 
 namespace penstock {
@@ -73,7 +73,7 @@ inline JobState wait_for_end(client::Session& session, JobId job) {
   if (state && *state != JobState::Running) return *state;
   for (const char* question : {"job", "explain", "queues", "workers"}) {
     const Result<Value> answer = session.ask(question, {to_string(job)});
-    ADD_FAILURE() << question << ": " << (answer ? cli::to_json(*answer) : to_string(answer.error()));
+    ADD_FAILURE() << question << ": " << (answer ? to_json(*answer) : to_string(answer.error()));
   }
   return JobState::Running;
 }

@@ -302,8 +302,37 @@ void ClientHost::release_producer_job(std::uint64_t referencing) {
 /// Unless it is kept for another job.
 void ClientHost::release(JobId job) {
   if (is_to_be_referenced(job)) return;
-  for (const auto& [number, id] : book_.accepted)
-    if (id == job) return send(ReleaseJob{job, book_.identities[number]});
+  for (const auto& [number, id] : book_.accepted) {
+    if (id != job) continue;
+    if (releases_outputs(number)) return release_outputs(number, 1);
+    return send(ReleaseJob{job, book_.identities[number]});
+  }
+}
+
+/// Whether it lets the job go by its outputs, one after the other.
+bool ClientHost::releases_outputs(std::uint64_t number) const {
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + 0x0e1ea5e)};
+  return book_.specs.at(number).keep == Keep::Sinks && rng.chance(1, 3);
+}
+
+/// Outputs of one in so many subtasks, whether they are kept or not.
+void ClientHost::release_outputs(std::uint64_t number, std::uint32_t one_in) {
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + one_in)};
+  ReleaseOutputs message{book_.accepted[number], book_.identities[number], {}};
+  for (std::uint32_t i = 0; i < book_.submitted[number]->size(); ++i)
+    if (rng.chance(1, one_in)) append(message.subtasks, SubtaskIndex{i});
+  if (!message.subtasks.empty()) send(std::move(message));
+}
+
+/// At a time when it runs or has ended, unless another job is to read them.
+void ClientHost::release_some(std::uint32_t number) {
+  if (!releases_outputs(number)) return;
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + 0x50e)};
+  const JobIdentity identity = book_.identities[number];
+  world_.timeline().after(milliseconds{rng.between(0, 500)}, [this, number, identity] {
+    const bool is_it = book_.accepted.contains(number) && book_.identities[number] == identity;
+    if (is_it && !is_to_be_referenced(book_.accepted[number])) release_outputs(number, 2);
+  });
 }
 
 bool ClientHost::is_to_be_referenced(JobId job) const {
@@ -384,6 +413,7 @@ void ClientHost::receive(const MessagePtr& message) {
     look_away(static_cast<std::uint32_t>(reply->submission));
     release_producer_job(reply->submission);
     reference(static_cast<std::uint32_t>(reply->submission));
+    release_some(static_cast<std::uint32_t>(reply->submission));
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {
     if (!attached->job.valid()) return is_gone(attached->request, attached->refusal);
     if (attached->identity != book_.identities[attached->request])

@@ -53,6 +53,9 @@ class ClientHost {
   bool gives_up(const SubmitReply& reply);
   void release_producer_job(std::uint64_t referencing);
   void release(JobId job);
+  bool releases_outputs(std::uint64_t number) const;
+  void release_outputs(std::uint64_t number, std::uint32_t one_in);
+  void release_some(std::uint32_t number);
   bool is_to_be_referenced(JobId job) const;
   void check_failures(const JobProgress& progress) const;
   std::shared_ptr<const Graph> draw_known(std::uint32_t number);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
+#include "common/json/json_text.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -10,18 +10,6 @@ namespace {
 Value rows() {
   return Value::List{Value::Record{{"job", "job-1"}, {"name", "a"}, {"done", 7}},
                      Value::Record{{"job", "job-20"}, {"name", "a long name"}, {"done", 1234}, {"note", "x"}}};
-}
-
-TEST(Render, JsonKeepsOrderAndKinds) {
-  const Value value = Value::Record{{"b", 1}, {"a", Value::List{true, 2.5, "x\n", Value{}}}, {"c", Value::Record{}}};
-  EXPECT_EQ(to_json(value, -1), R"({"b":1,"a":[true,2.5,"x\n",null],"c":{}})");
-  EXPECT_EQ(to_json(Value::Record{{"a", 1}}), "{\n  \"a\": 1\n}");
-}
-
-TEST(Render, JsonIsValidWhateverTheBytes) {
-  EXPECT_EQ(to_json("\xff"), "\"\xef\xbf\xbd\"");
-  EXPECT_EQ(to_json(std::numeric_limits<double>::quiet_NaN()), "null");
-  EXPECT_EQ(to_json(std::numeric_limits<std::int64_t>::min()), "-9223372036854775808");
 }
 
 TEST(Render, ATableAlignsItsColumns) {

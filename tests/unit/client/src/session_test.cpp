@@ -248,6 +248,29 @@ TEST_F(SessionTest, OutputsThatAreToldAgainStandOnceInAView) {
   EXPECT_EQ(outputs[0].data_address, "b:2");
 }
 
+TEST_F(SessionTest, ReleasedOutputsLeaveTheViewAndAreToldToTheNextLife) {
+  follow(1, 0);
+  JobProgress progress = news(0, 2, JobState::Succeeded);
+  progress.outputs = {{SubtaskIndex{0}, 0, 5, "a:1"}, {SubtaskIndex{1}, 0, 5, "a:1"}, {SubtaskIndex{2}, 0, 5, "a:1"}};
+  supervisor.on_message(progress);
+  const auto range = [](std::uint32_t first, std::uint32_t last) {
+    return SubtaskRange{SubtaskIndex{first}, SubtaskIndex{last}};
+  };
+  session.release_outputs(JobId{1}, {SubtaskIndex{2}, SubtaskIndex{0}, SubtaskIndex{2}});
+  EXPECT_EQ(std::get<ReleaseOutputs>(wire->wait_for(1)).subtasks, (std::vector{range(0, 0), range(2, 2)}));
+  ASSERT_EQ(session.view(JobId{1}).outputs.size(), 1U);
+  EXPECT_EQ(session.view(JobId{1}).outputs[0].producer, SubtaskIndex{1});
+  session.release_outputs(JobId{1}, {SubtaskIndex{1}});
+  session.release_outputs(JobId{1}, {});
+  supervisor.on_renewed(SupervisorLife::Next);
+  EXPECT_EQ(std::get<ReleaseOutputs>(wire->wait_for(3)).subtasks, std::vector{range(0, 2)});
+  session.release_outputs(JobId{2}, {SubtaskIndex{0}});
+  EXPECT_EQ(wire->sent(), 4U) << "a job that is not followed";
+  follow(1, 4);
+  session.release_outputs(JobId{1}, {SubtaskIndex{0}});
+  EXPECT_EQ(wire->sent(), 5U) << "another caller has it as well";
+}
+
 TEST_F(SessionTest, AJobThatTheNextLifeDoesNotKnowHasFailed) {
   follow(1, 0);
   supervisor.on_message(news(0, 3));

@@ -198,7 +198,8 @@ inline std::vector<FromClient> all_from_client() {
           AttachJob{4, {JobId::none(), "z"}, {6, 7}},
           ReleaseJob{JobId{5}, {8, 9}},
           AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
-          UnfollowJob{JobId{9}, JobIdentity{5, 6}}};
+          UnfollowJob{JobId{9}, JobIdentity{5, 6}},
+          ReleaseOutputs{JobId{9}, {5, 6}, {{SubtaskIndex{0}, SubtaskIndex{2}}, {SubtaskIndex{7}, SubtaskIndex{7}}}}};
 }
 
 inline std::vector<ToClient> all_to_client() {

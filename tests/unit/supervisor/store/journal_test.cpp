@@ -338,6 +338,31 @@ TEST_F(JournalTest, AJobThatRunsTheGraphOfAnotherWritesNoneAndOutlivesIt) {
   EXPECT_EQ(recovered.state.graphs[0].chunks.at(0), graph);
 }
 
+TEST_F(JournalTest, OutputsThatWereReleasedStaySoAlsoBehindTheEndOfTheirJob) {
+  const auto released = [&](std::uint32_t job, std::uint32_t subtask) {
+    write(record::OutputsReleased{JobId{job}, {{SubtaskIndex{subtask}, SubtaskIndex{subtask}}}});
+  };
+  accept(1, "one");
+  released(1, 0);
+  released(1, 1);
+  accept(2, "two");
+  released(2, 0);
+  end(2, "two");
+  released(2, 1);
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 2U);
+  EXPECT_EQ(recovered.state.jobs[0].released.size(), 2U);
+  EXPECT_EQ(recovered.state.jobs[1].released, (std::vector{SubtaskRange{SubtaskIndex{1}, SubtaskIndex{1}}}))
+      << "the end of a job takes the place of all records before";
+  EXPECT_GT(recovered.next_number, 5U) << "the next record must not take the place of one of these";
+}
+
+TEST_F(JournalTest, AReleaseOfOutputsThatTheGraphDoesNotHaveBreaksItsJob) {
+  accept(1, "one");
+  write(record::OutputsReleased{JobId{1}, {{SubtaskIndex{0}, SubtaskIndex{1'000'000}}}});
+  EXPECT_EQ(must_recover(Damage::Salvage).state.jobs.size(), 0U);
+}
+
 TEST_F(JournalTest, JobsOfOneGraphComeBackWithOne) {
   accept(1, "one");
   accept_again(2, "two", 1);

@@ -67,7 +67,7 @@ TEST_F(EndedJobsTest, TheLastJobStaysHoweverLargeItIs) {
 }
 
 TEST_F(EndedJobsTest, AJobWithReferencesStays) {
-  end(1, at(1)).outputs.references = 1;
+  end(1, at(1)).outputs.borrowed.edit()[SubtaskIndex{0}].references = 1;
   end(2, at(2));
   EXPECT_EQ(ended.next_due(), at(102));
   EXPECT_EQ(forgotten(at(500)), Numbers{2});
