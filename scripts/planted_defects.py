@@ -486,8 +486,8 @@ SUPERVISOR = {
     "producer-job-kept-for-ever": Defect(
         "a job that was to be released while others borrowed from it stays when they have ended",
         [("supervisor/core/lifecycle/output_releases.cpp",
-          "release_when_unreferenced || producer_job->status.state == JobState::Running) continue;",
-          "release_when_unreferenced || producer_job->status.state != JobState::Running) continue;")]),
+          "    if (!unneeded || producer_job->status.state == JobState::Running) continue;",
+          "    if (!unneeded || producer_job->status.state != JobState::Running) continue;")]),
     "released-outputs-stay": Defect(
         "outputs of a job that has ended stay when they are released one by one",
         [("supervisor/core/data/data_directory.cpp",

@@ -65,6 +65,14 @@ struct DeviceRun {
   Instant since{};  ///< When its worker has reported them.
 };
 
+/// A datum that a worker has kept over a restart of the supervisor, and that does not count as an output: its subtask
+/// runs again, or the worker has only some of several outputs.
+struct Leftover {
+  WorkerId worker;
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+};
+
 /// Facts that few subtasks of a job have, each in a table by subtask.
 struct SubtaskExtras {
   Seldom<LookupMap<SubtaskIndex, SubtaskHistory>> histories;
@@ -76,6 +84,7 @@ struct SubtaskExtras {
   Seldom<LookupMap<SubtaskIndex, std::int32_t>> priority_changes;
   bool keys_carry_priority = false;  ///< `priority_changes` has been used: the rank alone is no order any more.
   Seldom<LookupMap<SubtaskIndex, bool>> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.
+  Seldom<std::vector<Leftover>> leftovers;
 };
 
 /// The workers that have been told of a job, and how much of it.

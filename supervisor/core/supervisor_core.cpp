@@ -281,11 +281,11 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   for (const JobReports& reports : message.jobs)
     if (losses_.means_another(slot, reports.job, reports.identity)) return;
   for (const JobReports& reports : message.jobs) {
-    if (tables_.jobs.knows(reports.job) && tables_.jobs[reports.job].status.state == JobState::Running) {
-      runs_.reports.apply(slot, tables_.jobs[reports.job], reports);
-    } else {
-      tables_.counters.stale_reports += reports.attempts.size();
-    }
+    Job* job = tables_.jobs.find(reports.job);
+    if (job != nullptr && job->status.state == JobState::Running)
+      runs_.reports.apply(slot, *job, reports);
+    else
+      runs_.reports.ignore(slot, job, reports);
   }
   for (const ReplicaReport& replica : message.replicas) {
     if (!tables_.jobs.knows(replica.producer.job)) continue;

@@ -40,10 +40,11 @@ class Case:
 
     def __init__(self, binary, full, judge_times=True, seconds=0):
         self.binary, self.full, self.judge_times, self.seconds = binary, full, judge_times, seconds
+        self.judge_memory = not is_sanitized(binary)
         self.directory = tempfile.mkdtemp(prefix="penstock-chaos-")
         self.figures = []   # (what, value, bound or None, unit)
         self.failures = []
-        self.slow = []      # times beyond their bounds that are told and not judged
+        self.slow = []      # times, and memory of sanitized programs, beyond their bounds: told and not judged
         self._endings = []
 
     def cluster(self, workers=0, slots=2, settings=(), listen="127.0.0.1:0", prefix=(), environment=None):
@@ -81,7 +82,8 @@ class Case:
         bound = at_most if at_least is None else at_least
         self.figures.append({"what": what, "value": value, "unit": unit, "at_most": at_most, "at_least": at_least})
         if (at_most is not None and value > bound) or (at_least is not None and value < bound):
-            told = self.slow if unit in TIMED_UNITS and not self.judge_times else self.failures
+            is_told = unit in TIMED_UNITS and not self.judge_times or "memory" in what and not self.judge_memory
+            told = self.slow if is_told else self.failures
             told.append(f"{what}: {value:.4g} {unit}, {'at most' if at_least is None else 'at least'} {bound:g}")
 
     def expect(self, condition, sentence):
@@ -117,13 +119,21 @@ class Case:
         try:  # Chunks of a refused graph are freed by the thread that would have checked them, which runs behind all others.
             wait_for(lambda: resident_kib(process) <= memory * 1.1 + cluster.spare_kib, 5)
         except Broken:
-            self.failures.append(f"I5: the supervisor grew from {memory} to {resident_kib(process)} KiB")
+            told = self.failures if self.judge_memory else self.slow
+            told.append(f"I5: the supervisor grew from {memory} to {resident_kib(process)} KiB")
 
     def end(self):
         for action in reversed(self._endings):
             action()
         if not self.failures:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def is_sanitized(binary):
+    """Such a program keeps memory of its own beside each byte, and what is freed for a while."""
+    with open(binary, "rb") as file:
+        content = file.read()
+    return any(symbol in content for symbol in (b"__asan_init", b"__tsan_init"))
 
 
 def vitals(process):

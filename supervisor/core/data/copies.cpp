@@ -58,6 +58,16 @@ void DataDirectory::replicate(Job& job, std::uint32_t subtask) {
 
 /// A replica takes the place of the primary copy. A worker may hold a part of the outputs; then the subtask's data
 /// count as lost.
+void DataDirectory::drop_copies(const Job& job, const DataRef& datum) {
+  const std::uint32_t subtask = datum.producer.value();
+  if (job.hot.empty() || !job.data.in_use() || job.data.gone(subtask)) return;
+  mail_.last_drops(workers_[job.hot[subtask].band].worker, job.id, true).data.push_back(datum);
+  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
+  for (std::size_t i = 0; replicas != nullptr && i < replicas->size(); ++i)
+    if (const WorkerSlot slot = workers_.find((*replicas)[i]); slot.valid())
+      mail_.last_drops(slot, job.id, true).data.push_back(datum);
+}
+
 bool DataDirectory::promote_replica(Job& job, std::uint32_t subtask) {
   const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
   if (replicas == nullptr || replicas->empty() || job.graph.shape->template_of(subtask).output_count > 1) return false;

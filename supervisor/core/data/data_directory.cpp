@@ -1,11 +1,23 @@
 #include "supervisor/core/data/data_directory.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "common/base/check.hpp"
 #include "common/base/coverage_mark.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+/// Of a job that had ended before the restart, only the address is known that its client was given.
+void drop_where_told(const WorkerTable& workers, WorkerMail& mail, const Job& job, const OutputLocation& output) {
+  for (std::uint32_t i = 0; i < workers.worker_slots(); ++i)
+    if (const WorkerEntry& worker = workers[WorkerSlot{i}];
+        worker.alive && worker.description.data_address == output.data_address)
+      mail.last_drops(WorkerSlot{i}, job.id, false).data.push_back({output.producer, output.output});
+}
+
+}  // namespace
 
 std::uint16_t DataDirectory::outputs_of(const Job& job, std::uint32_t subtask) {
   return std::max<std::uint16_t>(job.graph.shape->template_of(subtask).output_count, 1);
@@ -114,22 +126,19 @@ void DataDirectory::let_go(Job& job, std::span<const std::uint32_t> subtasks) {
   }
   std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
     if (!std::binary_search(subtasks.begin(), subtasks.end(), output.producer.value())) return false;
-    if (!has_shape) drop_where_told(job, output);
+    if (!has_shape) drop_where_told(workers_, mail_, job, output);
     return true;
   });
 }
 
-/// Of a job that had ended before the restart, only the address is known that its client was given.
-void DataDirectory::drop_where_told(const Job& job, const OutputLocation& output) {
-  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
-    if (const WorkerEntry& worker = workers_[WorkerSlot{i}];
-        worker.alive && worker.description.data_address == output.data_address)
-      mail_.last_drops(WorkerSlot{i}, job.id, false).data.push_back({output.producer, output.output});
-}
-
-void DataDirectory::claim_of_ended(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs) {
+void DataDirectory::drop_unkept(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs) {
+  std::set<std::pair<SubtaskIndex, std::uint16_t>> kept;
+  const std::string& address = workers_[slot].description.data_address;
+  for (const OutputLocation& output : job.outputs.locations)
+    if (job.hot.empty() ? output.data_address == address : holds(slot, {job.id, output.producer.value()}))
+      kept.emplace(output.producer, output.output);
   for (const ClaimedDatum& datum : outputs)
-    if (job.outputs.released->contains(datum.producer.value()))
+    if (!kept.contains({datum.producer, datum.output}))
       mail_.last_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
 }
 
@@ -177,9 +186,13 @@ void DataDirectory::drop_copy(WorkerSlot slot, const Job& job, const ReplicaRepo
 
 void DataDirectory::claim(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs) {
   const std::uint32_t subtask = outputs.front().producer.value();
-  // Data of a subtask that has not succeeded are of no use yet, but what waits there may read them; they go with the
-  // job.
-  if (subtask >= job.total() || job.hot[subtask].phase != SubtaskPhase::Succeeded || !job.data.in_use()) return;
+  if (subtask >= job.total()) return;
+  // Data that are of no use otherwise go at the end of the job: records that wait there may read them.
+  const auto leave = [&] {
+    for (const ClaimedDatum& datum : outputs)
+      job.extras.leftovers.edit().push_back({workers_[slot].id, datum.producer, datum.output});
+  };
+  if (job.hot[subtask].phase != SubtaskPhase::Succeeded || !job.data.in_use()) return leave();
   SubtaskHot& hot = job.hot[subtask];
   const std::uint16_t count = outputs_of(job, subtask);
   std::uint32_t missing = 0;
@@ -198,7 +211,7 @@ void DataDirectory::claim(WorkerSlot slot, Job& job, std::span<const ClaimedDatu
     note_held(slot, job, subtask);
     return;
   }
-  if (missing > 0) return;  // A copy of only some of them saves nothing.
+  if (missing > 0) return leave();  // A copy of only some of them saves nothing.
   hot.band = workers_[slot].bands.front();
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);

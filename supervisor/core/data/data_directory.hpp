@@ -63,13 +63,15 @@ class DataDirectory {
   void drop(Job& job, std::uint32_t subtask, bool lost = false);
   /// Neither the client nor another job needs the outputs of these subtasks any more; the job may have ended.
   void let_go(Job& job, std::span<const std::uint32_t> subtasks);
-  /// A worker that is back after a restart holds these outputs of a job that has ended.
-  void claim_of_ended(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs);
+  /// The worker holds these outputs of a job that has ended: what is not kept there is dropped.
+  void drop_unkept(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs);
   /// A worker has a copy or a checkpoint. True if the job has ended, and the record of its end has to name a
   /// checkpoint.
   bool receive(WorkerSlot slot, Job& job, const ReplicaReport& report);
   /// A worker that is back after a restart holds these outputs of one subtask.
   void claim(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs);
+  /// The output of a job that has ended is kept no more: the worker that should have it does not. Copies may be left.
+  void drop_copies(const Job& job, const DataRef& datum);
   /// The worker is lost with all that it held of the job. Returns what is needed and gone.
   std::vector<std::uint32_t> lose(Job& job, std::span<const HeldOutput> held, WorkerSlot slot);
 
@@ -121,11 +123,11 @@ class DataDirectory {
   /// The output is elsewhere than it was; the client that wants it is told where.
   void tell_place(Job& job, std::uint32_t subtask);
   bool receive_checkpoint(WorkerSlot slot, Job& job, const ReplicaReport& report);
-  void drop_where_told(const Job& job, const OutputLocation& output);
   void drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy);
   void drop_replicas(Job& job, std::uint32_t subtask, bool lost);
   bool promote_replica(Job& job, std::uint32_t subtask);
   void retain(Job& job, std::uint32_t subtask);
+  void drop_leftovers(Job& job);
   bool has_room_to_retain(const WorkerEntry& worker) const;
   void drop_retained(WorkerSlot slot, std::size_t count);
   WorkerSlot choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others, Reads reads) const;

@@ -55,6 +55,17 @@ void DataDirectory::drop_retained(WorkerSlot slot, std::size_t count) {
 void DataDirectory::drop_retained(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
     if (is_retained(job, i) && job.data.total_bytes(*job.graph.shape, i) > 0) drop(job, i);
+  drop_leftovers(job);
+}
+
+void DataDirectory::drop_leftovers(Job& job) {
+  for (const auto& [worker, producer, output] : *job.extras.leftovers) {
+    const WorkerSlot slot = workers_.find(worker);
+    if (!slot.valid() || holds(slot, {job.id, producer.value()})) continue;  // Made there again, or a copy.
+    PENSTOCK_COVERAGE_MARK("a datum from before a restart is dropped at the end of its job");
+    mail_.last_drops(slot, job.id, false).data.push_back({producer, output});
+  }
+  job.extras.leftovers = {};
 }
 
 }  // namespace penstock::supervisor

@@ -16,7 +16,8 @@
 namespace penstock::supervisor {
 
 void JobReleases::release_outputs(Job& job, std::span<const SubtaskRange> ranges) {
-  if (job.status.state != JobState::Running && job.outputs.locations.empty()) return;
+  if (job.status.state != JobState::Running && job.outputs.locations.empty())
+    return release_job(job);  // All is lost, and the workers have not heard that the job is over.
   std::vector<std::uint32_t> unread;
   std::uint64_t next = 0;
   for (const auto& [first, last] : ranges) {
@@ -84,7 +85,8 @@ void JobReleases::drop_references(const Job& job) {
   for (const JobId id : producer_jobs_of(*job.graph.shape)) {
     Job* producer_job = tables_.jobs.find(id);
     if (producer_job == nullptr || !producer_job->outputs.borrowed->empty()) continue;
-    if (!producer_job->outputs.release_when_unreferenced || producer_job->status.state == JobState::Running) continue;
+    const bool unneeded = producer_job->outputs.release_when_unreferenced || producer_job->outputs.locations.empty();
+    if (!unneeded || producer_job->status.state == JobState::Running) continue;
     PENSTOCK_COVERAGE_MARK("a producer job was released after its last reference");
     release_job(*producer_job);
   }

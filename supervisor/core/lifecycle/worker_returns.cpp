@@ -55,8 +55,7 @@ void WorkerReturns::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   if (std::find(job.audience.workers.begin(), job.audience.workers.end(), fleet_.workers[slot].id) ==
       job.audience.workers.end())
     job.audience.workers.push_back(fleet_.workers[slot].id);
-  // Outputs are kept where they are until they or the job are released.
-  if (job.status.state != JobState::Running) return outputs_.data.claim_of_ended(slot, job, claimed.data);
+  if (job.status.state != JobState::Running) return claim_ended_job(slot, job, claimed);
   if (job.audience.known_of.size() <= slot.value()) job.audience.known_of.resize(fleet_.workers.worker_slots());
   job.audience.known_of[slot.value()] |= JobAudience::kHeardOf;
   fleet_.mail.tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
@@ -86,6 +85,17 @@ void WorkerReturns::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     while (last < claimed.data.size() && claimed.data[last].producer == claimed.data[first].producer) ++last;
     outputs_.data.claim(slot, job, std::span{claimed.data}.subspan(first, last - first));
     first = last;
+  }
+}
+
+/// Outputs are kept where they are until they or the job are released. Nothing else of it goes on.
+void WorkerReturns::claim_ended_job(WorkerSlot slot, const Job& job, const ClaimedJob& claimed) {
+  outputs_.data.drop_unkept(slot, job, claimed.data);
+  for (const ClaimedAttempt& attempt : claimed.attempts) {
+    PENSTOCK_COVERAGE_MARK("an attempt of a job that has ended is claimed");
+    CancelBatch& batch = fleet_.mail.last_cancels(slot, job.id, true);
+    batch.kill_after = Duration{0};
+    batch.attempts.push_back(AttemptRef{attempt.subtask, attempt.attempt});
   }
 }
 

@@ -59,6 +59,7 @@ class WorkerReturns {
   void part_with(const record::WorkerJoined& absent, const std::string& why);
   /// Takes up attempts and data of one job on a worker that is back.
   void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
+  void claim_ended_job(WorkerSlot slot, const Job& job, const ClaimedJob& claimed);
   /// All that the worker has is known: it takes work again, unless it drains.
   void finish_claim(WorkerSlot slot, bool draining);
 

@@ -137,6 +137,7 @@ void Recomputation::lose_external_datum(const ExternalInput& input, WorkerSlot s
   Job& producer_job = jobs_[producer.job];
   const std::uint32_t subtask = producer.index.value();
   if (producer_job.status.state != JobState::Running) {
+    data_.drop_copies(producer_job, {input.datum.producer.index, output});
     if (const OutputLocation* at = external_inputs_.find_output(input.datum); at != nullptr)
       producer_job.outputs.locations.erase(producer_job.outputs.locations.begin() +
                                            (at - producer_job.outputs.locations.data()));

@@ -96,6 +96,17 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
   }
 }
 
+void ReportReader::ignore(WorkerSlot slot, const Job* ended, const JobReports& reports) {
+  tables_.counters.stale_reports += reports.attempts.size();
+  if (ended == nullptr || reports.outputs.empty()) return;
+  std::vector<ClaimedDatum> made;
+  std::size_t next_output = 0;
+  for (const AttemptReport& report : reports.attempts)
+    for (std::uint16_t i = 0; i < report.output_count && next_output < reports.outputs.size(); ++i, ++next_output)
+      made.push_back({report.subtask, reports.outputs[next_output].output, reports.outputs[next_output].bytes});
+  outputs_.data.drop_unkept(slot, *ended, made);
+}
+
 void ReportReader::cancelled(Job& job, std::uint32_t subtask) {
   ++job.tally.counts.attempts;
   const std::uint8_t flags = job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked);

@@ -48,6 +48,9 @@ class ReportReader {
 
   /// Applies the reports of one worker about one running job, in order.
   void apply(WorkerSlot slot, Job& job, const JobReports& reports);
+  /// Reports about a job that has ended, or is forgotten (null), count for nothing; outputs that are not kept are
+  /// dropped.
+  void ignore(WorkerSlot slot, const Job* ended, const JobReports& reports);
   /// Notifies the worker that caches a successor that one of its producers has finished elsewhere. `holder` is none if
   /// the outputs are lost.
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);

@@ -304,7 +304,7 @@ void ClientHost::release(JobId job) {
   if (is_to_be_referenced(job)) return;
   for (const auto& [number, id] : book_.accepted) {
     if (id != job) continue;
-    if (releases_outputs(number)) return release_outputs(number, 1);
+    if (releases_outputs(number)) return release_outputs(number, number % 2 == 0 ? 1 : 2);
     return send(ReleaseJob{job, book_.identities[number]});
   }
 }
@@ -315,7 +315,7 @@ bool ClientHost::releases_outputs(std::uint64_t number) const {
   return book_.specs.at(number).keep == Keep::Sinks && rng.chance(1, 3);
 }
 
-/// Outputs of one in so many subtasks, whether they are kept or not.
+/// Outputs of one in so many subtasks, whether they are kept or not; the others stay to the end.
 void ClientHost::release_outputs(std::uint64_t number, std::uint32_t one_in) {
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + one_in)};
   ReleaseOutputs message{book_.accepted[number], book_.identities[number], {}};
@@ -331,7 +331,7 @@ void ClientHost::release_some(std::uint32_t number) {
   const JobIdentity identity = book_.identities[number];
   world_.timeline().after(milliseconds{rng.between(0, 500)}, [this, number, identity] {
     const bool is_it = book_.accepted.contains(number) && book_.identities[number] == identity;
-    if (is_it && !is_to_be_referenced(book_.accepted[number])) release_outputs(number, 2);
+    if (is_it && !is_to_be_referenced(book_.accepted[number])) release_outputs(number, 3);
   });
 }
 

@@ -190,15 +190,37 @@ std::string World::describe_unfinished() const {
   return text;
 }
 
+/// Clients keep some outputs of some jobs; all jobs have ended.
+bool World::is_kept(const DataKey& key) const {
+  const supervisor::Job* job = supervisor_->core().find_job(key.producer.job);
+  if (job == nullptr) return false;
+  const std::vector<OutputLocation>& kept = job->outputs.locations;
+  return std::any_of(kept.begin(), kept.end(), [&](const OutputLocation& output) {
+    return output.producer == key.producer.index && output.output == key.output;
+  });
+}
+
+void World::check_data_left(WorkerHost& host) {
+  const worker::WorkerCore& core = host.core();
+  for (const auto& [key, content] : host.data().all())
+    if (!is_kept(key)) return oracle_.breach(host.name() + " holds a datum that nobody needs: " + to_string(key));
+  // Places of data on other workers are remembered for as long as their job.
+  if (core.job_count() == 0 && core.data_count() != 0)
+    oracle_.breach(host.name() + " still knows data: " + core.first_datum());
+  const std::vector<JobId> all = jobs();
+  const auto kept = std::count_if(all.begin(), all.end(), [&](JobId id) {
+    const supervisor::Job* job = supervisor_->core().find_job(id);
+    return job != nullptr && !job->outputs.locations.empty();
+  });
+  if (core.job_count() > static_cast<std::size_t>(kept)) oracle_.breach(host.name() + " still knows jobs");
+}
+
 void World::check_nothing_left() {
   for (const auto& host : workers_) {
     if (!host->up()) continue;
     const worker::WorkerCore& core = host->core();
     if (core.live_records() != 0) oracle_.breach(host->name() + " still has records");
-    if (core.data_count() != 0) oracle_.breach(host->name() + " still knows data: " + core.first_datum());
-    if (core.job_count() != 0) oracle_.breach(host->name() + " still knows jobs");
-    if (!host->data().all().empty())
-      oracle_.breach(host->name() + " still holds data: " + to_string(host->data().all().begin()->first));
+    check_data_left(*host);
     if (!host->shell().unstored().empty()) oracle_.breach(host->name() + " still keeps outputs that are not stored");
     for (std::uint16_t i = 0; i < core.band_count(); ++i) {
       const worker::Band& band = core.band(BandIndex{i});

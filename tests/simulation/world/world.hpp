@@ -72,6 +72,8 @@ class World {
   bool all_joined() const;
   bool is_late(Instant began) const;
   void check_nothing_left();
+  void check_data_left(WorkerHost& host);
+  bool is_kept(const DataKey& key) const;
   WorldResult result();
 
   const WorldOptions options_;

@@ -111,6 +111,7 @@ InputNews DataKeeper::restored(const worker_event::DatumRestored& event) {
 }
 
 bool DataKeeper::made_here(DatumIndex index, Bytes bytes, bool checkpoint) {
+  table_[index].loss_wanted = false;
   const Datum& datum = table_[index];
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Restoring) return false;
   if (datum.place == DatumPlace::Spilled) {
@@ -158,7 +159,11 @@ void DataKeeper::stop_fetching(DatumIndex index) {
 void DataKeeper::unpin(DatumIndex index) {
   Datum& datum = table_[index];
   PENSTOCK_CHECK_MSG(datum.pins > 0, to_string(datum.key));
-  if (--datum.pins == 0 && datum.drop_wanted) drop(index);
+  if (--datum.pins > 0) return;
+  if (datum.drop_wanted)
+    drop(index);
+  else if (datum.loss_wanted)
+    lose(index);
 }
 
 void DataKeeper::drop_from_store(const DataKey& key) {
@@ -200,8 +205,9 @@ void DataKeeper::drop(DatumIndex index) {
 
 void DataKeeper::lose(DatumIndex index) {
   Datum& datum = table_[index];
-  if (datum.pins > 0 || !datum.waiters.empty())
-    return;  // In use: present readers go on, and no further one was promised it.
+  // In use: present readers go on, and no further one was promised it.
+  datum.loss_wanted = datum.pins > 0 || !datum.waiters.empty();
+  if (datum.loss_wanted) return;
   stop_fetching(index);
   const bool stored = datum.place >= DatumPlace::Here;
   table_.move(index, DatumPlace::Remote);

@@ -34,6 +34,7 @@ struct Datum {
   std::uint32_t pins = 0;  ///< Records that need it in memory: it does not leave before the last ends.
   DatumPlace place = DatumPlace::Remote;
   bool drop_wanted = false;  ///< To be dropped with the last pin.
+  bool loss_wanted = false;  ///< To be dropped and found lost with the last pin; a datum that is made here anew is not.
   bool on_disk = false;      ///< The disk has it, whether memory has it or not.
   bool spilling = false;     ///< Here, and on its way to disk.
   bool keep = false;         ///< To be brought here even without a waiting record.

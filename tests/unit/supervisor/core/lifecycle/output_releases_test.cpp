@@ -195,5 +195,63 @@ TEST_F(OutputReleases, AWorkerThatIsBackDropsWhatWasReleasedMeanwhile) {
   cluster->ignore();
 }
 
+/// A supervisor of two workers with one slot each that is started anew while the first has subtask 0.
+class Leftovers : public ::testing::Test {
+ protected:
+  Leftovers() {
+    cluster->join();
+    cluster->submit(GraphBuilder{}.sources(1).build(), named("one", Keep::Sinks));
+    cluster.write_all();
+    cluster->join();
+    cluster.write_all();
+  }
+  static ClaimedJob claim(bool runs, bool holds) {
+    ClaimedJob job{JobId{1}, {}, {}};
+    if (runs) job.attempts.push_back({SubtaskIndex{0}, Attempt{1}, BandIndex{0}, ClaimedStage::Running});
+    if (holds) job.data.push_back({SubtaskIndex{0}, 0, 100});
+    return job;
+  }
+  void report_success(std::uint32_t worker) {
+    AttemptReport report;
+    report.subtask = SubtaskIndex{0};
+    report.attempt = Attempt{1};
+    report.band = BandIndex{0};
+    report.outcome = Outcome::Succeeded;
+    report.output_count = 1;
+    cluster->report(worker, JobReports{JobId{1}, {report}, {{0, 100}}, {}, {}});
+  }
+
+  JournalHarness cluster;
+};
+
+// Found by seeds: an attempt of a job that had ended meanwhile went on, and what it made stayed with the kept outputs.
+TEST_F(Leftovers, OfAJobThatHasEndedNothingGoesOnAndNothingStaysButWhatIsKeptThere) {
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  cluster.restart_for_claims();
+  PENSTOCK_EXPECT_COVERAGE_MARK("an attempt of a job that has ended is claimed",
+                                cluster->come_back(2, {.jobs = {claim(true, true)}}));
+  EXPECT_EQ(cluster->cancels(), Lines{"0 at w2"});
+  EXPECT_EQ(cluster->drops(), Lines{"0 at w2"});
+  cluster->come_back(1, {.jobs = {claim(false, true)}});
+  EXPECT_EQ(cluster->drops(), Lines{});
+  report_success(2);
+  EXPECT_EQ(cluster->drops(), Lines{"0 at w2"}) << "it had succeeded before it heard of the cancel";
+  report_success(1);
+  EXPECT_EQ(cluster->drops(), Lines{}) << "the report of what is kept is repeated";
+  cluster->ignore();
+}
+
+TEST_F(Leftovers, DataOfASubtaskThatRunsElsewhereGoAtTheEndOfTheJob) {
+  cluster.restart_for_claims();
+  cluster->come_back(1, {.jobs = {claim(true, false)}});
+  cluster->come_back(2, {.jobs = {claim(false, true)}});
+  EXPECT_EQ(cluster->drops(), Lines{}) << "what waits there may read them";
+  PENSTOCK_EXPECT_COVERAGE_MARK("a datum from before a restart is dropped at the end of its job",
+                                cluster->succeed(1, 0, {{0, 100}}));
+  EXPECT_EQ(cluster->drops(), Lines{"0 at w2"});
+  cluster->ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

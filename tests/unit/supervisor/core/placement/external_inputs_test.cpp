@@ -309,6 +309,20 @@ TEST(ExternalInputs, AWorkerThatHasItNotAnyMoreLosesIt) {
   supervisor.ignore();
 }
 
+// Found by the simulator (seed 16168): the copy stayed with nobody to read it.
+TEST(ExternalInputs, ACopyOfWhatIsLostIsDropped) {
+  SupervisorHarness supervisor;
+  keep_output(supervisor);
+  supervisor.report_replica(1, 0);
+  supervisor.submit(consumer());
+  const std::uint32_t reader = supervisor.job(2).hot[0].band.value() + 1;
+  supervisor.ignore();
+  supervisor.fail(reader, 0, FailureClass::InputLost, 2);
+  EXPECT_TRUE(supervisor.job(1).outputs.locations.empty());
+  EXPECT_EQ(supervisor.drops(), (Lines{"0 at w2, lost", "0 at w1, lost"}));
+  supervisor.ignore();
+}
+
 TEST(ExternalInputs, AWorkerOfARunningJobThatHasItNotAnyMoreMakesItAgain) {
   SupervisorHarness supervisor;
   supervisor.join();

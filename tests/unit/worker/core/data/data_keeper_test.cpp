@@ -74,6 +74,29 @@ TEST(DataKeeper, ALostCopyStaysKnown) {
   EXPECT_EQ(parts.take<DropDatum>().size(), 1U);
 }
 
+// Found by the simulator (seed 9314): a copy that was lost while a reader had it stayed for as long as its job.
+TEST(DataKeeper, ALostCopyThatIsReadGoesWithItsLastReader) {
+  WorkerParts parts;
+  const DatumIndex datum = parts.here(7, 10);
+  parts.data.table[datum].pins = 1;
+  parts.data.keeper.lose(datum);
+  EXPECT_EQ(parts.take<DropDatum>().size(), 0U);
+  parts.data.keeper.unpin(datum);
+  EXPECT_EQ(parts.take<DropDatum>().size(), 1U);
+  EXPECT_EQ(parts.data.table[datum].place, DatumPlace::Remote);
+}
+
+TEST(DataKeeper, ADatumThatIsMadeHereAnewIsNotLostWithTheReadersOfTheOldOne) {
+  WorkerParts parts;
+  const DatumIndex datum = parts.here(7, 10);
+  parts.data.table[datum].pins = 1;
+  parts.data.keeper.lose(datum);
+  EXPECT_FALSE(parts.data.keeper.made_here(datum, Bytes{10}, false)) << "it is here";
+  parts.data.keeper.unpin(datum);
+  EXPECT_EQ(parts.take<DropDatum>().size(), 0U);
+  EXPECT_EQ(parts.data.table[datum].place, DatumPlace::Here);
+}
+
 TEST(DataKeeper, AnOutputThatIsOnItsWayFromElsewhereIsNotFetchedAnyMore) {
   WorkerParts parts;
   const DatumIndex datum = parts.remote(7, 10);
