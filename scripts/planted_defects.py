@@ -497,7 +497,8 @@ SUPERVISOR = {
         "outputs that were released while another job had to read them stay when that has ended",
         [("supervisor/core/lifecycle/output_releases.cpp",
           "    if (at.released) unread[producer.job].push_back(producer.index.value());\n",
-          "")]),
+          "")],
+        found_by="unit_supervisor:OutputReleases.*"),
     "plan-added-to-the-last": Defect(
         "a job keeps what an earlier plan has given it beside what the new one gives",
         [("supervisor/core/driver/plan_effects.cpp",
