@@ -491,8 +491,8 @@ SUPERVISOR = {
     "released-outputs-stay": Defect(
         "outputs of a job that has ended stay when they are released one by one",
         [("supervisor/core/data/data_directory.cpp",
-          "    else if (job.data.total_bytes(*job.graph.shape, subtask) > 0)\n      drop(job, subtask);\n  }\n  std::erase_if",
-          "  }\n  std::erase_if")]),
+          "    else if (job.data.total_bytes(*job.graph.shape, subtask) > 0)\n      drop(job, subtask);\n  }\n}\n\nvoid DataDirectory::drop_unkept",
+          "  }\n}\n\nvoid DataDirectory::drop_unkept")]),
     "borrowed-outputs-stay": Defect(
         "outputs that were released while another job had to read them stay when that has ended",
         [("supervisor/core/lifecycle/output_releases.cpp",

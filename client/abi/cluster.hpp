@@ -73,6 +73,7 @@ struct penstock_client {
   void listen_to(penstock::client::Session& told);
   void take(const penstock::JobProgress& news);
   void leave(penstock::JobId job);
+  /// Released outputs are refused at once, whether their worker has heard of the release or not.
   void forget_outputs(penstock::JobId job, const std::vector<penstock::SubtaskIndex>& subtasks);
 
   std::unique_ptr<penstock::client::EmbeddedCluster> embedded;

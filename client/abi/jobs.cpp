@@ -280,11 +280,11 @@ int32_t penstock_release_outputs(penstock_client* client, int64_t number, const 
                                  uint64_t count) try {
   const Result<JobId> job = job_of(client, number);
   if (!job) return fail(job.error());
+  if (subtasks == nullptr && count > 0) return fail(is_null("subtasks"));
   std::vector<penstock::SubtaskIndex> released;
   released.reserve(count);
   for (uint64_t i = 0; i < count; ++i) released.push_back(penstock::SubtaskIndex{subtasks[i]});
-  client->forget_outputs(*job, released);
-  client->session().release_outputs(*job, std::move(released));
+  if (client->session().release_outputs(*job, released)) client->forget_outputs(*job, released);
   return 0;
 }
 PENSTOCK_NOTHING_THROWN(fail)

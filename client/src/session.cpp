@@ -288,17 +288,18 @@ void Session::detach(JobId job) { give_back(job, false); }
 
 void Session::release(JobId job) { give_back(job, true); }
 
-void Session::release_outputs(JobId job, std::vector<SubtaskIndex> subtasks) {
+bool Session::release_outputs(JobId job, std::vector<SubtaskIndex> subtasks) {
   const std::lock_guard telling{telling_};
   const std::lock_guard lock{mutex_};
   const auto found = jobs_.find(job);
-  if (found == jobs_.end() || found->second.holders > 1 || end_.has_value()) return;
+  if (found == jobs_.end() || found->second.holders > 1 || end_.has_value()) return false;
   ReleaseOutputs message{job, found->second.view.identity, ranges_of(std::move(subtasks))};
-  if (message.subtasks.empty()) return;
+  if (message.subtasks.empty()) return true;
   std::erase_if(found->second.view.outputs,
                 [&](const OutputLocation& output) { return contains(message.subtasks, output.producer); });
   add_ranges(found->second.released, message.subtasks);
   transport_->send(std::move(message));
+  return true;
 }
 
 void Session::give_back(JobId job, bool release) {

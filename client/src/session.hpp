@@ -86,8 +86,9 @@ class Session {
   void detach(JobId job);
   /// The same, and the outputs are not needed any more after the last holder here has left.
   void release(JobId job);
-  /// The outputs of these subtasks are not needed any more. Nothing happens while several holders here have the job.
-  void release_outputs(JobId job, std::vector<SubtaskIndex> subtasks);
+  /// The outputs of these subtasks are not needed any more. False, and nothing happens, while several holders here have
+  /// the job, or none.
+  bool release_outputs(JobId job, std::vector<SubtaskIndex> subtasks);
   /// Frees the view of a job that has ended, or was released; no more news of it are delivered here.
   void forget(JobId job);
   /// Asks one question, or gives one order, of an operator.

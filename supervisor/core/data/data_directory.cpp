@@ -9,7 +9,8 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Of a job that had ended before the restart, only the address is known that its client was given.
+/// Of a job that had ended before the restart or before its holder came back, only the address is known that its client
+/// was given.
 void drop_where_told(const WorkerTable& workers, WorkerMail& mail, const Job& job, const OutputLocation& output) {
   for (std::uint32_t i = 0; i < workers.worker_slots(); ++i)
     if (const WorkerEntry& worker = workers[WorkerSlot{i}];
@@ -114,6 +115,11 @@ void DataDirectory::drop(Job& job, std::uint32_t subtask, bool lost) {
 
 void DataDirectory::let_go(Job& job, std::span<const std::uint32_t> subtasks) {
   const bool has_shape = !job.hot.empty();
+  std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
+    if (!std::binary_search(subtasks.begin(), subtasks.end(), output.producer.value())) return false;
+    if (!has_shape || is_gone(job, output.producer.value())) drop_where_told(workers_, mail_, job, output);
+    return true;
+  });
   for (const std::uint32_t subtask : subtasks) {
     if (!has_shape)
       forget_checkpoint(job, subtask);
@@ -124,18 +130,14 @@ void DataDirectory::let_go(Job& job, std::span<const std::uint32_t> subtasks) {
     else if (job.data.total_bytes(*job.graph.shape, subtask) > 0)
       drop(job, subtask);
   }
-  std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
-    if (!std::binary_search(subtasks.begin(), subtasks.end(), output.producer.value())) return false;
-    if (!has_shape) drop_where_told(workers_, mail_, job, output);
-    return true;
-  });
 }
 
 void DataDirectory::drop_unkept(WorkerSlot slot, const Job& job, std::span<const ClaimedDatum> outputs) {
   std::set<std::pair<SubtaskIndex, std::uint16_t>> kept;
   const std::string& address = workers_[slot].description.data_address;
   for (const OutputLocation& output : job.outputs.locations)
-    if (job.hot.empty() ? output.data_address == address : holds(slot, {job.id, output.producer.value()}))
+    // A holder that comes back after the end of the job counts as gone there, and the client was sent to it.
+    if (output.data_address == address || (!job.hot.empty() && holds(slot, {job.id, output.producer.value()})))
       kept.emplace(output.producer, output.output);
   for (const ClaimedDatum& datum : outputs)
     if (!kept.contains({datum.producer, datum.output}))

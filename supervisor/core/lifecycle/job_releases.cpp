@@ -116,6 +116,7 @@ void JobReleases::release_job(Job& job) {
   give_back(job.extras.outrun);
   give_back(job.extras.priority_changes);
   give_back(job.extras.cancel_orders);
+  give_back(job.extras.leftovers);
   if (!had_outputs) return;
   tables_.ended.weigh(job);
   policy_base_.records.record_end(job);

@@ -93,6 +93,19 @@ TEST_F(LoopsTest, ResultsOfAJobAreLetGoOneByOne) {
   EXPECT_TRUE(falls_to(0));
 }
 
+TEST_F(LoopsTest, WhatAnotherCallerHoldsAsWellIsNotReleased) {
+  GraphBuilder graph;
+  const auto value = graph.value(std::string{"payload"});
+  graph.want(value);
+  Expected<Job> job = client.submit(std::move(graph), {.name = "shared"});
+  ASSERT_TRUE(job);
+  Expected<Job> other = client.attach("shared");
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(job.value().release(value));
+  EXPECT_EQ(job.value().result(value).value(), "payload");
+  EXPECT_LT(penstock_release_outputs(client.native(), job.value().number(), nullptr, 1), 0);
+}
+
 TEST_F(LoopsTest, AWrongQuestionIsRefusedByName) {
   const Expected<std::string> answer = client.ask("colour");
   ASSERT_FALSE(answer);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/json/json_text.hpp"
 #include "client/src/session.hpp"
+#include "common/json/json_text.hpp"
 
 namespace penstock {
 

@@ -242,6 +242,28 @@ TEST_F(Leftovers, OfAJobThatHasEndedNothingGoesOnAndNothingStaysButWhatIsKeptThe
   cluster->ignore();
 }
 
+// Of a job that was cancelled nothing is made again: the only copy was dropped when its holder came back late.
+TEST(KeptOutputs, OfACancelledJobAHolderThatComesLateKeepsThemUntilTheyAreReleased) {
+  JournalHarness cluster;
+  cluster->join({.slots = 2});
+  cluster->submit(GraphBuilder{}.sources(2).build(), named("one", Keep::Sinks));
+  cluster.write_all();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  ASSERT_TRUE(cluster->ask("cancel", {"1"}).has_value());
+  cluster.write_all();
+  cluster.restart();
+  ASSERT_EQ(cluster->state(), JobState::Cancelled);
+  ASSERT_EQ(cluster->job().outputs.locations.size(), 1U);
+  const ClaimedJob claimed{JobId{1}, {}, {{SubtaskIndex{0}, 0, 100}}};
+  cluster->come_back(1, {.jobs = {claimed}});
+  EXPECT_EQ(cluster->drops(), Lines{}) << "the client was sent there";
+  cluster->client_says(release_of({range(0, 0)}));
+  EXPECT_TRUE(cluster->job().outputs.locations.empty());
+  EXPECT_FALSE(cluster->take<ForgetJob>().empty());
+  cluster->ignore();
+}
+
 TEST_F(Leftovers, DataOfASubtaskThatRunsElsewhereGoAtTheEndOfTheJob) {
   cluster.restart_for_claims();
   cluster->come_back(1, {.jobs = {claim(true, false)}});
