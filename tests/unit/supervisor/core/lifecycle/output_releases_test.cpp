@@ -250,8 +250,10 @@ TEST(KeptOutputs, OfACancelledJobAHolderThatComesLateKeepsThemUntilTheyAreReleas
   cluster.write_all();
   cluster->succeed(1, 0, {{0, 100}});
   cluster.write_all();
-  ASSERT_TRUE(cluster->ask("cancel", {"1"}).has_value());
+  cluster->client_says(AdminRequest{1, "cancel", {"1"}, "ann@host"});
   cluster.write_all();
+  ASSERT_EQ(cluster->state(), JobState::Running) << "its worker has not answered";
+  cluster->ignore();
   cluster.restart();
   ASSERT_EQ(cluster->state(), JobState::Cancelled);
   ASSERT_EQ(cluster->job().outputs.locations.size(), 1U);
