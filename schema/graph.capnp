@@ -74,6 +74,15 @@ struct Graph {
   wanted @12 :List(UInt32);
 }
 
+struct ParentRun {
+  job @0 :UInt32;
+  subtask @1 :UInt32;
+  attempt @2 :UInt64;
+  identityHigh @3 :UInt64;          # of the run's job
+  identityLow @4 :UInt64;
+  depth @5 :UInt32;                 # runs above the job; as the supervisor counts them
+}
+
 struct JobSpec {
   name @0 :Text;
   owner @1 :Text;
@@ -100,4 +109,5 @@ struct JobSpec {
   gangMax @22 :UInt32;              # slots up to which the gang grows; 0: it does not
   together @23 :Text;               # of a gang: on one `host`, or on workers with one label of this pattern; empty: anywhere
   gangGroups @24 :UInt32;           # of a gang that stays together: so many groups, each on one; 0: it is one
+  parent @25 :ParentRun;            # the run that submits the job, which ends with it; null: none
 }

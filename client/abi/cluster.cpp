@@ -20,7 +20,7 @@ Result<std::vector<HostPort>> read_addresses(const std::string& text) {
   std::vector<HostPort> addresses;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    Result<HostPort> address = parse_host_port(text.substr(begin, end - begin), "127.0.0.1");
+    Result<HostPort> address = parse_supervisor_address(text.substr(begin, end - begin), "127.0.0.1");
     if (!address) return std::move(address).error();
     addresses.push_back(std::move(address).value());
     begin = end + 1;

@@ -80,6 +80,7 @@ struct penstock_client {
   std::unique_ptr<penstock::client::Session> remote;
   std::unique_ptr<penstock::abi::ResultFetcher> fetcher;
   std::uint32_t slots = 0;
+  bool in_run = false;  ///< Its jobs are those of the present run; see `present_run`. Set before it is given out.
 
   std::mutex mutex;                 // Invariant above; tests/integration/abi under the thread sanitizer.
   // Notified when there are news, or `penstock_wake_news` or an interrupt ends a wait.

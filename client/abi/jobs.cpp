@@ -8,7 +8,9 @@
 #include "client/abi/data.hpp"
 #include "client/abi/graph.hpp"
 #include "client/abi/last_error.hpp"
+#include "client/abi/nesting.hpp"
 #include "client/abi/results.hpp"
+#include "common/base/attempt_id.hpp"
 #include "common/protocol/policy_config.hpp"
 #include "common/protocol/time_limit.hpp"
 
@@ -161,7 +163,20 @@ Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {
   Result<penstock::JobPolicy> policy = read_policy(*wanted);
   if (!policy) return std::move(policy).error();
   spec.policy = std::move(policy).value();
+  if (wanted->parent_attempt == nullptr) return spec;
+  const auto attempt = penstock::parse_attempt_id(wanted->parent_attempt);
+  if (!attempt || wanted->parent_job >= JobId::none().value())
+    return Error{ErrorCode::InvalidArgument, "parent_attempt", "names no attempt with parent_job",
+                 "give `attempt_id` and `job` of the run"};
+  const JobId job{static_cast<std::uint32_t>(wanted->parent_job)};
+  spec.parent = penstock::Seldom{penstock::ParentRun{{job, attempt->subtask}, attempt->attempt, attempt->identity}};
   return spec;
+}
+
+/// 0 of options of an earlier version.
+std::uint64_t read_detached(const penstock_job_options& options) {
+  constexpr std::size_t kEnd = offsetof(penstock_job_options, detached) + sizeof options.detached;
+  return options.size < kEnd ? 0 : options.detached;
 }
 
 }  // namespace
@@ -180,6 +195,11 @@ int64_t penstock_submit_told(penstock_client* client, penstock_graph* given, con
       return fail(sized.error());
   Result<penstock::JobSpec> spec = read_spec(options);
   if (!spec) return fail(std::move(spec).error());
+  if (client->in_run && !spec->parent.any() && (options == nullptr || read_detached(*options) == 0)) {
+    Result<penstock::ParentRun> run = penstock::abi::present_run();
+    if (!run) return fail(std::move(run).error());
+    spec->parent = penstock::Seldom{std::move(run).value()};
+  }
   if (graph->wants && spec->keep != penstock::Keep::Nothing) spec->keep = penstock::Keep::Wanted;
   std::vector<std::uint16_t> kept = penstock::abi::kept_of(graph->graph, spec->keep);
   const Result<penstock::client::Session::Submitted> submitted =

@@ -12,6 +12,7 @@
 #include "client/abi/data.hpp"
 #include "client/abi/last_error.hpp"
 #include "client/abi/memory_peak.hpp"
+#include "client/abi/nesting.hpp"
 #include "common/base/attempt_id.hpp"
 #include "common/base/error_code_of.hpp"
 #include "common/host/clock.hpp"
@@ -156,6 +157,7 @@ Result<void> penstock_runner::open_run(penstock_run& run) {
   end = RunnerEnd{};
   end.ticket = said.ticket;
   running = true;
+  penstock::abi::set_present_run(penstock::ParentRun{said.id, said.attempt, said.identity});
   slot = Slot::Held;
   started = penstock::monotonic_now();
   return {};
@@ -169,6 +171,7 @@ void penstock_runner::end_run(bool succeeded) {
   if (unsent.ends.ends.empty()) unsent.first_end = now;
   unsent.ends.ends.push_back(std::move(end));
   running = false;
+  penstock::abi::set_present_run(std::nullopt);
   ++inbox.next;
 }
 
@@ -375,4 +378,7 @@ int32_t penstock_runner_take_slot_back(penstock_runner* runner) try {
 }
 PENSTOCK_NOTHING_THROWN(fail)
 
-void penstock_runner_close(penstock_runner* runner) { delete runner; }
+void penstock_runner_close(penstock_runner* runner) {
+  if (runner != nullptr && runner->running) penstock::abi::set_present_run(std::nullopt);
+  delete runner;
+}

@@ -7,10 +7,13 @@
 #include <thread>
 
 #include "common/host/host.hpp"
+#include "common/host/log.hpp"
 #include "common/host/open_files.hpp"
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
+#include "supervisor/actors/gateway_actor.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
+#include "worker/actors/store_server.hpp"
 
 namespace penstock::client {
 namespace {
@@ -52,6 +55,8 @@ struct EmbeddedCluster::State {
   std::unique_ptr<Loop> loop;
   std::unique_ptr<ActorHost> actors;
   std::unique_ptr<worker::WorkerSurroundings> surroundings;
+  std::unique_ptr<supervisor::Gateway> gateway;  ///< For clients in runners and commands.
+  std::unique_ptr<worker::StoreServer> results;  ///< The same: where they fetch results.
   SupervisorHandle supervisor;
   WorkerHandle worker;
   ClientHandle client;
@@ -59,6 +64,7 @@ struct EmbeddedCluster::State {
   std::thread thread;
 
   void run(const EmbeddedOptions& options, std::promise<void>& ready);
+  Result<void> let_runners_in(const EmbeddedOptions& options);
   void end();
 };
 
@@ -68,8 +74,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(const EmbeddedOp
   EmbeddedOptions options = wanted;
   options.worker.core.store_bytes_max = worker::store_bytes_max(options.worker);
   auto state = std::make_unique<State>();
-  state->store =
-      std::make_unique<worker::ObjectStore>(worker::store_options(options.worker, raise_open_files_limit()));
+  state->store = std::make_unique<worker::ObjectStore>(worker::store_options(options.worker, raise_open_files_limit()));
   if (!options.worker.spill.empty()) PENSTOCK_TRY(worker::prepare_directories(options.worker, *state->store));
   for (const std::string& library : options.operator_libraries) PENSTOCK_TRY(state->operators.load(library));
   std::promise<void> ready;
@@ -93,7 +98,14 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
   surroundings = std::make_unique<worker::WorkerSurroundings>(worker::WorkerSurroundings{*loop, operators, *store});
   supervisor = supervisor::spawn_supervisor(actors->system(), *loop,
                                             {options.supervisor, Rng{random_incarnation().value()}, nullptr});
-  worker = worker::spawn_embedded_worker(actors->system(), *surroundings, options.worker, supervisor);
+  worker::WorkerOptions worker_options = options.worker;
+  if (const Result<void> open = let_runners_in(options); open) {
+    worker_options.cluster = to_string(gateway->address());
+    worker_options.data_address = results->address();
+  } else {
+    log_error(LogLevel::Warn, "calls cannot submit calls of their own", open.error());
+  }
+  worker = worker::spawn_embedded_worker(actors->system(), *surroundings, worker_options, supervisor);
   client = actors->system().spawn(client_behavior, session.handlers());
   session.start(std::make_unique<ActorTransport>(supervisor, client, random_incarnation()));
   ready.set_value();
@@ -101,9 +113,28 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
   end();
 }
 
+// Sockets that only processes of this user on this host can connect to, and only by a name that they are told.
+Result<void> EmbeddedCluster::State::let_runners_in(const EmbeddedOptions& options) {
+  supervisor::GatewayOptions gate;
+  gate.locally = true;
+  gate.link = options.worker.link;
+  gate.wire = options.worker.wire;
+  gate.incarnation = random_incarnation();
+  Result<std::unique_ptr<supervisor::Gateway>> opened =
+      supervisor::Gateway::open(actors->system(), *loop, gate, supervisor);
+  if (!opened) return std::move(opened).error();
+  Result<std::unique_ptr<worker::StoreServer>> serving = worker::StoreServer::open(*loop, *store, options.worker);
+  if (!serving) return std::move(serving).error();
+  gateway = std::move(opened).value();
+  results = std::move(serving).value();
+  return {};
+}
+
 void EmbeddedCluster::State::end() {
   session.start(nullptr);
+  gateway.reset();
   end_actor(worker);
+  results.reset();
   end_actor(client);
   end_actor(supervisor);
   actors.reset();

@@ -24,6 +24,8 @@ class Descriptor {
 
   explicit operator bool() const { return fd_ >= 0; }
   int get() const { return fd_; }
+  /// The caller owns it from now on.
+  int release() { return std::exchange(fd_, -1); }
   void close();
 
  private:

@@ -9,12 +9,16 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <vector>
 
 #include "common/host/clock.hpp"
+#include "common/net/local_acceptor.hpp"
+#include "common/net/local_socket.hpp"
+#include "common/net/stream_socket.hpp"
 
 namespace penstock {
 
@@ -29,6 +33,14 @@ Result<HostPort> parse_host_port(const std::string& text, const std::string& def
   };
   if (text.find("://") != std::string::npos) return wrong("it has a scheme");
   HostPort address{default_host, 0};
+  if (constexpr std::string_view kLocal = "local:"; text.starts_with(kLocal) && text.size() == kLocal.size() + 16) {
+    const auto [end, error] =
+        std::from_chars(text.data() + kLocal.size(), text.data() + text.size(), address.local, 16);
+    if (error != std::errc{} || end != text.data() + text.size() || address.local == 0)
+      return wrong("the name of its local socket is no hexadecimal number");
+    address.host.clear();
+    return address;
+  }
   std::string port = text;
   if (const std::size_t colon = text.rfind(':'); colon != std::string::npos) {
     address.host = text.substr(0, colon);
@@ -67,18 +79,27 @@ Result<HostPort> look_up(const HostPort& address) {
 
 std::string to_string(const HostPort& address) {
   if (!address.file.empty()) return "@" + address.file;
+  if (address.local != 0) {
+    std::array<char, 24> text{};
+    std::snprintf(text.data(), text.size(), "local:%016llx", static_cast<unsigned long long>(address.local));
+    return text.data();
+  }
   const bool v6 = address.host.find(':') != std::string::npos;
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
 /// Shared with the handlers of pending operations, which may outlive the `Connection`.
 struct Connection::State : std::enable_shared_from_this<State> {
-  State(Loop& event_loop, tcp::socket connected, const WireConfig& wire)
+  State(Loop& event_loop, StreamSocket connected, const WireConfig& wire)
       : loop(event_loop), socket(std::move(connected)), config(wire), timer(loop.io()) {
+    if (is_local(socket)) {
+      address = "local:0";
+      return;
+    }
     error_code ignored;
     socket.set_option(tcp::no_delay{true}, ignored);
-    const tcp::endpoint peer = socket.remote_endpoint(ignored);
-    if (!ignored) address = peer.address().to_string() + ":" + std::to_string(peer.port());
+    if (const std::optional<tcp::endpoint> peer = peer_of(socket))
+      address = peer->address().to_string() + ":" + std::to_string(peer->port());
   }
 
   // Ten thousand idle workers must not cost gigabytes (faults F32, F33): a buffer grows when its peer fills it.
@@ -126,15 +147,15 @@ struct Connection::State : std::enable_shared_from_this<State> {
   };
 
   Loop& loop;
-  tcp::socket socket;
+  StreamSocket socket;
   const WireConfig config;
-  asio::steady_timer timer;   ///< Of a frame that has begun and is not complete.
+  asio::steady_timer timer;  ///< Of a frame that has begun and is not complete.
   std::string address;
   OnFrame on_frame;
   OnClosed on_closed;
   bool started = false;  ///< A read is under way, or a frame is being handled.
   bool closed = false;
-  bool closing = false;       ///< Closes when everything is sent.
+  bool closing = false;  ///< Closes when everything is sent.
   Incoming in;
   Outbox out;
 };
@@ -333,7 +354,7 @@ void Connection::State::close() {
   closed = true;
   timer.cancel();
   error_code ignored;
-  socket.shutdown(tcp::socket::shutdown_both, ignored);
+  socket.shutdown(StreamSocket::shutdown_both, ignored);
   socket.close(ignored);
 }
 
@@ -341,9 +362,15 @@ struct Listener::State : std::enable_shared_from_this<State> {
   State(Loop& event_loop, const WireConfig& wire, OnConnection handler)
       : loop(event_loop), acceptor(loop.io()), retry(loop.io()), config(wire), on_connection(std::move(handler)) {}
   void accept();
+  void take(StreamSocket socket) {
+    if (on_connection)
+      on_connection(std::unique_ptr<Connection>{
+          new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
+  }
 
   Loop& loop;
   tcp::acceptor acceptor;
+  std::unique_ptr<LocalAcceptor> local;  ///< In place of the other.
   asio::steady_timer retry;
   const WireConfig config;
   OnConnection on_connection;
@@ -354,6 +381,7 @@ Listener::Listener(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Listener::~Listener() {
   state_->closed = true;
   state_->on_connection = nullptr;
+  state_->local.reset();
   error_code ignored;
   state_->acceptor.close(ignored);
   state_->retry.cancel();
@@ -381,9 +409,21 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const WireConfig& c
   return std::unique_ptr<Listener>{new Listener{std::move(state)}};
 }
 
-std::uint16_t Listener::port() const {
+Result<std::unique_ptr<Listener>> Listener::open_locally(Loop& loop, const WireConfig& config,
+                                                         OnConnection on_connection) {
+  auto state = std::make_shared<State>(loop, config, std::move(on_connection));
+  Result<std::unique_ptr<LocalAcceptor>> local = LocalAcceptor::open(
+      loop, [raw = state.get()](Descriptor socket) { raw->take(adopt_local(raw->loop.io(), std::move(socket))); });
+  if (!local) return std::move(local).error();
+  state->local = std::move(local).value();
+  return std::unique_ptr<Listener>{new Listener{std::move(state)}};
+}
+
+HostPort Listener::address() const {
+  if (state_->local != nullptr) return {"", 0, "", state_->local->name()};
   error_code ignored;
-  return state_->acceptor.local_endpoint(ignored).port();
+  const tcp::endpoint here = state_->acceptor.local_endpoint(ignored);
+  return {here.address().to_string(), here.port()};
 }
 
 void Listener::State::accept() {
@@ -398,19 +438,23 @@ void Listener::State::accept() {
       });
       return;
     }
-    if (self->on_connection)
-      self->on_connection(std::unique_ptr<Connection>{
-          new Connection{std::make_shared<Connection::State>(self->loop, std::move(socket), self->config)}});
+    self->take(std::move(socket));
     if (!self->closed) self->accept();
   });
 }
 
 struct Connector::State : std::enable_shared_from_this<State> {
   State(Loop& event_loop, const WireConfig& wire, const HostPort& target, OnDone handler)
-      : loop(event_loop), resolver(loop.io()), socket(loop.io()), timer(loop.io()), config(wire), address(target),
+      : loop(event_loop),
+        resolver(loop.io()),
+        socket(loop.io()),
+        timer(loop.io()),
+        config(wire),
+        address(target),
         on_done(std::move(handler)) {}
 
   void start(Duration timeout);
+  void connect_within_host();
   void finish(const error_code& error, const char* step);
 
   Loop& loop;
@@ -440,6 +484,7 @@ void Connector::State::start(Duration timeout) {
   timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
     if (!cancelled) self->finish(asio::error::timed_out, "connect");
   });
+  if (address.local != 0) return asio::post(loop.io(), [self = shared_from_this()] { self->connect_within_host(); });
   resolver.async_resolve(
       address.host, std::to_string(address.port),
       [self = shared_from_this()](const error_code& error, const tcp::resolver::results_type& results) {
@@ -452,6 +497,15 @@ void Connector::State::start(Duration timeout) {
           self->finish(failed, "connect");
         });
       });
+}
+
+void Connector::State::connect_within_host() {
+  if (!on_done) return;
+  Result<Descriptor> connected = connect_local(address.local, present_user());
+  if (!connected) return finish(asio::error::connection_refused, "connect");
+  timer.cancel();
+  std::exchange(on_done, nullptr)(std::unique_ptr<Connection>{new Connection{
+      std::make_shared<Connection::State>(loop, adopt_local(loop.io(), std::move(connected).value()), config)}});
 }
 
 void Connector::State::finish(const error_code& error, const char* step) {

@@ -1,4 +1,4 @@
-// Frames over a TCP connection.
+// Frames over a connection.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,11 @@ struct HostPort {
   std::string host;
   std::uint16_t port = 0;
   std::string file;  ///< Not empty: this file holds the address, and is read again for each attempt to connect.
+  std::uint64_t local = 0;  ///< Not 0: name of a socket within this host, of the same user; see `listen_locally`.
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
-/// Reads `host:port`, `[v6]:port` or `port`. Error: InvalidArgument.
+/// Reads `host:port`, `[v6]:port`, `port`, or `local:` with the 16 digits of a local socket's name. Error:
+/// InvalidArgument.
 Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host);
 /// The same, or `@FILE`: a supervisor writes its address there (`--address-file`), and may move to another one.
 Result<HostPort> parse_supervisor_address(const std::string& text, const std::string& default_host);
@@ -73,8 +75,13 @@ class Listener {
   /// Errors: AddressInUse, InvalidArgument. Port 0 takes a free one.
   static Result<std::unique_ptr<Listener>> open(Loop& loop, const WireConfig& config, const HostPort& address,
                                                 OnConnection on_connection);
+  /// For processes of this host and user. Errors: as of `listen_locally`.
+  static Result<std::unique_ptr<Listener>> open_locally(Loop& loop, const WireConfig& config,
+                                                        OnConnection on_connection);
   ~Listener();
-  std::uint16_t port() const;
+  /// To be connected to.
+  HostPort address() const;
+  std::uint16_t port() const { return address().port; }
 
  private:
   struct State;

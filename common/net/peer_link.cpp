@@ -62,7 +62,7 @@ void PeerLink::send(FramePayloadPtr payload) {
   handle(link_event::FrameQueued{}, {});
 }
 
-LinkHeader PeerLink::header(std::uint64_t sequence) const { 
+LinkHeader PeerLink::header(std::uint64_t sequence) const {
   return {self_, sequence, core_.received_through(), core_.stamp()};
 }
 

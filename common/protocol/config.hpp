@@ -84,6 +84,8 @@ struct SupervisorConfig {
   std::uint32_t history_lines_max = 16;
   std::uint32_t cached_graphs_max = 4;
   std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
+  std::uint32_t nesting_max = 100;
+  std::uint32_t children_max = 10000;
   Duration progress_every = std::chrono::milliseconds{2};
   std::uint32_t progress_batch_max = 8192;
   Duration results_keep = std::chrono::minutes{10};

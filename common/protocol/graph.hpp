@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/base/seldom.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/resources.hpp"
 
@@ -145,6 +146,15 @@ struct JobPolicy {
   }
 };
 
+/// The run that has submitted a job. Default: none has.
+struct ParentRun {
+  SubtaskId id;
+  Attempt attempt{0};
+  JobIdentity identity{};   ///< Of the job of the run.
+  std::uint32_t depth = 0;  ///< Runs above the job. The supervisor counts them, whatever the submitter says.
+  friend bool operator==(const ParentRun&, const ParentRun&) = default;
+};
+
 /// Everything about a job but its graph.
 struct JobSpec {
   std::string name;          ///< Chosen by the client, unique; submitting it again returns the same job.
@@ -159,6 +169,7 @@ struct JobSpec {
   /// The job is ended as failed when so long has passed since its first subtask began to run (supervisor/core/runs/
   /// time_limits.hpp); 0: no such limit. Of what somebody gives: see `check_time_limit`.
   Duration time_limit{0};
+  Seldom<ParentRun> parent{};  ///< The job ends with it.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

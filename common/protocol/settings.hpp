@@ -97,15 +97,13 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"spare_data_max", "subtasks", "subtasks with such kept outputs on a worker; beyond it the oldest half is dropped; 0: none"}, c.spare_data_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
   visit({"watchdog_after", "duration", "pending work without any run for longer is reported with its cause"}, c.watchdog_after, Duration{milliseconds{10}}, Duration{hours{24}});
   visit({"finished_jobs_max", "jobs", "ended jobs that can still be asked about; older ones are forgotten"}, c.finished_jobs_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
-  visit({"finished_jobs_age_max", "duration", "ended jobs are forgotten when they are older"}, c.finished_jobs_age_max,
-        Duration{seconds{1}}, Duration{hours{24 * 3650}});
+  visit({"finished_jobs_age_max", "duration", "ended jobs are forgotten when they are older"}, c.finished_jobs_age_max, Duration{seconds{1}}, Duration{hours{24 * 3650}});
   visit({"finished_jobs_bytes_max", "bytes",
          "memory and disk that ended jobs may take together; beyond it the oldest are forgotten"},
         c.finished_jobs_bytes_max, std::int64_t{1} << 16, std::int64_t{1} << 50);
   visit({"audit_entries_max", "entries", "remembered orders of operators; older ones are forgotten"},
         c.audit_entries_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
-  visit({"audit_age_max", "duration", "remembered orders of operators are forgotten when they are older"}, c.audit_age_max, Duration{seconds{1}},
-        Duration{hours{24 * 3650}});
+  visit({"audit_age_max", "duration", "remembered orders of operators are forgotten when they are older"}, c.audit_age_max, Duration{seconds{1}}, Duration{hours{24 * 3650}});
   visit({"lost_writers_max", "lives",
          "lost workers with checkpoints that are still to be removed from shared storage; beyond it those of "
          "the oldest stay there"},
@@ -124,6 +122,8 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
         c.cached_graphs_max, std::uint32_t{0}, std::uint32_t{1024});
   visit({"cached_graph_bytes_max", "bytes", "memory of those graphs together; a larger graph is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
+  visit({"nesting_max", "jobs", "a job that a run submits is refused if so many jobs are above it already: each level keeps a runner"}, c.nesting_max, std::uint32_t{0}, std::uint32_t{65535});
+  visit({"children_max", "jobs", "a run that has submitted so many jobs that are not released is refused further ones"}, c.children_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
   visit({"reclaim_wait", "duration", "after a restart, earlier workers have this long to return before their subtasks are assigned again; up to three times as long while further ones return"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
   visit({"overlap_margin", "duration",
          "a subtask with `overlap = \"never\"` of a lost worker waits so long beyond link.silence_max and "

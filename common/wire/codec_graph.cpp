@@ -216,6 +216,15 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setGraceNs(spec.grace.count());
   out.setSubmitter(spec.submitter);
   out.setTimeLimitNs(spec.time_limit.count());
+  if (!spec.parent.any()) return;
+  const ParentRun& run = *spec.parent;
+  schema::ParentRun::Builder parent = out.initParent();
+  parent.setJob(run.id.job.value());
+  parent.setSubtask(run.id.index.value());
+  parent.setAttempt(run.attempt.value());
+  parent.setIdentityHigh(run.identity.high);
+  parent.setIdentityLow(run.identity.low);
+  parent.setDepth(run.depth);
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -246,6 +255,13 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   if (spec.grace < Duration{0}) refuse("grace");
   spec.submitter = in.getSubmitter();
   spec.time_limit = Duration{in.getTimeLimitNs()};
+  if (in.hasParent()) {
+    const schema::ParentRun::Reader parent = in.getParent();
+    spec.parent = Seldom{ParentRun{{JobId{parent.getJob()}, SubtaskIndex{parent.getSubtask()}},
+                                   Attempt{parent.getAttempt()},
+                                   {parent.getIdentityHigh(), parent.getIdentityLow()},
+                                   parent.getDepth()}};
+  }
   return spec;
 }
 

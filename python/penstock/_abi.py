@@ -65,7 +65,7 @@ class JobOptions(Sized):
                 ("user_factor_lowered_thousandths", c_uint32), ("pools", POINTER(c_char_p)), ("pool_count", c_uint32),
                 ("label_count", c_uint32), ("labels", POINTER(c_char_p)), ("grace_ms", c_uint64),
                 ("preemptible", c_uint32), ("gang_max", c_uint32), ("time_limit_ns", c_int64), ("together", c_char_p),
-                ("gang_groups", c_uint32)]
+                ("gang_groups", c_uint32), ("detached", c_uint64), ("parent_attempt", c_char_p), ("parent_job", c_uint64)]
 
 
 class Counts(ctypes.Structure):
@@ -115,6 +115,7 @@ FUNCTIONS = {
     "graph_add_subtasks": (c_int64, [c_void_p, POINTER(Subtasks)]),
     "graph_want": (c_int32, [c_void_p, c_void_p, c_uint64]),
     "client_open": (c_void_p, [POINTER(ClientOptions)]),
+    "client_in_run": (c_void_p, [c_char_p]),
     "client_close": (None, [c_void_p]),
     "client_interrupt": (None, [c_void_p]),
     "client_slots": (c_uint32, [c_void_p]),

@@ -20,8 +20,9 @@ class Attempt(NamedTuple):
 
     @property
     def environment(self) -> Dict[str, str]:
-        """The variables in which a command finds `number` and `id`, for programs that the function starts."""
-        return {"PENSTOCK_ATTEMPT": str(self.number), "PENSTOCK_ATTEMPT_ID": self.id}
+        """The variables in which a command finds `job`, `number` and `id`, for programs that the function starts: with them
+        these can submit calls of their own (`get_client`)."""
+        return {"PENSTOCK_JOB": f"job-{self.job}", "PENSTOCK_ATTEMPT": str(self.number), "PENSTOCK_ATTEMPT_ID": self.id}
 
 
 def current_attempt() -> Optional[Attempt]:
@@ -65,7 +66,7 @@ class yield_slot:
         if serving is None:
             raise PenstockError("no call runs on this thread of a worker", subject="yield_slot", code="WrongState",
                                 remedy="use it in the thread in which the function was called")
-        serving.library.check(serving.library.runner_yield_slot(serving.handle))
+        serving.lend_slot()
         self._serving = serving
         return self
 

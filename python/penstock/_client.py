@@ -65,8 +65,11 @@ class Client(Questions):
         if address is None and warm:
             options.runners_warm = slots
             options.runner = ctypes.pointer(self._command.template())
+        self._begin(self._library.check(self._library.client_open(options)), address)
+
+    def _begin(self, handle, address):
         self.address, self.asynchronous = address, False  # The latter is what Dask asks for.
-        self._handle = self._library.check(self._library.client_open(options))
+        self._handle = handle
         self._connection = Connection(self._handle, closed)
         self._slots = self._library.client_slots(self._handle)
         self._lock = threading.RLock()
@@ -92,6 +95,7 @@ class Client(Questions):
         for thread in self._threads:
             thread.start()
         _open_clients.add(self)
+        _latest[:] = [weakref.ref(self)]
 
     # ---- calls ----
 
@@ -221,6 +225,10 @@ class Client(Questions):
         else:
             end(*ending)
 
+    def _waiting(self):
+        """Entered while one of its users waits; `_nested` lends a slot meanwhile."""
+        return contextlib.nullcontext()
+
     def _runs_callbacks(self):
         """Whether this thread is one that the others wait for: ours, or a user's who is in `cancel` or `_flush`."""
         return threading.current_thread() in self._threads or self._lock._is_owned()
@@ -257,7 +265,7 @@ class Client(Questions):
             self.close()
 
     def __reduce__(self):
-        raise TypeError("a client is not sent: a function that needs one makes its own there, `Client(address)`")
+        raise TypeError("a client is not sent: a function that needs one asks for it there, `penstock.get_client()`")
 
     def __repr__(self):
         where = self.address or f"embedded, {self._slots} slots"
@@ -528,7 +536,7 @@ class Client(Questions):
         for future in futures:
             future._about_to_wait()
             try:
-                super(Future, future).result()
+                future._wait(None)
                 good.append(future)
             except (Exception, CancelledError):
                 if errors == "raise":
@@ -654,6 +662,7 @@ class Client(Questions):
 
 
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
+_latest: List[Any] = []  # The client that was opened last, weakly.
 _closers: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 
 

@@ -90,18 +90,31 @@ class Future(concurrent.futures.Future):
         timeout = _graph.seconds(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         self._about_to_wait()
-        super().result(timeout)
+        self._wait(timeout)
         loaded, value, *_ = self._seen()
         return value if loaded else _losses.values_of(self.client, [self], deadline)[0]
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         timeout = _graph.seconds(timeout)
         self._about_to_wait()
-        return super().exception(timeout)
+        if self.done():
+            return super().exception(timeout)
+        with self.client._waiting():
+            return super().exception(timeout)
+
+    def _wait(self, timeout):
+        """Until it has ended; raises what its call has raised."""
+        if self.done():
+            return super().result(timeout)
+        with self.client._waiting():
+            return super().result(timeout)
 
     def __await__(self) -> Generator[Any, None, Any]:
         import asyncio  # Takes its time, and few need it.
-        return asyncio.wrap_future(self).__await__()
+        if self.done():
+            return (yield from asyncio.wrap_future(self).__await__())
+        with self.client._waiting():
+            return (yield from asyncio.wrap_future(self).__await__())
 
     def _about_to_wait(self):
         if self.done():

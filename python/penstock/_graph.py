@@ -21,6 +21,7 @@ OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so tha
 LARGE_BYTES = _wire.LARGE_BYTES
 DEVICES_MAX = 16  # Of one band.
 GPU, GPU_MEMORY = "GPU", "GPU_MEMORY"  # Resources that every worker with a device has.
+ARGUMENTS = ["-u", "-c", f"import os; t = os.environ.pop('{_start.VARIABLE}'); exec(t, {{'TEXT': t}})  # penstock._runner"]
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
 
@@ -223,8 +224,9 @@ class RunnerCommand:
             before, behind = _start.path_of(sys.path, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
             variables["PYTHONPATH"] = ""  # Another Python would not begin with modules of this one.
         variables.setdefault("PENSTOCK_LIBRARY", _abi.library().path)
-        variables[_start.VARIABLE] = f"{start_text()}\nstart({sys.version_info[:2]}, {before!a}, {behind!a})\n"
-        self.arguments = ["-u", "-c", f"import os; exec(os.environ.pop('{_start.VARIABLE}'), {{}})  # penstock._runner"]
+        variables[_start.VARIABLE] = (f"{start_text()}\nstart({sys.version_info[:2]}, {before!a}, {behind!a}, "
+                                       f"{list(variables)!a}, TEXT)\n")
+        self.arguments = list(ARGUMENTS)
         self.environment = [f"{name}={value}" for name, value in variables.items()]
         self.working_directory = working_directory
 

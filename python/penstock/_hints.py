@@ -2,7 +2,7 @@
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
 _COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `penstock counters` (docs/cli.md)"
 _KEPT = "submit a graph under a name, client.graph().submit(name=...), and attach(name) from elsewhere"
-_WITHIN = "a call runs by itself: submit what depends on it with its future as an argument, or make a Client(address) there"
+_WITHIN = "in a call penstock.get_client() is the client of its cluster, and penstock.current_attempt() says what runs there"
 _BETWEEN = "calls share nothing but arguments and results: give futures, or use a database or files that all hosts see"
 HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin": _EACH_WORKER,
          "register_worker_plugin": _EACH_WORKER, "upload_file": "give Client(), submit() or get() files=[...]",
@@ -18,7 +18,7 @@ HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin
          "restart": "end the workers and start others; what they held is made again"}
 
 
-MODULE_HINTS = {**dict.fromkeys(("get_client", "worker_client", "get_worker", "secede", "rejoin"), _WITHIN),
+MODULE_HINTS = {"get_worker": _WITHIN,
                 **dict.fromkeys(("Variable", "Queue", "Lock", "Event", "Semaphore", "Pub", "Sub", "Actor"), _BETWEEN),
                 "LocalCluster": "Client() starts one inside this process", "default_client": "penstock.dask.default_client()"}
 

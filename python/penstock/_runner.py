@@ -54,7 +54,8 @@ class Inputs:
 
 
 class Runner:
-    def __init__(self, descriptor):
+    def __init__(self, descriptor, command):
+        self.command = command  # Variables with which its client has started it, for calls that submit calls.
         self.library = _abi.library()
         version = "%d.%d.%d" % sys.version_info[:3]
         self.handle = self.library.check(self.library.runner_open(descriptor, b"python", version.encode()))
@@ -62,6 +63,8 @@ class Runner:
         self.inputs = Inputs(self.library, self.handle, self.run)
         self.programs, self.generation = {}, 0
         self.in_user_code, self.interrupted, self.thread = False, False, get_ident()
+        self.lent = False      # The slot of the present call.
+        self.forget_client = None  # Set by a call that submits calls: its client may be in the midst of anything.
         _wire.set_inputs(self.inputs)
         self.handler = self.interrupt  # One object, to be known again.
         signal.signal(signal.SIGINT, self.handler)
@@ -93,7 +96,7 @@ class Runner:
                 if function is None:
                     function = self.load(run)
                 size = run.payload.size
-                self.in_user_code, self.interrupted = True, False
+                self.in_user_code, self.interrupted, self.lent = True, False, False
                 if size:
                     arguments, keywords = pickle.loads(string_at(run.payload.data, size))
                     result = function(*arguments, **keywords)
@@ -113,6 +116,8 @@ class Runner:
                     self.library.check(self.library.runner_succeed(handle))
             except BaseException as error:
                 self.in_user_code = False
+                if self.interrupted and self.forget_client is not None:
+                    self.forget_client()
                 was_read = function is None or arguments is not None or not size
                 self.fail(error if was_read else _wire.unreadable(error, function))
             if handler_of(interrupt) is not handler:  # The function has put another there.
@@ -120,7 +125,12 @@ class Runner:
             result = arguments = keywords = data = buffers = None
             inputs.reset()
 
+    def lend_slot(self):
+        self.library.check(self.library.runner_yield_slot(self.handle))
+        self.lent = True
+
     def take_slot_back(self):
+        self.lent = False
         # After a signal its handler has its turn here, and may raise.
         while (answer := self.library.runner_take_slot_back(self.handle)) == -2:
             pass
@@ -187,7 +197,7 @@ def leave_us_out(error):
         error = error.__cause__ or error.__context__
 
 
-def main():
+def main(command):
     # What the user's code reads as its input must not be the worker's socket, nor may its children have it.
     descriptor = os.dup(0)
     os.set_inheritable(descriptor, False)
@@ -195,7 +205,7 @@ def main():
     os.dup2(nothing, 0)
     os.close(nothing)
     global serving
-    serving = Runner(descriptor)
+    serving = Runner(descriptor, command)
     status = serving.serve()
     end_orderly()
     os._exit(status)  # Threads that the user's code has left behind do not keep the slot.

@@ -52,8 +52,9 @@ def refuse(why):
             library.penstock_runner_fail_as(runner, b"VersionMismatch", why.encode(), None, ctypes.c_uint64(0))
 
 
-def start(version, before, behind):
-    """`version` and entries of the path are the client's."""
+def start(version, before, behind, names, text):
+    """`version` and entries of the path are the client's; `names` of the variables that it gave, and this text."""
+    command = [(name, os.environ.get(name, "")) for name in names] + [(VARIABLE, text)]
     ours = tuple(sys.version_info[:2])
     if ours != version:
         return refuse("the client runs Python %d.%d, this runner %d.%d: %s (give Client(python=...) the same version)" %
@@ -64,4 +65,4 @@ def start(version, before, behind):
         # For what its functions start.
         os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in before + behind if entry not in own)
     from penstock._runner import main
-    main()
+    main(command)

@@ -1,5 +1,6 @@
 """Waiting for several futures."""
 import concurrent.futures
+import contextlib
 import sys
 import threading
 import time
@@ -19,6 +20,12 @@ def _send(futures):
             raise TypeError(f"{future!r} is no future")
     for client in {id(future.client): future.client for future in futures if isinstance(future, Future)}.values():
         client._flush()
+
+
+def _waiting_for(futures):
+    """Entered while somebody waits for these: a call lends its slot to what it has submitted."""
+    client = next((future.client for future in futures if isinstance(future, Future) and not future.done()), None)
+    return contextlib.nullcontext() if client is None else client._waiting()
 
 
 class _Waiter:
@@ -63,7 +70,8 @@ class as_completed:
             left = None if self._late is None else self._late - time.monotonic()
             if left is not None and left <= 0:
                 raise concurrent.futures.TimeoutError(f"{len(self._pending)} futures unfinished")
-            self._waiter.event.wait(left)
+            with _waiting_for(self._pending):
+                self._waiter.event.wait(left)
         return self._given(self._ready.popleft())
 
     def add(self, future: Future) -> None:
@@ -146,7 +154,8 @@ def wait(futures: Union[Future, Iterable[Future]], timeout: Optional[float] = No
     """(done, not_done); `return_when` is one of the constants of concurrent.futures."""
     futures, timeout = [futures] if isinstance(futures, Future) else list(futures), _graph.seconds(timeout)
     _send(futures)
-    return concurrent.futures.wait(futures, timeout, return_when)
+    with _waiting_for(futures):
+        return concurrent.futures.wait(futures, timeout, return_when)
 
 
 def progress(futures: Iterable[Future], description: str = "", file: Optional[TextIO] = None) -> List[Future]:

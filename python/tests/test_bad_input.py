@@ -103,8 +103,8 @@ def test_what_other_clients_have_and_ours_has_not_says_what_is_instead(client):
 def test_what_other_packages_have_and_ours_has_not_says_what_is_instead():
     with pytest.raises(AttributeError, match="no attribute 'Lock': calls share nothing but"):
         penstock.Lock
-    with pytest.raises(AttributeError, match="no attribute 'worker_client': a call runs by itself"):
-        penstock.worker_client
+    with pytest.raises(AttributeError, match="no attribute 'get_worker': in a call penstock.get_client"):
+        penstock.get_worker
     with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
         penstock.nothing
     assert not hasattr(penstock, "Variable")
@@ -112,7 +112,7 @@ def test_what_other_packages_have_and_ours_has_not_says_what_is_instead():
 
 def test_a_client_and_a_future_within_a_function_say_where_they_belong(client):
     future = client.submit(functions.increment, 1)
-    with pytest.raises(NotSerializable, match="a client is not sent: .*makes its own there"):
+    with pytest.raises(NotSerializable, match="a client is not sent: .*asks for it there"):
         client.submit(lambda: client)
     with pytest.raises(NotSerializable, match="give it to `submit` beside the function, not within it"):
         client.submit(lambda: future)

@@ -40,15 +40,18 @@ def test_the_tutorial_of_pools(tmp_path, capsys):
     names = {"asyncio": asyncio, "Client": Client, "paths": paths, "path": paths[0], "simulate": functions.increment,
              "total": functions.size_of, "load": functions.size_of, "merge": functions.add}
     code = blocks("executor.md")
-    assert len(code) == 3
+    assert len(code) == 4
     run(code[0], names)
     assert len(capsys.readouterr().out.splitlines()) == 1000
     assert names["best"].cancelled() or names["best"].done()
     run(code[1], names)
+    with Client(slots=1) as client:
+        assert client.submit(names["fibonacci"], 5).result(60) == 5
+    run(code[2], names)
     assert names["totals"] == [0, 1, 2, 3, 4]
     with Client(slots=2) as client:
         names.update(client=client, merge=sum)
-        run(code[2], names)
+        run(code[3], names)
     assert capsys.readouterr().out.strip() == "[10]"
 
 

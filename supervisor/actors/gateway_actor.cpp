@@ -105,17 +105,19 @@ Gateway::~Gateway() {
 Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
                                                const SupervisorHandle& supervisor) {
   auto state = std::make_shared<State>(system, loop, options, supervisor);
-  Result<std::unique_ptr<Listener>> listener = Listener::open(
-      loop, options.wire, options.listen, [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
-        if (const auto alive = weak.lock()) alive->accept(std::move(connection));
-      });
+  const auto accept = [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
+    if (const auto alive = weak.lock()) alive->accept(std::move(connection));
+  };
+  Result<std::unique_ptr<Listener>> listener = options.locally
+                                                   ? Listener::open_locally(loop, options.wire, accept)
+                                                   : Listener::open(loop, options.wire, options.listen, accept);
   if (!listener) return listener.error();
   state->listener = std::move(listener).value();
   state->start_actor();
   return std::unique_ptr<Gateway>{new Gateway{std::move(state)}};
 }
 
-std::uint16_t Gateway::port() const { return state_->listener->port(); }
+HostPort Gateway::address() const { return state_->listener->address(); }
 
 namespace {
 

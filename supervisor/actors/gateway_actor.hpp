@@ -15,6 +15,7 @@ namespace penstock::supervisor {
 
 struct GatewayOptions {
   HostPort listen{"127.0.0.1", 7465};
+  bool locally = false;  ///< In place of that: for processes of this host and user, at a name that is drawn.
   LinkConfig link;
   WireConfig wire;
   Incarnation incarnation;   ///< Of this supervisor process.
@@ -28,7 +29,9 @@ class Gateway {
   static Result<std::unique_ptr<Gateway>> open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
                                                const SupervisorHandle& supervisor);
   ~Gateway();
-  std::uint16_t port() const;
+  /// To be connected to.
+  HostPort address() const;
+  std::uint16_t port() const { return address().port; }
 
  private:
   struct State;

@@ -11,14 +11,14 @@
 
 namespace penstock::supervisor {
 
-/// The highest priority first, then the earliest. Walking it yields numbers of jobs; a caller that ends or changes jobs
-/// meanwhile walks `all()`. Cost: logarithmic for each change.
+/// The highest precedence first, then the earliest. Walking it yields numbers of jobs; a caller that ends or changes
+/// jobs meanwhile walks `all()`. Cost: logarithmic for each change.
 class ActiveJobs {
   struct Key {
-    std::int32_t priority;
+    std::int64_t precedence;
     JobId job;
     bool operator<(const Key& other) const {
-      return priority != other.priority ? priority > other.priority : job < other.job;
+      return precedence != other.precedence ? precedence > other.precedence : job < other.job;
     }
   };
 
@@ -37,9 +37,10 @@ class ActiveJobs {
     std::set<Key>::const_iterator at_;
   };
 
-  void insert(JobId job, std::int32_t priority) { keys_.insert({priority, job}); }
-  /// REQUIRES: it was inserted with that priority, or is not there.
-  void erase(JobId job, std::int32_t priority) { keys_.erase({priority, job}); }
+  /// See `Job::precedence`.
+  void insert(JobId job, std::int64_t precedence) { keys_.insert({precedence, job}); }
+  /// REQUIRES: it was inserted with that precedence, or is not there.
+  void erase(JobId job, std::int64_t precedence) { keys_.erase({precedence, job}); }
   void clear() { keys_.clear(); }
 
   Iterator begin() const { return Iterator{keys_.begin()}; }
@@ -47,8 +48,8 @@ class ActiveJobs {
   bool empty() const { return keys_.empty(); }
   std::size_t size() const { return keys_.size(); }
   /// The first one behind that one, which need not be there.
-  std::optional<JobId> after(JobId job, std::int32_t priority) const {
-    const auto next = keys_.upper_bound({priority, job});
+  std::optional<JobId> after(JobId job, std::int64_t precedence) const {
+    const auto next = keys_.upper_bound({precedence, job});
     return next == keys_.end() ? std::nullopt : std::optional{next->job};
   }
   std::vector<JobId> all() const {

@@ -51,6 +51,7 @@ void Invariants::check() const {
       runnable[hot.band.value()] += hot.missing == 0;
     }
     PENSTOCK_CHECK_MSG(open == job->tally.open && assigned == job->tally.in_flight, to_string(job->id));
+    if (job->spec.parent.any() && !job->status.cancelling) check_parent(*job);
     if (job->shares != nullptr) check_shares(*job);
     fleet_.eligibility.validate(*job);
     check_placements(*job);
@@ -68,6 +69,12 @@ void Invariants::check() const {
     PENSTOCK_CHECK_MSG(band.runnable == runnable[i], to_string(band.id));
     PENSTOCK_CHECK_MSG(band.ready_here == ready[i], to_string(band.id));
   }
+}
+
+void Invariants::check_parent(const Job& job) const {
+  const ParentRun& run = *job.spec.parent;
+  PENSTOCK_CHECK_MSG(is_under_way(tables_.jobs, run.id, run.attempt), to_string(job.id) + " of " + to_string(run.id));
+  PENSTOCK_CHECK_MSG(tables_.nested.has(run.id, job.id), to_string(job.id) + " of " + to_string(run.id));
 }
 
 void Invariants::check_placements(const Job& job) const {
@@ -94,7 +101,7 @@ void Invariants::check_waiting(const Job& job, std::vector<std::uint64_t>& ready
     bool found = false;
     for (std::size_t at = 0; at < band.waiting.size(); ++at)
       found |= band.waiting[at].job == job.id && band.waiting[at].epoch == job.place.waiting_epoch &&
-               band.waiting[at].priority == job.spec.priority;
+               band.waiting[at].precedence == job.precedence();
     PENSTOCK_CHECK_MSG(found && local->is_waiting(), to_string(job.id));
   }
 }

@@ -27,6 +27,8 @@ class Invariants {
   void check() const;
 
  private:
+  /// A nested job belongs to a run that is under way.
+  void check_parent(const Job& job) const;
   /// Whatever is kept here for a band is found by looking at what is kept here for that band.
   void check_placements(const Job& job) const;
   /// Subtasks of a job that may be sent to a band are found by a look at the jobs that wait for the band. Counts what

@@ -6,8 +6,8 @@
 namespace penstock::supervisor {
 namespace {
 
-constexpr std::uint32_t biased(std::int32_t priority) {
-  return static_cast<std::uint32_t>(std::int64_t{priority} - INT32_MIN);
+constexpr std::uint32_t biased(std::int64_t priority) {
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(priority, INT32_MAX) - INT32_MIN);
 }
 
 }  // namespace
@@ -19,7 +19,8 @@ std::uint64_t Job::order_key(std::uint32_t subtask) const {
 }
 
 std::uint64_t Job::worker_priority(std::uint32_t subtask) const {
-  return (std::uint64_t{biased(user_priority(subtask))} << 32U) | ~graph.shape->rank_of(subtask);
+  return (std::uint64_t{biased(std::int64_t{user_priority(subtask)} + spec.parent->depth)} << 32U) |
+         ~graph.shape->rank_of(subtask);
 }
 
 std::int32_t Job::user_priority(std::uint32_t subtask) const {

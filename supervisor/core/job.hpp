@@ -46,6 +46,7 @@ struct JobStatus {
 struct JobTally {
   std::uint32_t open = 0;       ///< Subtasks that are not final.
   std::uint32_t in_flight = 0;  ///< Assigned ones.
+  bool has_children = false;    ///< Runs of the job have submitted jobs.
   JobCounts counts;
 };
 
@@ -117,6 +118,9 @@ struct Job {
   std::uint32_t total() const { return static_cast<std::uint32_t>(hot.size()); }
   /// The key by which subtasks are ordered at the supervisor; smaller is better.
   std::uint64_t order_key(std::uint32_t subtask) const;
+  /// The order in which jobs are served, larger first: by priority, and then the more deeply nested, for which others
+  /// wait.
+  std::int64_t precedence() const { return std::int64_t{spec.priority} * 65536 + spec.parent->depth; }
   /// The priority that goes to the worker; larger is better.
   std::uint64_t worker_priority(std::uint32_t subtask) const;
   std::int32_t user_priority(std::uint32_t subtask) const;

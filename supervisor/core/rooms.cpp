@@ -47,7 +47,7 @@ PolicyBase::PolicyBase(const SupervisorConfig& config, EventContext& event, Ledg
 
 Placement::Placement(const SupervisorConfig& config, EventContext& event, Ledger& ledger, Fleet& fleet,
                      JobTables& tables, Outputs& outputs, PolicyBase& policy_base)
-    : machine(fleet.workers, fleet.bands, event),
+    : machine(fleet.workers, fleet.bands, tables.nested, event),
       queues(tables.jobs, fleet.workers, fleet.bands, tables.counters, policy_base.turns),
       assignments(config, ledger.clock, fleet.workers, fleet.mail, policy_base.entitlement_mail),
       external_inputs(tables.jobs, fleet.workers, outputs.awaited, fleet.readoption, fleet.eligibility,
@@ -101,7 +101,8 @@ Lifecycle::Lifecycle(const SupervisorConfig& config, EventContext& event, Ledger
                      JobTables& tables, Outputs& outputs, PolicyBase& policy_base, Placement& placement,
                      PolicyDriver& driver, Runs& runs)
     : releases(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, runs),
-      acceptance(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, releases),
+      nested(config, tables.jobs, tables.nested, runs.ends, releases),
+      acceptance(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, releases, nested),
       waits(config, event, tables.jobs, fleet.workers, outputs.awaited, tables.indices, placement.holders_drain_until,
             placement.external_inputs, placement.placer, runs.ends, runs.recomputation),
       recovery(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, runs, releases,
@@ -110,8 +111,8 @@ Lifecycle::Lifecycle(const SupervisorConfig& config, EventContext& event, Ledger
 Admin::Admin(const SupervisorConfig& config, EventContext& event, Ledger& ledger, Fleet& fleet, JobTables& tables,
              PolicyBase& policy_base, Placement& placement, PolicyDriver& driver, Runs& runs)
     : questions(fleet.workers, fleet.mail, ledger.gate, config.log_answer_bytes_max),
-      cluster_answers(config, event, tables.jobs, fleet.workers, tables.ended, fleet.readoption, policy_base.state,
-                      tables.indices, tables.timers, policy_base.feasibility, placement.queues,
+      cluster_answers(config, event, tables.jobs, fleet.workers, tables.ended, tables.nested, fleet.readoption,
+                      policy_base.state, tables.indices, tables.timers, policy_base.feasibility, placement.queues,
                       placement.external_inputs, placement.dispatcher, driver.answers),
       orders(tables.jobs, fleet.workers, questions, policy_base.state, tables.indices, policy_base.view,
              policy_base.turns, policy_base.records, policy_base.rules, policy_base.usage, policy_base.checks,

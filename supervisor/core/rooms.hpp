@@ -18,6 +18,7 @@
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/jobs/ended_jobs.hpp"
+#include "supervisor/core/jobs/nested_jobs.hpp"
 #include "supervisor/core/jobs/retry_timers.hpp"
 #include "supervisor/core/jobs/subtask_machine.hpp"
 #include "supervisor/core/jobs/watchdog.hpp"
@@ -25,6 +26,7 @@
 #include "supervisor/core/ledger/audit_log.hpp"
 #include "supervisor/core/lifecycle/job_acceptance.hpp"
 #include "supervisor/core/lifecycle/job_releases.hpp"
+#include "supervisor/core/lifecycle/nested_runs.hpp"
 #include "supervisor/core/lifecycle/placement_waits.hpp"
 #include "supervisor/core/lifecycle/state_recovery.hpp"
 #include "supervisor/core/lifecycle/worker_losses.hpp"
@@ -99,6 +101,7 @@ struct JobTables {
   JobTable jobs;
   GraphTable graphs;
   EndedJobs ended;
+  NestedJobs nested;
   JobIndices indices;
   RetryTimers timers;
   Watchdog watchdog;
@@ -186,6 +189,7 @@ struct Lifecycle {
             Outputs& outputs, PolicyBase& policy_base, Placement& placement, PolicyDriver& driver, Runs& runs);
 
   JobReleases releases;
+  NestedRuns nested;
   JobAcceptance acceptance;
   PlacementWaits waits;
   StateRecovery recovery;

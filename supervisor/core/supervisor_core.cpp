@@ -54,6 +54,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
         ledger_.losses.empty() && !fleet_.readoption.awaits_disk());
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
+    lifecycle_.nested.end_children();
     outputs_.awaited.settle([this](const SubtaskId& waiter) { lifecycle_.waits.resolve_external_input(waiter); });
     placement_.dispatcher.fill_dirty_bands();
     placement_.dispatcher.help_idle_bands();
@@ -61,7 +62,9 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
       if (tables_.jobs.knows(tables_.maybe_done[i]))
         lifecycle_.releases.finish_if_done(tables_.jobs[tables_.maybe_done[i]]);
     tables_.maybe_done.clear();
-  } while (outputs_.awaited.any_changed());  // Further jobs waited for outputs of a job that has ended.
+    // Further jobs waited for outputs of a job that has ended, or were submitted by its runs.
+  } while (outputs_.awaited.any_changed() || lifecycle_.nested.any_to_end());
+  lifecycle_.releases.forget_spent_jobs();
   run_policy();
   outputs_.progress.send_due();
   outputs_.data.remove_old_files();

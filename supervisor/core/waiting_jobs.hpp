@@ -10,7 +10,7 @@
 
 namespace penstock::supervisor {
 
-/// A binary heap in an array: the highest priority first, then the job that holds least, then the earliest.
+/// A binary heap in an array: the highest precedence first, then the job that holds least, then the earliest.
 ///
 /// The attempts of a job change with every subtask, on many bands at once: entries may be out of date. The owner
 /// corrects the top before using it, and a few others by rotation (`next_to_correct`), so that no entry stays wrong for
@@ -18,13 +18,13 @@ namespace penstock::supervisor {
 class WaitingJobs {
  public:
   struct Entry {
-    std::int32_t priority = 0;
+    std::int64_t precedence = 0;  ///< `Job::precedence`.
     std::uint32_t held = 0;   ///< `Job::in_flight` when it was last looked at.
     JobId job;
     std::uint32_t epoch = 0;  ///< `Job::waiting_epoch` when it was made; any other value: a later entry replaces it.
 
     bool goes_before(const Entry& other) const {
-      if (priority != other.priority) return priority > other.priority;
+      if (precedence != other.precedence) return precedence > other.precedence;
       return held != other.held ? held < other.held : job < other.job;
     }
   };

@@ -14,7 +14,7 @@ namespace penstock::supervisor {
 /// The search through all kept subtasks by rank, a part of them in each event, for a band without work.
 struct RankSearch {
   BandSlot thief = BandSlot::none();    ///< None: no search is under way.
-  std::int32_t priority = INT32_MAX;    ///< Of
+  std::int64_t precedence = INT64_MAX;  ///< Of
   JobId job = JobId{0};                 ///< the job that is looked at, and
   std::uint32_t next = 0;               ///< the next rank in its order.
   Instant again_at = kNever;            ///< After a search in vain: until then there is none.

@@ -20,7 +20,6 @@ constexpr std::uint64_t kSeeds = 300;
 const std::map<std::string, std::string>& out_of_reach() {
   static const std::map<std::string, std::string> marks{
       {"a log was cut to its part of the answer", "simulated programs write nothing"},
-      {"a job that was released while it ran was released at its end", "simulated clients release what has ended"},
       {"a worker of protocol 1.0 was asked for a log", "simulated workers are of today, and nobody asks them"},
       {"remedies for a blocked job are searched", "only for a person who asks, and nobody asks simulated supervisors"},
       {"a gang was let begin on slots that had been given back",

@@ -61,7 +61,7 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   if (index.value() < ports_.devices.size()) lanes.devices = ports_.devices[index.value()];
   lanes.processors = std::move(processors);
   if (usable_processors() < 2) lanes.spin = lanes.spin_max = Duration{0};  // The lane's next run needs the processor.
-  ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), lanes.processors};
+  ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), ports_.cluster, lanes.processors};
   processes.logs = &logs_;
   if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];
   if (ports_.runner_gone)

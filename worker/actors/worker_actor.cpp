@@ -5,6 +5,7 @@
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <filesystem>
 
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
@@ -88,6 +89,7 @@ class WorkerActor {
     config.checkpoints = options_.checkpoints;
     config.ends_daemons = options_.owns_process;
     config.output_bytes_max = options_.core.command_output_max.value();
+    config.cluster = options_.cluster;
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
   }
 
@@ -124,7 +126,10 @@ class WorkerActor {
   }
 
   Result<void> serve_data() {
-    if (embedded()) return {};  // All embedded workers share the store.
+    if (embedded()) {  // All embedded workers share the store.
+      data_.address = options_.data_address;
+      return {};
+    }
     TransferOptions transfer;
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
@@ -174,6 +179,7 @@ class WorkerActor {
     ports.devices = devices_;
     ports.reapers = threads_.reapers;
     ports.description = description;
+    ports.cluster = options_.cluster;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
@@ -432,7 +438,13 @@ WorkerHandle spawn_worker(caf::actor_system& system, const WorkerSurroundings& s
   link.uplink.wire = options.wire;
   link.on_fatal = on_fatal;
   const LinkHandle route = spawn_link_actor(system, surroundings.loop, link);
-  return system.spawn(worker_behavior, &surroundings, options, SupervisorRoute{route}, on_fatal);
+  WorkerOptions linked = options;
+  for (HostPort address : supervisors) {
+    // Runners and commands have working directories of their own.
+    if (!address.file.empty()) address.file = std::filesystem::absolute(address.file).string();
+    linked.cluster += (linked.cluster.empty() ? "" : ",") + to_string(address);
+  }
+  return system.spawn(worker_behavior, &surroundings, linked, SupervisorRoute{route}, on_fatal);
 }
 
 }  // namespace penstock::worker

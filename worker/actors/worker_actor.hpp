@@ -30,6 +30,10 @@ struct WorkerOptions {
   std::vector<BandDescription> bands;
   std::vector<std::vector<int>> processors;  ///< Of each band; empty: not bound.
   HostPort data_listen{"127.0.0.1", 0};      ///< Where other workers and clients fetch data; not used when embedded.
+  /// Of an embedded worker: where processes of this host fetch data from its store, see `StoreServer`; empty: nowhere.
+  std::string data_address;
+  /// Addresses of supervisors for runners and commands that submit work of their own; empty: they have none.
+  std::string cluster;
   std::string spool;                         ///< Directory for working directories of commands.
   /// This process starts all programs here, so it may end the daemons that commands leave behind.
   bool owns_process = false;

@@ -38,6 +38,7 @@ struct WorkerPorts {
   std::function<void(const Error&)> storage_failed;    ///< The disk, or shared storage, has failed.
   std::vector<std::shared_ptr<BlockingWork>> reapers;  ///< One for each band, or none; see `ProcessRunnersConfig`.
   std::vector<BandDevices> devices;                    ///< Of each band. The store owns their memory.
+  std::string cluster{};                               ///< See `WorkerOptions::cluster`.
 };
 
 /// One incarnation of a worker's core with its native lanes and data.

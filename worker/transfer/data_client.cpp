@@ -12,6 +12,8 @@
 #include <map>
 #include <vector>
 
+#include "common/net/local_socket.hpp"
+#include "common/net/stream_socket.hpp"
 #include "worker/store/page_warmer.hpp"
 #include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/give_up_after.hpp"
@@ -96,7 +98,7 @@ class Route : public std::enable_shared_from_this<Route> {
     explicit Line(asio::io_context& io) : socket(io), watch(io) {}
     /// Of the request, without the bit that says whether it names the job.
     std::uint32_t format() const { return request.format & ~kWithIdentity; }
-    tcp::socket socket;
+    StreamSocket socket;
     PaceWatch watch;
     bool connected = false;
     bool used = false;  ///< Has served before; a failure may only mean that the server has closed it.
@@ -114,6 +116,7 @@ class Route : public std::enable_shared_from_this<Route> {
 
   void serve();
   void connect(const LinePtr& line);
+  void connected(const LinePtr& line);
   void ask(const LinePtr& line);
   void replied(const LinePtr& line);
   std::uint32_t format_for(const Line& line) const;
@@ -146,8 +149,8 @@ class Route : public std::enable_shared_from_this<Route> {
   std::vector<LinePtr> busy_;
   std::size_t lines_ = 0;
   bool closed_ = false;
-  bool understands_packed_ = true;   ///< Until a server has refused.
-  bool understands_handles_ = true;  ///< The same.
+  bool understands_packed_ = true;      ///< Until a server has refused.
+  bool understands_handles_ = true;     ///< The same.
   bool understands_identities_ = true;  ///< The same.
 };
 
@@ -186,23 +189,38 @@ void Route::serve() {
 
 void Route::connect(const LinePtr& line) {
   expect(line, {limits_.pace.silence_max, 1});
+  if (address_.local != 0)
+    return asio::post(io_, [self = shared_from_this(), line] {
+      if (self->closed_) return;
+      Result<Descriptor> socket = connect_local(self->address_.local, present_user());
+      if (!socket) return self->not_connected(line, socket.error().message);
+      line->socket = adopt_local(self->io_, std::move(socket).value());
+      self->connected(line);
+    });
   auto resolver = std::make_shared<tcp::resolver>(io_);
   resolver->async_resolve(
       address_.host, std::to_string(address_.port),
       [self = shared_from_this(), line, resolver](const error_code& error, tcp::resolver::results_type results) {
         if (self->closed_) return;
         if (error) return self->not_connected(line, error.message());
-        asio::async_connect(line->socket, results, [self, line](const error_code& failed, const tcp::endpoint&) {
-          if (self->closed_) return;
-          if (failed) return self->not_connected(line, failed.message());
-          error_code ignored;
-          line->socket.set_option(tcp::no_delay{true}, ignored);
-          give_up_after(line->socket, self->limits_.pace.silence_max);
-          line->connected = true;
-          line->same_host = same_host(line->socket);
-          self->ask(line);
-        });
+        std::vector<StreamSocket::endpoint_type> ends;
+        for (const auto& result : results) ends.emplace_back(result.endpoint());
+        asio::async_connect(line->socket, ends,
+                            [self, line](const error_code& failed, const StreamSocket::endpoint_type&) {
+                              if (self->closed_) return;
+                              if (failed) return self->not_connected(line, failed.message());
+                              error_code ignored;
+                              line->socket.set_option(tcp::no_delay{true}, ignored);
+                              self->connected(line);
+                            });
       });
+}
+
+void Route::connected(const LinePtr& line) {
+  give_up_after(line->socket, limits_.pace.silence_max);
+  line->connected = true;
+  line->same_host = same_host(line->socket);
+  ask(line);
 }
 
 std::uint32_t Route::format_for(const Line& line) const {
@@ -243,13 +261,12 @@ void Route::ask(const LinePtr& line) {
   const std::size_t identity_bytes = (line->request.format & kWithIdentity) != 0 ? sizeof(TransferIdentity) : 0;
   const std::array<asio::const_buffer, 2> buffers{asio::buffer(&line->request, sizeof(TransferRequest)),
                                                   asio::buffer(&line->identity, identity_bytes)};
-  asio::async_write(line->socket, buffers,
-                    [self = shared_from_this(), line](const error_code& error, std::size_t) {
-                      if (self->closed_) return;
-                      if (error) return self->fail(line, error.message());
-                      asio::async_read(line->socket, asio::buffer(&line->reply, sizeof(TransferReply)),
-                                       self->then(line, &Route::replied));
-                    });
+  asio::async_write(line->socket, buffers, [self = shared_from_this(), line](const error_code& error, std::size_t) {
+    if (self->closed_) return;
+    if (error) return self->fail(line, error.message());
+    asio::async_read(line->socket, asio::buffer(&line->reply, sizeof(TransferReply)),
+                     self->then(line, &Route::replied));
+  });
 }
 
 void Route::replied(const LinePtr& line) {

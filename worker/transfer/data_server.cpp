@@ -11,6 +11,8 @@
 
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
+#include "common/net/local_acceptor.hpp"
+#include "common/net/stream_socket.hpp"
 #include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/give_up_after.hpp"
 #include "worker/transfer/pace_watch.hpp"
@@ -37,7 +39,7 @@ struct Packing {
 
 /// One accepted connection: reads a request, writes the answer, reads the next.
 struct Visitor : std::enable_shared_from_this<Visitor> {
-  Visitor(Loop& loop, tcp::socket accepted, const asio::ip::address& from, ObjectStore& object_store,
+  Visitor(Loop& loop, StreamSocket accepted, const asio::ip::address& from, ObjectStore& object_store,
           const ServerLimits& server_limits, std::weak_ptr<HandleDesk> handles)
       : socket(std::move(accepted)),
         address(from),
@@ -63,9 +65,8 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 
   void read_identity() {
     request.format &= ~kWithIdentity;
-    asio::async_read(
-        socket, asio::buffer(&identity, sizeof identity),
-        [self = shared_from_this()](const error_code& error, std::size_t) { self->request_came(error); });
+    asio::async_read(socket, asio::buffer(&identity, sizeof identity),
+                     [self = shared_from_this()](const error_code& error, std::size_t) { self->request_came(error); });
   }
 
   void request_came(const error_code& error) {
@@ -185,8 +186,8 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     return packed.empty() ? part : packed;
   }
 
-  tcp::socket socket;
-  const asio::ip::address address;
+  StreamSocket socket;
+  const asio::ip::address address;  ///< Of a local connection 0.0.0.0.
   ObjectStore& store;
   const ServerLimits limits;
   const std::weak_ptr<HandleDesk> desk;
@@ -225,11 +226,12 @@ struct DataServer::State : std::enable_shared_from_this<State> {
     });
   }
 
-  void welcome(tcp::socket socket) {
-    error_code error;
-    const asio::ip::address from = socket.remote_endpoint(error).address();
-    if (error || !make_room(from)) return;
-    socket.set_option(tcp::no_delay{true}, error);
+  void welcome(StreamSocket socket) {
+    const std::optional<tcp::endpoint> peer = peer_of(socket);
+    const asio::ip::address from = peer ? peer->address() : asio::ip::address{};
+    if ((!peer && !is_local(socket)) || !make_room(from)) return;
+    error_code ignored;
+    if (peer) socket.set_option(tcp::no_delay{true}, ignored);
     give_up_after(socket, limits.pace.silence_max);
     const auto visitor = std::make_shared<Visitor>(loop, std::move(socket), from, store, limits, desk);
     visitors.push_back(visitor);
@@ -261,8 +263,16 @@ struct DataServer::State : std::enable_shared_from_this<State> {
            !full(limits.visitors_max, [](const Visitor&) { return true; });
   }
 
+  void open_desk() {
+    if (limits.handles.bytes_max == 0 || limits.handles.handles_max == 0) return;
+    Result<std::shared_ptr<HandleDesk>> opened = HandleDesk::open(loop, limits.handles);
+    if (!opened) return log_error(LogLevel::Warn, "data are copied within this host", opened.error());
+    desk = std::move(opened).value();
+  }
+
   Loop& loop;
   tcp::acceptor acceptor;
+  std::unique_ptr<LocalAcceptor> local;  ///< In place of the other.
   asio::steady_timer retry;
   ObjectStore& store;
   const ServerLimits limits;
@@ -275,6 +285,7 @@ DataServer::DataServer(std::shared_ptr<State> state) : state_(std::move(state)) 
 
 DataServer::~DataServer() {
   state_->closed = true;
+  state_->local.reset();
   error_code ignored;
   state_->acceptor.close(ignored);
   state_->retry.cancel();
@@ -304,18 +315,27 @@ Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort&
     return Error{ErrorCode::AddressInUse, text, "another process listens there already",
                  "choose another port for data"};
   if (error) return Error{ErrorCode::InvalidArgument, text, "cannot be listened on: " + error.message(), {}};
-  if (limits.handles.bytes_max > 0 && limits.handles.handles_max > 0) {
-    Result<std::shared_ptr<HandleDesk>> desk = HandleDesk::open(loop, limits.handles);
-    if (!desk) log_error(LogLevel::Warn, "data are copied within this host", desk.error());
-    if (desk) state->desk = std::move(desk).value();
-  }
+  state->open_desk();
   state->accept();
   return std::unique_ptr<DataServer>{new DataServer{std::move(state)}};
 }
 
-std::uint16_t DataServer::port() const {
+Result<std::unique_ptr<DataServer>> DataServer::open_locally(Loop& loop, ObjectStore& store,
+                                                             const ServerLimits& limits) {
+  auto state = std::make_shared<State>(loop, store, limits);
+  Result<std::unique_ptr<LocalAcceptor>> local = LocalAcceptor::open(
+      loop, [raw = state.get()](Descriptor socket) { raw->welcome(adopt_local(raw->loop.io(), std::move(socket))); });
+  if (!local) return std::move(local).error();
+  state->local = std::move(local).value();
+  state->open_desk();
+  return std::unique_ptr<DataServer>{new DataServer{std::move(state)}};
+}
+
+HostPort DataServer::address() const {
+  if (state_->local != nullptr) return {"", 0, "", state_->local->name()};
   error_code ignored;
-  return state_->acceptor.local_endpoint(ignored).port();
+  const tcp::endpoint here = state_->acceptor.local_endpoint(ignored);
+  return {here.address().to_string(), here.port()};
 }
 
 const HandleDesk* DataServer::desk() const { return state_->desk.get(); }

@@ -32,8 +32,13 @@ class DataServer {
   /// Without a local socket all data are sent. Errors: AddressInUse, InvalidArgument.
   static Result<std::unique_ptr<DataServer>> open(Loop& loop, const HostPort& address, ObjectStore& store,
                                                   const ServerLimits& limits = {});
+  /// For processes of this host and user. Errors: as of `listen_locally`.
+  static Result<std::unique_ptr<DataServer>> open_locally(Loop& loop, ObjectStore& store,
+                                                          const ServerLimits& limits = {});
   ~DataServer();
-  std::uint16_t port() const;
+  /// To be connected to.
+  HostPort address() const;
+  std::uint16_t port() const { return address().port; }
   /// Null without a local socket.
   const HandleDesk* desk() const;
 

@@ -7,14 +7,13 @@
 
 #include "common/host/clock.hpp"
 #include "common/loop/descriptor_watch.hpp"
-#include "common/net/local_socket.hpp"
+#include "common/net/local_acceptor.hpp"
 #include "worker/store/segment.hpp"
 
 namespace penstock::worker {
 namespace {
 
 constexpr int kRequestsInATurn = 64;  ///< Of one visitor; then this thread serves others.
-constexpr Duration kRetryAccept = std::chrono::milliseconds{50};
 
 /// A process that is connected for handles.
 struct Visitor {
@@ -32,14 +31,7 @@ struct Visitor {
 /// Invariant: each ticket is in `data_of` and belongs to `offered` or to one visitor; `blobs` counts them by their
 /// blob, and `bytes` is the sum over `blobs`.
 struct HandleDesk::State {
-  State(HandleDesk& its, Loop& on, const HandleLimits& most, LocalListener listens)
-      : desk(its),
-        loop(on),
-        limits(most),
-        listener(std::move(listens)),
-        watch(on, listener.socket),
-        timer(on),
-        retry(on) {}
+  State(HandleDesk& its, Loop& on, const HandleLimits& most) : desk(its), loop(on), limits(most), timer(on) {}
 
   struct Out {
     MappedDatum datum;
@@ -50,10 +42,7 @@ struct HandleDesk::State {
     Instant until;
   };
 
-  void accept_when_readable() {
-    watch.when_readable([this] { accept(); });
-  }
-  void accept();
+  void accept(Descriptor socket);
   void read_when_readable(Visitor& visitor) {
     visitor.watch.when_readable([this, &visitor] { read(visitor); });
   }
@@ -67,10 +56,8 @@ struct HandleDesk::State {
   HandleDesk& desk;
   Loop& loop;
   const HandleLimits limits;
-  const LocalListener listener;
-  DescriptorWatch watch;
+  std::unique_ptr<LocalAcceptor> acceptor;
   LoopTimer timer;
-  LoopTimer retry;
   std::list<Visitor> visitors;
   std::list<Offered> offered;  ///< In the order of their making, so by their ends.
   std::map<std::uint64_t, const Blob*> data_of;
@@ -79,15 +66,8 @@ struct HandleDesk::State {
   std::uint64_t next_ticket = 1;
 };
 
-void HandleDesk::State::accept() {
-  for (;;) {
-    Result<Descriptor> socket = accept_local(listener.socket, present_user());
-    if (!socket && socket.error().code == ErrorCode::WrongState) return accept_when_readable();
-    // The process has no free descriptor; it may have one soon.
-    if (!socket) return retry.arm(monotonic_now() + kRetryAccept, [this] { accept(); });
-    if (visitors.size() >= limits.visitors_max) continue;
-    read_when_readable(visitors.emplace_back(loop, std::move(socket).value()));
-  }
+void HandleDesk::State::accept(Descriptor socket) {
+  if (visitors.size() < limits.visitors_max) read_when_readable(visitors.emplace_back(loop, std::move(socket)));
 }
 
 void HandleDesk::State::read(Visitor& visitor) {
@@ -162,11 +142,12 @@ HandleDesk::HandleDesk() = default;
 HandleDesk::~HandleDesk() = default;
 
 Result<std::shared_ptr<HandleDesk>> HandleDesk::open(Loop& loop, const HandleLimits& limits) {
-  Result<LocalListener> listener = listen_locally();
-  if (!listener) return std::move(listener).error();
   std::shared_ptr<HandleDesk> desk{new HandleDesk};
-  desk->state_ = std::make_unique<State>(*desk, loop, limits, std::move(listener).value());
-  desk->state_->accept_when_readable();
+  desk->state_ = std::make_unique<State>(*desk, loop, limits);
+  Result<std::unique_ptr<LocalAcceptor>> acceptor =
+      LocalAcceptor::open(loop, [raw = desk->state_.get()](Descriptor socket) { raw->accept(std::move(socket)); });
+  if (!acceptor) return std::move(acceptor).error();
+  desk->state_->acceptor = std::move(acceptor).value();
   return desk;
 }
 
@@ -189,7 +170,7 @@ std::optional<HandleOffer> HandleDesk::offer(const DataKey& key, BlobPtr blob) {
   state.offered.push_back({ticket, monotonic_now() + state.limits.wait_max});
   if (state.offered.size() == 1)
     state.timer.arm(state.offered.front().until, [raw_state = &state] { raw_state->forget_offers(); });
-  return HandleOffer{state.listener.name, ticket};
+  return HandleOffer{state.acceptor->name(), ticket};
 }
 
 std::vector<MappedDatum> HandleDesk::mapped() const {

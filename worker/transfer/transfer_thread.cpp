@@ -17,7 +17,7 @@ struct TransferThread::State {
   Loop loop;
   std::unique_ptr<DataServer> server;
   std::unique_ptr<DataClient> client;
-  std::uint16_t port = 0;
+  HostPort address;
   std::thread thread;
 
   // Of the owner's thread. Each transfer has a number, because the answer to a cancelled one may still arrive.
@@ -30,10 +30,12 @@ TransferThread::TransferThread(std::shared_ptr<State> state) : state_(std::move(
 Result<std::unique_ptr<TransferThread>> TransferThread::open(Loop& loop, ObjectStore& store,
                                                              const TransferOptions& options) {
   auto state = std::make_shared<State>(loop, store, options.limits);
-  Result<std::unique_ptr<DataServer>> server = DataServer::open(state->loop, options.listen, store, options.server);
+  Result<std::unique_ptr<DataServer>> server =
+      options.locally ? DataServer::open_locally(state->loop, store, options.server)
+                      : DataServer::open(state->loop, options.listen, store, options.server);
   if (!server) return std::move(server).error();
   state->server = std::move(server).value();
-  state->port = state->server->port();
+  state->address = state->server->address();
   state->thread = std::thread{[raw = state.get()] { raw->loop.run(); }};
   return std::unique_ptr<TransferThread>{new TransferThread{std::move(state)}};
 }
@@ -49,10 +51,10 @@ TransferThread::~TransferThread() {
   }
 }
 
-std::uint16_t TransferThread::port() const { return state_->port; }
+HostPort TransferThread::address() const { return state_->address; }
 
-void TransferThread::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority,
-                           DataClient::OnDone on_done, const JobIdentity& identity) {
+void TransferThread::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, DataClient::OnDone on_done,
+                           const JobIdentity& identity) {
   const std::uint64_t number = state_->next_number++;
   state_->wanted[key] = number;
   auto answer = [weak = std::weak_ptr{state_}, key, number, on_done = std::move(on_done)](std::shared_ptr<Blob> blob,

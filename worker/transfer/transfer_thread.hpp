@@ -14,6 +14,7 @@ struct TransferOptions {
   HostPort listen;
   TransferLimits limits;
   ServerLimits server;
+  bool locally = false;  ///< For processes of this host and user, in place of `listen`.
 };
 
 /// Data of a store that other processes of the host have mapped.
@@ -33,7 +34,9 @@ class TransferThread {
   TransferThread(const TransferThread&) = delete;
   TransferThread& operator=(const TransferThread&) = delete;
 
-  std::uint16_t port() const;
+  /// To be connected to.
+  HostPort address() const;
+  std::uint16_t port() const { return address().port; }
   void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, DataClient::OnDone on_done,
              const JobIdentity& identity = {});
   void abandon(const HostPort& server);

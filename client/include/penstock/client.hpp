@@ -62,6 +62,7 @@ struct JobOptions {
   std::uint32_t user_factor_lowered_thousandths = 0;  ///< 0 leaves it at 1, 1000 makes it 0.
   bool keep_nothing = false;                          ///< Its outputs are not kept for the client.
   bool wait_for_resources = false;                    ///< Accept requests that no present worker can hold.
+  bool detached = false;  ///< Of a client in a run: the job outlives the run, and takes nothing after it.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -79,6 +80,13 @@ class Client {
     wanted.operators = operators.data();
     wanted.operator_count = static_cast<std::uint32_t>(operators.size());
     penstock_client* client = penstock_client_open(&wanted);
+    if (client == nullptr) return last_failure();
+    return Client{client};
+  }
+
+  /// Of the cluster that runs this process, in a runner or a command: see `penstock_client_in_run`.
+  static Expected<Client> in_run(const std::string& name = {}) {
+    penstock_client* client = penstock_client_in_run(name.empty() ? nullptr : name.c_str());
     if (client == nullptr) return last_failure();
     return Client{client};
   }
@@ -116,6 +124,7 @@ class Client {
     wanted.user_factor_lowered_thousandths = options.user_factor_lowered_thousandths;
     wanted.keep_nothing = options.keep_nothing ? 1 : 0;
     wanted.wait_for_resources = options.wait_for_resources ? 1 : 0;
+    wanted.detached = options.detached ? 1 : 0;
     penstock_submitted submitted{};
     submitted.size = sizeof submitted;
     const std::int64_t job = penstock_submit_told(client_.get(), graph.graph_.release(), &wanted, &submitted);

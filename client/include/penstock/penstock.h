@@ -4,7 +4,7 @@
  * calling thread. Any thread may call any function, except that a graph, a runner and their results belong to one
  * thread at a time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to
  * `sizeof`, or they are refused; members that an older caller does not know have their defaults. Symbols carry the
- * version PENSTOCK_1 in libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_7.
+ * version PENSTOCK_1 in libpenstock.so, later ones PENSTOCK_1_1 to PENSTOCK_1_8.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -156,6 +156,13 @@ typedef struct penstock_client_options {
 
 typedef struct penstock_client penstock_client;
 PENSTOCK_API penstock_client* penstock_client_open(const penstock_client_options* options);
+/* A client of the cluster that runs this process, for runs that submit jobs of their own: in a runner, and in commands
+ * and all that they start. Also where the cluster is inside another process. Jobs that it submits belong to the run of
+ * that moment: they have its owner, priority and policy, are served before other jobs of that priority, and are
+ * cancelled and released when the run ends, unless they are detached (see penstock_job_options). A run that waits for
+ * them lends its slot (penstock_runner_yield_slot). A runner may keep the client for its further runs. Errors:
+ * WrongState outside of a run. Since version PENSTOCK_1_8. */
+PENSTOCK_API penstock_client* penstock_client_in_run(const char* name);
 /* Ends a cluster inside this process with all that runs in it. REQUIRES: no other call is under way; see
  * penstock_client_interrupt. */
 PENSTOCK_API void penstock_client_close(penstock_client* client);
@@ -193,6 +200,10 @@ typedef struct penstock_job_options {
   int64_t time_limit_ns;     /* From its first run to its end, else the job has failed; 0: no limit. */
   const char* together;      /* Gang on one "host", or on workers with one label of this pattern; null: anywhere. */
   uint32_t gang_groups;      /* So many groups of equal size stay together, each for itself; 0: all of the gang. */
+  uint64_t detached; /* 1: of penstock_client_in_run: the job outlives the run, and takes nothing after it. */
+  /* Run that submits the job, for clients that were opened in another way: `attempt_id` and `job` of the run. */
+  const char* parent_attempt;
+  uint64_t parent_job;
 } penstock_job_options;
 
 /* Returns the number of the job. Frees the graph, also on failure. */

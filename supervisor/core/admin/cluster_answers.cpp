@@ -94,6 +94,11 @@ bool fits(const JobFilter& filter, const Job& job) {
 Value ClusterAnswers::describe_job(const Job& job) const {
   const Duration age = (job.status.ended == kNever ? event_.now : job.status.ended) - job.status.submitted;
   Value::Record fields = first_fields(job);
+  if (job.spec.parent.any()) {
+    const ParentRun& run = *job.spec.parent;
+    fields.emplace_back("parent", to_string(run.id) + ", attempt " + std::to_string(run.attempt.value()));
+    fields.emplace_back("depth", run.depth);
+  }
   fields.emplace_back("attempts", job.tally.counts.attempts);
   fields.emplace_back("forward_hits", job.tally.counts.forward_hits);
   fields.emplace_back("forward_misses", job.tally.counts.forward_misses);

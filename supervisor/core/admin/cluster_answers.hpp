@@ -21,6 +21,7 @@ class ExternalInputs;
 class Feasibility;
 struct JobIndices;
 class JobTable;
+class NestedJobs;
 class PolicyAnswers;
 class Readoption;
 class RetryTimers;
@@ -30,14 +31,15 @@ class RetryTimers;
 class ClusterAnswers {
  public:
   ClusterAnswers(const SupervisorConfig& config, EventContext& event, JobTable& jobs, const WorkerTable& workers,
-                 EndedJobs& ended, const Readoption& readoption, const PolicyState& policy, const JobIndices& indices,
-                 const RetryTimers& timers, Feasibility& feasibility, BandQueues& queues,
+                 EndedJobs& ended, const NestedJobs& nested, const Readoption& readoption, const PolicyState& policy,
+                 const JobIndices& indices, const RetryTimers& timers, Feasibility& feasibility, BandQueues& queues,
                  ExternalInputs& external_inputs, Dispatcher& dispatcher, PolicyAnswers& policy_answers)
       : config_(config),
         event_(event),
         jobs_(jobs),
         workers_(workers),
         ended_(ended),
+        nested_(nested),
         readoption_(readoption),
         policy_(policy),
         indices_(indices),
@@ -72,12 +74,14 @@ class ClusterAnswers {
   Value::Record first_fields(const Job& job) const;
   Value describe_row(const Job& job, bool with_end) const;
   std::string reason_of(Job& job, std::uint32_t subtask);
+  std::string children_text(const SubtaskId& parent) const;
 
   const SupervisorConfig& config_;
   EventContext& event_;
   JobTable& jobs_;
   const WorkerTable& workers_;
   EndedJobs& ended_;
+  const NestedJobs& nested_;
   const Readoption& readoption_;
   const PolicyState& policy_;
   const JobIndices& indices_;

@@ -6,6 +6,7 @@
 #include "supervisor/core/driver/policy_answers.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/job_indices.hpp"
+#include "supervisor/core/jobs/nested_jobs.hpp"
 #include "supervisor/core/jobs/retry_timers.hpp"
 #include "supervisor/core/jobs/subtask_machine.hpp"
 #include "supervisor/core/lookahead.hpp"
@@ -57,6 +58,15 @@ Value ClusterAnswers::explain_subtask(Job& job, std::uint32_t subtask) {
   return fields;
 }
 
+std::string ClusterAnswers::children_text(const SubtaskId& parent) const {
+  constexpr std::size_t kNamedMax = 3;
+  const std::span<const NestedJobs::Child> children = nested_.of(parent);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(children.size(), kNamedMax); ++i)
+    text += (i == 0 ? "; it has submitted " : ", ") + to_string(children[i].job);
+  return text + (children.size() > kNamedMax ? " and " + std::to_string(children.size() - kNamedMax) + " more" : "");
+}
+
 std::string ClusterAnswers::reason_of(Job& job, std::uint32_t subtask) {
   const SubtaskHot& hot = job.hot[subtask];
   const auto band_name = [this](BandSlot slot) {
@@ -104,7 +114,8 @@ std::string ClusterAnswers::reason_of(Job& job, std::uint32_t subtask) {
     case SubtaskPhase::Assigned:
       return "assigned to " + band_name(hot.band) +
              (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
-             ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "");
+             ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "") +
+             children_text({job.id, SubtaskIndex{subtask}});
     case SubtaskPhase::Backoff: {
       const RetryTimer* timer = timers_.find(job.id, subtask, hot.attempt);
       const Duration rest = timer == nullptr ? Duration{0} : timer->at - event_.now;

@@ -1,6 +1,7 @@
 #include "supervisor/core/jobs/ended_jobs.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace penstock::supervisor {
 namespace {
@@ -38,7 +39,8 @@ void EndedJobs::weigh(Job& job) {
 
 void EndedJobs::remove(const Job& job) {
   bytes_ -= job.status.ended_bytes;
-  ended_.erase(std::find(ended_.begin(), ended_.end(), job.id));
+  if (ended_.front() == job.id) return ended_.pop_front();  // Forgotten because it is the oldest,
+  ended_.erase(std::prev(std::find(ended_.rbegin(), ended_.rend(), job.id).base()));  // or soon after its end.
 }
 
 void EndedJobs::sort() {

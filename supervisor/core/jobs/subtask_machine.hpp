@@ -8,6 +8,7 @@
 #include "common/base/check.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/job.hpp"
+#include "supervisor/core/jobs/nested_jobs.hpp"
 #include "supervisor/core/workers/band_indices.hpp"
 
 namespace penstock::supervisor {
@@ -41,8 +42,8 @@ constexpr bool is_legal_move(SubtaskPhase from, SubtaskPhase to) {
 /// Cost: constant for a move, and the number of successors where it changes what they wait for.
 class SubtaskMachine {
  public:
-  SubtaskMachine(WorkerTable& workers, BandIndices& bands, const EventContext& event)
-      : workers_(workers), bands_(bands), event_(event) {}
+  SubtaskMachine(WorkerTable& workers, BandIndices& bands, NestedJobs& nested, const EventContext& event)
+      : workers_(workers), bands_(bands), nested_(nested), event_(event) {}
   SubtaskMachine(const SubtaskMachine&) = delete;
   SubtaskMachine& operator=(const SubtaskMachine&) = delete;
 
@@ -62,6 +63,8 @@ class SubtaskMachine {
       --job.tally.open;
     else if (from == SubtaskPhase::Succeeded)
       reopen(job, subtask);
+    if (job.tally.has_children) [[unlikely]]
+      nested_.note_moved({job.id, SubtaskIndex{subtask}});
   }
   /// To `Assigned`, as that attempt; also from one band to another. REQUIRES: a legal move.
   void assign(Job& job, std::uint32_t subtask, BandSlot to, std::uint64_t attempt) {
@@ -74,6 +77,8 @@ class SubtaskMachine {
     hot.attempt = attempt;
     hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
     enter_band(job, hot);
+    if (job.tally.has_children) [[unlikely]]
+      nested_.note_moved({job.id, SubtaskIndex{subtask}});
   }
   /// The subtask has come to be assigned: each successor that waited for nothing else can be placed, and is passed to
   /// `placeable(successor)`. Apart from `assign`, so that the assignment is written while successors come near.
@@ -135,6 +140,7 @@ class SubtaskMachine {
 
   WorkerTable& workers_;
   BandIndices& bands_;
+  NestedJobs& nested_;  ///< Hears of subtasks of jobs with children.
   const EventContext& event_;
 };
 

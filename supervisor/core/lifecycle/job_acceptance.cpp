@@ -16,6 +16,7 @@
 #include "supervisor/core/ledger/commit_gate.hpp"
 #include "supervisor/core/ledger/wall_clock.hpp"
 #include "supervisor/core/lifecycle/job_releases.hpp"
+#include "supervisor/core/lifecycle/nested_runs.hpp"
 #include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/placement/band_queues.hpp"
 #include "supervisor/core/placement/eligibility.hpp"
@@ -58,7 +59,8 @@ Result<void> check_memory(const SupervisorConfig& config, std::uint64_t held, st
 void JobAcceptance::submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity) {
   SubmitReply reply;
   reply.submission = message.submission;
-  if (!is_new(client, reply, message.spec)) return;
+  JobSpec spec = message.spec;
+  if (!is_new(client, reply, spec)) return;
   const GraphHash hash = graph_of(message);
   SharedGraph* graph = hash.valid() ? tables_.graphs.join(hash) : nullptr;
   if (graph == nullptr) {
@@ -68,7 +70,6 @@ void JobAcceptance::submit_again(ClientId client, const SubmitAgain& message, co
                   Error{ErrorCode::UnknownGraph, subject, "is not known (any more)",
                         "send the graph; `supervisor.cached_graphs_max` says how many are kept"});
   }
-  JobSpec spec = message.spec;
   policy_base_.view.route_light(spec, *graph->shape);
   if (const Result<void> feasible = policy_base_.feasibility.check_feasible(spec, *graph->shape); !feasible) {
     tables_.graphs.leave(*graph);
@@ -101,7 +102,7 @@ void JobAcceptance::refuse(ClientId client, SubmitReply& reply, Error error) {
   ledger_.gate.send_to_client(client, std::move(reply));
 }
 
-bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, const JobSpec& spec) {
+bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, JobSpec& spec) {
   if (const Result<void> name = check_name(spec.name, "job name", config_.graph.name_bytes_max); !name) {
     refuse(client, reply, name.error());
     return false;
@@ -121,6 +122,10 @@ bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, const JobSpec& s
   }
   if (ledger_.gate.trouble().has_value()) {
     refuse(client, reply, *ledger_.gate.trouble());
+    return false;
+  }
+  if (const Result<void> parent = nested_.take_after_parent(spec); !parent) {
+    refuse(client, reply, parent.error());
     return false;
   }
   const Result<void> owned = policy_base_.checks.check_policy_of(spec);
@@ -173,9 +178,10 @@ Job& JobAcceptance::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   }
   if (job.spec.keep == Keep::Wanted)
     for (const std::uint32_t wanted : job.graph.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
-  tables_.indices.active.insert(id, job.spec.priority);
+  tables_.indices.active.insert(id, job.precedence());
   driver_.membership.open_shares(job);
   driver_.fallbacks.open_labels(job);
+  nested_.adopt(job);
   tables_.watchdog.note_progress(event_.now);
   tables_.watchdog.begin(event_.now);
   return job;
@@ -248,7 +254,7 @@ void JobAcceptance::withdraw(JobId id) {
   PENSTOCK_COVERAGE_MARK("an acceptance could not be written");
   ++tables_.counters.jobs_refused;
   ledger_.gate.withdraw(id);
-  tables_.indices.active.erase(id, job.spec.priority);
+  tables_.indices.active.erase(id, job.precedence());
   driver_.membership.leave_policy(job);
   if (tables_.indices.active.empty()) tables_.watchdog.stop();
   tables_.jobs.remove_name(job);

@@ -16,6 +16,7 @@ namespace penstock::supervisor {
 struct EventContext;
 struct Fleet;
 class JobReleases;
+class NestedRuns;
 struct JobTables;
 struct Ledger;
 struct Outputs;
@@ -30,7 +31,7 @@ class JobAcceptance {
  public:
   JobAcceptance(const SupervisorConfig& config, EventContext& event, Ledger& ledger, Fleet& fleet, JobTables& tables,
                 Outputs& outputs, PolicyBase& policy_base, Placement& placement, PolicyDriver& driver,
-                JobReleases& releases)
+                JobReleases& releases, NestedRuns& nested)
       : config_(config),
         event_(event),
         ledger_(ledger),
@@ -40,7 +41,8 @@ class JobAcceptance {
         policy_base_(policy_base),
         placement_(placement),
         driver_(driver),
-        releases_(releases) {}
+        releases_(releases),
+        nested_(nested) {}
   JobAcceptance(const JobAcceptance&) = delete;
   JobAcceptance& operator=(const JobAcceptance&) = delete;
 
@@ -60,8 +62,9 @@ class JobAcceptance {
 
  private:
   void refuse(ClientId client, SubmitReply& reply, Error error);
-  /// Answers when the job is refused, or is there already; else it can be accepted.
-  bool is_new(ClientId client, SubmitReply& reply, const JobSpec& spec);
+  /// Answers when the job is refused, or is there already; else it can be accepted. A nested job takes after its
+  /// parent.
+  bool is_new(ClientId client, SubmitReply& reply, JobSpec& spec);
   void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph, const JobIdentity& identity);
   GraphHash graph_of(const SubmitAgain& message);
   void follow(Job& job, ClientId client);
@@ -76,6 +79,7 @@ class JobAcceptance {
   Placement& placement_;
   PolicyDriver& driver_;
   JobReleases& releases_;
+  NestedRuns& nested_;
 };
 
 }  // namespace penstock::supervisor

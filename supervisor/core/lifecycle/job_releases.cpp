@@ -53,7 +53,7 @@ void JobReleases::finish_if_done(Job& job) {
     job.status.error = Seldom{why_failed(job.outbox.failures().front())};
   job.status.ended = event_.now;
   tables_.watchdog.note_progress(event_.now);
-  tables_.indices.active.erase(job.id, job.spec.priority);
+  tables_.indices.active.erase(job.id, job.precedence());
   runs_.time_limits.leave(job);
   runs_.priorities.clear_placements(job);
   policy_base_.usage.charge(job);
@@ -67,6 +67,7 @@ void JobReleases::finish_if_done(Job& job) {
   tables_.ended.add(job);
   learn_durations(job);
   const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
+  if (unneeded || (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id))) spend(job);
   policy_base_.records.record_end(job);
   if (!job.outputs.locations.empty() || !job.outputs.borrowed->empty()) outputs_.data.drop_retained(job);
   if (job.outputs.locations.empty()) {
@@ -124,7 +125,10 @@ void JobReleases::release_job(Job& job) {
 
 void JobReleases::release_for(Job& job, ClientId client) {
   unfollow(job, client);
-  if (job.status.state != JobState::Running) return release_job(job);
+  if (job.status.state != JobState::Running) {
+    if (job.outbox.followers().empty()) spend(job);
+    return release_job(job);
+  }
   const bool has_name = job.spec.name != to_string(job.id);
   if (has_name || !job.outbox.followers().empty() || std::exchange(job.outputs.release_when_unreferenced, true)) return;
   policy_base_.records.record_change(job);
@@ -133,22 +137,44 @@ void JobReleases::release_for(Job& job, ClientId client) {
 void JobReleases::forget_old_jobs() {
   while (const Job* next = tables_.ended.due(event_.now)) {
     Job& oldest = tables_.jobs[next->id];
-    const JobId id = oldest.id;
     release_job(oldest);
-    tables_.jobs.remove_name(oldest);
-    tables_.ended.remove(oldest);
-    erase_job(oldest);
-    ledger_.gate.write(record::JobForgotten{id});
+    forget(oldest);
+  }
+}
+
+void JobReleases::forget(Job& job) {
+  const JobId id = job.id;
+  tables_.jobs.remove_name(job);
+  tables_.ended.remove(job);
+  erase_job(job);
+  ledger_.gate.write(record::JobForgotten{id});
+}
+
+void JobReleases::spend(const Job& job) {
+  if (!job.spec.parent.any()) return;
+  tables_.nested.remove(job.spec.parent->id, job.id);
+  tables_.nested.note_spent(job.id);
+}
+
+void JobReleases::forget_spent_jobs() {
+  for (const JobId id : tables_.nested.take_spent()) {
+    Job* job = tables_.jobs.find(id);
+    if (job == nullptr || job->status.state == JobState::Running || !job->outbox.followers().empty()) continue;
+    if (!job->outputs.locations.empty() || !job->outputs.borrowed->empty()) continue;
+    PENSTOCK_COVERAGE_MARK("a nested job was forgotten");
+    forget(*job);
   }
 }
 
 void JobReleases::erase_job(const Job& job) {
   outputs_.progress.forget(job);
+  if (job.spec.parent.any()) tables_.nested.remove(job.spec.parent->id, job.id);
   tables_.jobs.erase(job.id);
 }
 
 void JobReleases::unfollow(Job& job, ClientId client) {
   // The outputs are kept for so long from now on: a client that was cut off finds them when it is back.
+  if (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id)) spend(job);
   if (outputs_.progress.unfollow(job, client) && job.outputs.keep_until != kNever)
     tables_.indices.kept.move(job.id, job.outputs.keep_until, later(event_.now, config_.results_keep));
 }

@@ -58,6 +58,10 @@ class JobReleases {
   void release_outputs(Job& job, std::span<const SubtaskRange> ranges);
   /// Forgets ended jobs beyond the limits of number, age and memory.
   void forget_old_jobs();
+  /// A nested job that no client asks for, or that has lost its run: the job does not belong to the run any longer, and
+  /// is forgotten when it has ended and has neither outputs nor followers.
+  void spend(const Job& job);
+  void forget_spent_jobs();
   /// The client is told no more of the job.
   void unfollow(Job& job, ClientId client);
   /// Nothing of the job remains here.
@@ -65,6 +69,7 @@ class JobReleases {
 
  private:
   // output_releases.cpp
+  void forget(Job& job);
   static bool stop_wanting(Job& job, std::uint32_t subtask);
   void let_go(Job& job, const std::vector<std::uint32_t>& subtasks);
 

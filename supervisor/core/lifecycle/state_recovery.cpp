@@ -175,9 +175,8 @@ void StateRecovery::recover_released(Job& job, const std::vector<SubtaskRange>& 
       job.outputs.released.edit().insert(i);
       if (!job.hot.empty()) job.hot[i].flags &= static_cast<std::uint8_t>(~SubtaskFlag::kWanted);
     }
-  std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
-    return job.outputs.released->contains(output.producer.value());
-  });
+  std::erase_if(job.outputs.locations,
+                [&](const OutputLocation& output) { return job.outputs.released->contains(output.producer.value()); });
 }
 
 void StateRecovery::recover_outputs(Job& job, const record::SubtasksEnded& ended) {

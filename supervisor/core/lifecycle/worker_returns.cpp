@@ -176,6 +176,7 @@ void WorkerReturns::hide_if_waiting(const Job& job) {
 
 void WorkerReturns::let_go(Job& job) {
   job.status.recovering = false;
+  if (job.tally.has_children) tables_.nested.note_all_moved(job.id);  // Runs that nobody has claimed are over.
   job.status.overlap_until = overlap_over_at(config_, event_.now);
   // A job that is found running keeps its admission by limits.
   if (job.shares != nullptr)

@@ -52,7 +52,7 @@ Job* BandQueues::first_waiting(BandSlot slot) {
 void BandQueues::enter_waiting(const Job& job, BandSlot slot, LocalSet& local) {
   if (local.is_waiting()) return;
   local.set_waiting(true);
-  workers_[slot].waiting.push({job.spec.priority, job.tally.in_flight, job.id, job.place.waiting_epoch});
+  workers_[slot].waiting.push({job.precedence(), job.tally.in_flight, job.id, job.place.waiting_epoch});
 }
 
 void BandQueues::enter_waiting_anew(Job& job) {

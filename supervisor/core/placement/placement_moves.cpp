@@ -130,13 +130,13 @@ bool Dispatcher::search_ranks() {
       return true;
     }
     if (budget == 0) return false;  // The search goes on here.
-    const std::optional<JobId> next = tables_.indices.active.after(search.job, search.priority);
+    const std::optional<JobId> next = tables_.indices.active.after(search.job, search.precedence);
     if (!next) {
       search.again_at = later(event_.now, config_.steal_after * kSearchPause);
       break;
     }
     search.job = *next;
-    search.priority = tables_.jobs[*next].spec.priority;
+    search.precedence = tables_.jobs[*next].precedence();
     search.next = 0;
     --budget;
   }

@@ -13,9 +13,9 @@
 namespace penstock::supervisor {
 
 void JobPriorities::change_priority(Job& job, std::int32_t priority) {
-  indices_.active.erase(job.id, job.spec.priority);
+  indices_.active.erase(job.id, job.precedence());
   job.spec.priority = priority;
-  indices_.active.insert(job.id, priority);
+  indices_.active.insert(job.id, job.precedence());
   policy_.agenda.change(job.id, priority, likeness_of(job), policy_.config.queue_depth);
   queues_.enter_waiting_anew(job);
   if (job.shares != nullptr) job.shares->position = view_.first_position(job.id);
@@ -42,9 +42,9 @@ void JobPriorities::follow_scale(Job& job) {
   const PriorityScale now = view_.scale_of(job.spec);
   if (now == job.scale) return;
   const std::int32_t before = job.spec.priority;
-  indices_.active.erase(job.id, before);
+  indices_.active.erase(job.id, job.precedence());
   job.spec.priority = now.taken_over(before, std::exchange(job.scale, now));
-  indices_.active.insert(job.id, job.spec.priority);
+  indices_.active.insert(job.id, job.precedence());
   policy_.agenda.change(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
   const bool hidden = policy_.agenda.is_hidden(job.id);
   records_.record_change(job);

@@ -109,6 +109,39 @@ TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
   }
 }
 
+TEST_F(ConnectionTest, WithinAHostFramesNeedNoPort) {
+  auto opened = Listener::open_locally(loop, wire, [this](std::unique_ptr<Connection> connection) {
+    connection->start(
+        [this](const FrameHeader& header, std::span<const std::byte>) { headers.push_back(header); },
+        [this](const Error& error) { errors.push_back(error); });
+    accepted.push_back(std::move(connection));
+  });
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  const HostPort address = (*opened)->address();
+  EXPECT_NE(address.local, 0U);
+  EXPECT_EQ(address.port, 0);
+  std::unique_ptr<Connection> client;
+  const auto send = [&](Result<std::unique_ptr<Connection>> result) {
+    client = std::move(result).value();
+    client->start([](const FrameHeader&, std::span<const std::byte>) {}, [](const Error&) {});
+    client->send(FrameKind::Messages, {Incarnation{1}, 7, 0},
+                 std::make_shared<const FramePayload>(std::vector<std::uint64_t>(100000, 7)));
+  };
+  Connector connector{loop, wire, address, seconds{5}, send};
+  run_until([&] { return headers.size() == 1; });
+  EXPECT_EQ(headers[0].link.sequence, 7U);
+  client.reset();
+  run_until([&] { return errors.size() == 1; });
+  EXPECT_EQ(errors[0].code, ErrorCode::Disconnected);
+  opened->reset();
+  Error refused;
+  Connector late{loop, wire, address, seconds{5},
+                 [&](const Result<std::unique_ptr<Connection>>& result) { refused = result.error(); }};
+  run_until([&] { return !refused.message.empty(); });
+  EXPECT_EQ(refused.code, ErrorCode::Unreachable);
+  EXPECT_EQ(refused.subject, to_string(address));
+}
+
 // Fault F20: the frames of one connection are taken in parts, and the others are heard in between.
 TEST_F(ConnectionTest, WhoSendsMuchAtOnceIsHeardInTurns) {
   wire.turn_bytes_max = 64 << 10;
@@ -378,6 +411,12 @@ TEST(HostPort, IsReadAndRefusedPrecisely) {
   EXPECT_EQ(parse_host_port("1.2.3.4:80", "x").value(), (HostPort{"1.2.3.4", 80}));
   EXPECT_EQ(parse_host_port("[::1]:80", "x").value(), (HostPort{"::1", 80}));
   EXPECT_EQ(parse_host_port("7465", "x").value(), (HostPort{"x", 7465}));
+  const HostPort within{"", 0, "", 0xabcdef};
+  EXPECT_EQ(to_string(within), "local:0000000000abcdef");
+  EXPECT_EQ(parse_host_port("local:0000000000abcdef", "x").value(), within);
+  EXPECT_EQ(parse_host_port("local:7465", "x").value(), (HostPort{"local", 7465})) << "a host of that name";
+  for (const char* wrong : {"local:0000000000000000", "local:00000000000000xy", "local:-000000000000001"})
+    EXPECT_FALSE(parse_host_port(wrong, "x").has_value()) << wrong;
   for (const char* wrong : {"", ":", "a:", ":80", "a:b", "a:65536", "a:-1", "a:1 "})
     EXPECT_FALSE(parse_host_port(wrong, "x").has_value()) << wrong;
 }

@@ -13,6 +13,12 @@ namespace penstock::simulation {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
+namespace {
+
+constexpr std::uint32_t kNestedMax = 20;  ///< In a world.
+
+}  // namespace
+
 ClientHost::ClientHost(World& world, std::uint32_t index) : world_(world), index_(index) {
   const WorldOptions& options = world_.options();
   if (index > 0) {
@@ -279,15 +285,39 @@ void ClientHost::look_away(std::uint32_t number) {
   });
 }
 
-/// An output that its producer job has not made, or that no worker has any more, cannot be an external input.
+/// An output that its producer job has not made, or that no worker has any more, cannot be an external input; a run may
+/// be over before its job is there.
 bool ClientHost::gives_up(const SubmitReply& reply) {
+  if (is_nested(reply.submission) && reply.refusal.code == ErrorCode::WrongState)
+    return forget_submission(reply.submission);
   const bool is_lost = reply.refusal.code == ErrorCode::InputLost || reply.refusal.code == ErrorCode::NotFound;
   if (!is_referencing(reply.submission) || !is_lost) return false;
-  // A client that has died submits once more what may be on its way: both are answered.
-  if (book_.accepted.contains(reply.submission) || book_.submitted.erase(reply.submission) == 0) return true;
-  --wanted_;
-  release_producer_job(reply.submission);
+  if (forget_submission(reply.submission)) release_producer_job(reply.submission);
   return true;
+}
+
+/// True in any case. A client that has died submits once more what may be on its way: both are answered.
+bool ClientHost::forget_submission(std::uint64_t number) {
+  if (!book_.accepted.contains(number) && book_.submitted.erase(number) > 0) --wanted_;
+  return true;
+}
+
+void ClientHost::maybe_nest(const ParentRun& run) {
+  const WorldOptions& options = world_.options();
+  if (!options.faults.nesting || options.policy || options.workflow != nullptr || nested_ >= kNestedMax) return;
+  Rng world{mix_bits(options.seed) ^ 0x4e57ed};
+  Rng rng{mix_bits(options.seed) ^ mix_bits((std::uint64_t{run.id.job.value()} << 32U) | run.id.index.value()) ^
+          mix_bits(run.attempt.value() + 0x4e57ed)};
+  if (!world.chance(1, 3) || !rng.chance(1, 8)) return;
+  const std::uint32_t number = kNested + nested_++;
+  ++wanted_;
+  JobSpec& spec = book_.specs[number];
+  spec.name = kNestedName + std::to_string(number);
+  spec.keep = rng.chance(1, 2) ? Keep::Sinks : Keep::Nothing;
+  spec.wait_for_resources = true;
+  spec.parent = Seldom{run};
+  book_.submitted[number] = std::make_shared<const Graph>(random_graph(rng, 3, options.faults.failures));
+  world_.timeline().after(milliseconds{rng.between(0, 5)}, [this, number] { submit(number); });
 }
 
 /// The job was kept until it was known whether this one borrows from it.

@@ -13,11 +13,16 @@ namespace penstock::simulation {
 
 /// Submissions from this number on borrow from one of a number that is lower by as much.
 inline constexpr std::uint32_t kReferencing = 1000;
+/// Submissions from this number on are those of runs.
+inline constexpr std::uint32_t kNested = 2000;
+inline constexpr const char* kNestedName = "nested-";
 /// Of the submissions of the second client, and so on.
 inline constexpr std::uint32_t kNumbersOfAClient = 10'000;
 
 /// Whether the submission of that number borrows.
 constexpr bool is_referencing(std::uint64_t number) { return number >= kReferencing && number < 2 * kReferencing; }
+/// Whether a run makes the submission of that number.
+constexpr bool is_nested(std::uint64_t number) { return number >= kNested && number < kNested + kReferencing; }
 
 /// An engine. Of several in a world the first one is the operators', too.
 class ClientHost {
@@ -32,6 +37,8 @@ class ClientHost {
   /// As it was submitted; null while its answer has not come.
   const JobSpec* spec_of(JobId job) const;
   void order(AdminRequest request);
+  /// A run that has just begun submits a job, now and then.
+  void maybe_nest(const ParentRun& run);
   const std::vector<JobId>& jobs() const { return jobs_; }
   bool everything_submitted() const { return book_.accepted.size() == wanted_; }
   /// The numbers of what is not accepted; for people.
@@ -51,6 +58,7 @@ class ClientHost {
   void reference(std::uint32_t number);
   void look_away(std::uint32_t number);
   bool gives_up(const SubmitReply& reply);
+  bool forget_submission(std::uint64_t number);
   void release_producer_job(std::uint64_t referencing);
   void release(JobId job);
   bool releases_outputs(std::uint64_t number) const;
@@ -93,6 +101,7 @@ class ClientHost {
   std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;
   std::uint32_t wanted_ = 0;
+  std::uint32_t nested_ = 0;  ///< Submissions of runs.
   std::uint32_t graph_max_ = ~0U;  ///< Subtasks of a graph; small in worlds of many jobs.
 };
 

@@ -24,6 +24,7 @@ Faults Faults::of_level(std::uint32_t level) {
   faults.supervisor_stalls = faults.one_way_partitions = faults.late_workers = level >= 3;
   faults.restores = faults.client_deaths = level >= 3;
   faults.yields = level >= 3;
+  faults.nesting = level >= 3;
   return faults;
 }
 

@@ -32,6 +32,7 @@ struct Faults {
   bool one_way_partitions = false;   ///< Frames of a worker are lost in one direction only.
   bool late_workers = false;         ///< New workers join while jobs run.
   bool yields = false;               ///< Runs lend their slot for a while.
+  bool nesting = false;              ///< Runs submit jobs.
   bool client_deaths = false;        ///< Clients die and others take their place.
   bool restores = false;             ///< The supervisor goes on from a backup of its state, or from a torn journal.
 
@@ -59,6 +60,7 @@ void visit_faults(AnyFaults& faults, Visit&& visit) {
   visit("one-way-partitions", faults.one_way_partitions);
   visit("late-workers", faults.late_workers);
   visit("yields", faults.yields);
+  visit("nesting", faults.nesting);
   visit("client-deaths", faults.client_deaths);
   visit("restores", faults.restores);
 }

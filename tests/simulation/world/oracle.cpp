@@ -232,17 +232,24 @@ void Oracle::at_rest() {
     for (const auto& [life, run] : lives)
       if (!run.fenced) breach(to_string(subtask, run.attempt) + " still runs at the end");
   for (const auto& [job, view] : jobs_)
-    if (!view.ended) breach(to_string(job) + " never ended");
+    if (!view.ended && !view.forgotten) breach(to_string(job) + " never ended");
 }
 
 bool Oracle::all_jobs_ended() const {
-  return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& each) { return each.second.ended; });
+  return std::all_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& each) { return each.second.ended || each.second.forgotten; });
 }
 
 std::vector<JobId> Oracle::not_ended() const {
   std::vector<JobId> jobs;
   for (const auto& [job, view] : jobs_)
-    if (!view.ended) jobs.push_back(job);
+    if (!view.ended && !view.forgotten) jobs.push_back(job);
+  return jobs;
+}
+
+std::vector<JobId> Oracle::nested_not_ended() const {
+  std::vector<JobId> jobs = not_ended();
+  std::erase_if(jobs, [this](JobId job) { return !jobs_.at(job).nested; });
   return jobs;
 }
 

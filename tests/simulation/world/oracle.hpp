@@ -33,7 +33,13 @@ class Oracle {
 
   void job_accepted(JobId job, std::shared_ptr<const Graph> graph, const JobIdentity& identity = {});
   /// Whether that very job was accepted, and not in another branch alone.
+  /// Of a job that a run has submitted nobody need be told the end: it is forgotten if nobody follows it then.
+  void nested_accepted(JobId job) { jobs_[job].nested = true; }
   bool knows(JobId job, const JobIdentity& identity) const;
+  bool has_job(JobId job) const { return jobs_.contains(job); }
+  JobIdentity identity_of(JobId job) const { return jobs_.at(job).identity; }
+  /// The supervisor has forgotten the job.
+  void job_forgotten(JobId job) { jobs_[job].forgotten = true; }
   /// `known`: the supervisor knows of a success of it, and wants it again.
   void run_started(Life life, SubtaskId subtask, Attempt attempt, bool known = true);
   void run_ended(Life life, SubtaskId subtask, bool succeeded);
@@ -88,6 +94,8 @@ class Oracle {
   std::uint64_t runs() const { return runs_; }
   bool all_jobs_ended() const;
   std::vector<JobId> not_ended() const;
+  /// The nested ones among them.
+  std::vector<JobId> nested_not_ended() const;
   std::uint64_t subtasks() const;
   const Graph* graph_of(JobId job) const;
 
@@ -100,6 +108,8 @@ class Oracle {
     std::vector<Told> told;
     std::uint64_t told_count = 0;
     bool reattached = false;
+    bool nested = false;
+    bool forgotten = false;
     bool ended = false;
     JobState state = JobState::Running;
   };

@@ -35,6 +35,8 @@ void Programs::start_now(const StartSubtask& action) {
                                   world_.supervisor().witness().orders().wanted_again(action.id, action.attempt));
   world_.note("life % runs %:%#% on band %",
               {life, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
+  if (!host_.is_of_another_branch() && world_.oracle().has_job(action.id.job))
+    world_.client().maybe_nest({action.id, action.attempt, world_.oracle().identity_of(action.id.job)});
   const ProgramRun run{action.id,   action.attempt, action.band,         action.program,
                        next_run_++, world_.now(),   read_inputs(action), action.devices};
   runs_[action.record] = run;

@@ -7,6 +7,9 @@
 namespace penstock::simulation {
 
 using std::chrono::milliseconds;
+using supervisor::Job;
+using supervisor::SubtaskHot;
+using supervisor::SubtaskPhase;
 
 // As `penstock state restore` does, and the start of a supervisor that finds the end of its journal torn.
 void SupervisorHost::put_back(const Backup& backup) {
@@ -39,19 +42,38 @@ void ClientHost::told_anew(JobId job) {
   if (is_of_this_branch()) world_.oracle().client_reattached(job);
 }
 
+namespace {
+
+bool is_under_way(const SupervisorHost& supervisor, const ParentRun& run) {
+  const Job* job = supervisor.up() ? supervisor.core().find_job(run.id.job) : nullptr;
+  if (job == nullptr || job->status.state != JobState::Running || run.id.index.value() >= job->hot.size()) return false;
+  const SubtaskHot& hot = job->hot[run.id.index.value()];
+  return hot.phase == SubtaskPhase::Assigned && hot.attempt == run.attempt.value();
+}
+
+}  // namespace
+
 /// A job of before the state was put back: the engine submits it again, but for what it has had already and what
 /// borrows from a job that may be gone, too.
 void ClientHost::is_gone(std::uint64_t number, const Error& why) {
   const auto accepted = book_.accepted.find(number);
   if (accepted == book_.accepted.end()) return;
   const JobId job = accepted->second;
-  const bool may_be = world_.supervisor().branch() > 1 &&
-                      (!world_.oracle().knows(job, book_.identities[number]) || world_.oracle().has_ended(job));
+  // A nested job without its run is kept only for as long as somebody follows it. A worker may claim that run once
+  // more after its supervisor had given it up at the end of a restart.
+  const JobSpec& spec = book_.specs[number];
+  const bool spent = spec.parent.any() &&
+                     (world_.options().faults.supervisor_restarts || !is_under_way(world_.supervisor(), *spec.parent));
+  const bool may_be =
+      spent || (world_.supervisor().branch() > 1 &&
+                (!world_.oracle().knows(job, book_.identities[number]) || world_.oracle().has_ended(job)));
   if (!may_be) return world_.oracle().breach("an accepted job is unknown: " + to_string(why));
   world_.note("client: job % is gone", {job.value()});
   book_.accepted.erase(accepted);
   std::erase(jobs_, job);
-  if (had_ended_.erase(job) == 0 && !is_referencing(number)) return submit(static_cast<std::uint32_t>(number));
+  if (spent) world_.oracle().job_forgotten(job);
+  if (had_ended_.erase(job) == 0 && !is_referencing(number) && !spent)
+    return submit(static_cast<std::uint32_t>(number));
   book_.submitted.erase(number);
   --wanted_;
 }

@@ -45,7 +45,10 @@ void SupervisorDisk::write_first(std::uint64_t count) {
     }
     waiting_.pop_front();
   }
-  for (const auto& [job, name] : accepted) world_.oracle().job_accepted(job, world_.graph_of(name.first), name.second);
+  for (const auto& [job, name] : accepted) {
+    world_.oracle().job_accepted(job, world_.graph_of(name.first), name.second);
+    if (name.first.starts_with(kNestedName)) world_.oracle().nested_accepted(job);
+  }
 }
 
 void SupervisorDisk::write_later(Duration delay) {

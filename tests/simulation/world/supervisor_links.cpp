@@ -19,10 +19,10 @@ void SupervisorLinks::crash() {
     Endpoint* const endpoint = worker->link().endpoint();
     if (endpoint == nullptr || world_.rng().chance(1, 4)) continue;  // A part only notices the silence.
     world_.timeline().after(world_.latency(),
-                         [raw = worker.get(), connection = endpoint->connection(), life = worker->life()] {
-                           if (raw->up() && raw->life() == life)
-                             raw->deliver([raw, connection] { raw->link().connection_broke(connection); });
-                         });
+                            [raw = worker.get(), connection = endpoint->connection(), life = worker->life()] {
+                              if (raw->up() && raw->life() == life)
+                                raw->deliver([raw, connection] { raw->link().connection_broke(connection); });
+                            });
   }
   peers_.clear();
   welcomed_.clear();
@@ -187,8 +187,10 @@ void SupervisorLinks::send_to_client(Incarnation client, std::vector<ToClient>&&
   // A reply that waited for the disk may be for a connection that is gone.
   if (found == clients_.end()) return;
   for (ToClient& message : messages) {
-    if (const auto* reply = std::get_if<SubmitReply>(&message); reply != nullptr && reply->job.valid())
+    if (const auto* reply = std::get_if<SubmitReply>(&message); reply != nullptr && reply->job.valid()) {
       world_.oracle().job_accepted(reply->job, found->second.host->graph_of(reply->submission), reply->identity);
+      if (is_nested(reply->submission)) world_.oracle().nested_accepted(reply->job);
+    }
     found->second.endpoint->send(std::make_shared<const Message>(std::move(message)), world_.now());
   }
   plan_client_tick(client);

@@ -68,7 +68,7 @@ class World {
  private:
   friend class FaultPlan;
   void add_clients();
-  bool finished() const;
+  bool finished();
   bool all_joined() const;
   bool is_late(Instant began) const;
   void check_nothing_left();

@@ -153,6 +153,7 @@ struct CommandRunner::State {
     if (config.ends_daemons) left_behind.daemons.emplace();
     std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, kMark + left_behind.guard.token()};
     if (!config.devices.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.devices.visible());
+    if (!config.cluster.empty()) additions.push_back("PENSTOCK_SUPERVISOR=" + config.cluster);
     set_variables(base_environment, additions);
   }
 

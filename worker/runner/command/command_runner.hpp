@@ -45,6 +45,7 @@ struct CommandEnd {
 
 struct CommandRunnerConfig {
   std::string band;     ///< Name of the band, told to programs as PENSTOCK_BAND.
+  std::string cluster;  ///< Addresses of supervisors, told to programs as PENSTOCK_SUPERVISOR; empty: none.
   BandDevices devices;  ///< The band's GPUs: a program sees those of its run only.
   /// For data on these GPUs, which leave them for seconds; of this runner only. Null: runs wait on the loop's thread.
   std::shared_ptr<BlockingWork> device_moves;

@@ -97,6 +97,7 @@ struct ProcessRunners::State {
     child_options.environment = own_environment();
     std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, "PENSTOCK_RUNNER=" + guard.token()};
     if (!config.devices.empty()) additions.push_back(visible(config.devices));
+    if (!config.cluster.empty()) additions.push_back("PENSTOCK_SUPERVISOR=" + config.cluster);
     set_variables(child_options.environment, additions);
     child_options.processors = config.processors;
     child_options.message_bytes_max = config.limits.runner_message_bytes_max;

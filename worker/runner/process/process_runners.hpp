@@ -65,6 +65,7 @@ struct ProcessRunnersConfig {
   WorkerConfig limits;
   std::string band;             ///< Set for children as PENSTOCK_BAND.
   std::string devices;          ///< UUIDs of the band's GPUs: children see no others. Or empty.
+  std::string cluster;          ///< Set for children as PENSTOCK_SUPERVISOR: addresses of supervisors. Or empty.
   std::vector<int> processors;  ///< Children are bound to these; empty: all.
   /// Waits for children that end, and starts others in advance; of these runners only. Null: `end_idle` waits, and no
   /// child is started in advance.

@@ -158,6 +158,16 @@ TEST(CodecHostile, RandomBytesAndAbsurdSegmentTablesAreSurvived) {
   EXPECT_FALSE(decode_to_worker({}).has_value());
 }
 
+TEST(Codec, AJobNamesTheRunThatSubmitsIt) {
+  SubmitAgain again{1, {}, {}, {}};
+  again.spec.parent =
+      Seldom{ParentRun{{JobId{7}, SubtaskIndex{8}}, Attempt{(std::uint64_t{3} << 32U) + 9}, {10, 11}, 12}};
+  const FromClient message{again};
+  const FramePayloadPtr encoded = encode(std::span{&message, 1});
+  EXPECT_EQ(decode_from_client(Copy{encoded->bytes()}.bytes()).value(), std::vector<FromClient>{message});
+  EXPECT_GE(wire_size(message) + 64, encoded->bytes().size());
+}
+
 // Faults F18, F20: a frame of few bytes that stands for gigabytes.
 TEST(CodecHostile, ManyGraphsThatLeaveTheirColumnsOutAreRefusedTogether) {
   SubmitChunk chunk{1, true, false, {}, {}};

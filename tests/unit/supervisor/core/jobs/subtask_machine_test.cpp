@@ -83,7 +83,8 @@ struct Machine {
   EventContext event;
   WorkerTable workers;
   BandIndices bands{workers};
-  SubtaskMachine machine{workers, bands, event};
+  NestedJobs nested;
+  SubtaskMachine machine{workers, bands, nested, event};
   std::uint64_t attempt = 0;
 };
 

@@ -140,7 +140,7 @@ TEST_F(BandQueuesTest, AJobEntersAnewWithItsPresentPriorityWhereABandIsPresent) 
   EXPECT_FALSE(job.place.locals.at(kOther).is_waiting());
   ASSERT_EQ(waiting().size(), 3U);
   std::size_t outdated = 0;
-  while (waiting()[outdated].job != job.id || waiting()[outdated].priority != 0) ASSERT_LT(++outdated, 3U);
+  while (waiting()[outdated].job != job.id || waiting()[outdated].precedence != 0) ASSERT_LT(++outdated, 3U);
   EXPECT_FALSE(queues.correct_waiting(kBand, outdated));
   EXPECT_TRUE(job.place.locals.at(kBand).is_waiting()) << "the later entry stays";
   EXPECT_EQ(queues.first_waiting(kBand), &job);

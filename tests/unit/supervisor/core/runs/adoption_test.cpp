@@ -60,7 +60,8 @@ struct LowerParts {
   Readoption readoption{config, gate, event};
   Eligibility eligibility{workers};
   PlacementCosts costs{config, workers};
-  SubtaskMachine machine{workers, bands, event};
+  NestedJobs nested;
+  SubtaskMachine machine{workers, bands, nested, event};
   SupervisorCounters counters;
   JobTable jobs;
   JobIndices indices;

@@ -168,7 +168,7 @@ TEST_F(JobPrioritiesTest, APriorityFollowsAReloadThatWritesPrioritiesOtherwise) 
     EXPECT_EQ(told().size(), changes);
     EXPECT_EQ(written<record::JobChanged>().size(), changes);
   }
-  tables.indices.active.erase(job.id, -kPriorityDefault);
+  tables.indices.active.erase(job.id, job.precedence());
   EXPECT_TRUE(tables.indices.active.empty()) << "the job has one place, that of its new priority";
 }
 
