@@ -1,7 +1,10 @@
 #include "client/abi/cluster.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "client/abi/arguments.hpp"
 #include "client/abi/graph.hpp"
@@ -12,6 +15,9 @@
 
 namespace penstock::abi {
 namespace {
+
+/// After so many subtasks of jobs that were left, free memory goes back to the system: some milliseconds each time.
+constexpr std::size_t kGiveBackAfter = 50'000;
 
 /// Limit of the wait for a result.
 constexpr Duration kFetchMax = std::chrono::minutes{10};
@@ -174,12 +180,20 @@ void penstock_client::listen_to(penstock::client::Session& told) {
 }
 
 void penstock_client::leave(penstock::JobId job) {
+  if (forget(job) >= penstock::abi::kGiveBackAfter) ::malloc_trim(0);
+}
+
+std::size_t penstock_client::forget(penstock::JobId job) {
   const std::lock_guard lock{mutex};
-  jobs.erase(job);
+  if (const auto known = jobs.find(job); known != jobs.end()) {
+    forgotten += std::max(known->second.kept.size(), known->second.succeeded.size());
+    jobs.erase(known);
+  }
   // A reader of news waits for the end of a job, so its last message stays.
   std::erase_if(news, [&](const penstock::JobProgress& progress) {
     return progress.job == job && progress.state == penstock::JobState::Running;
   });
+  return forgotten >= penstock::abi::kGiveBackAfter ? std::exchange(forgotten, 0) : 0;
 }
 
 void penstock_client::forget_outputs(penstock::JobId job, const std::vector<penstock::SubtaskIndex>& subtasks) {

@@ -73,6 +73,8 @@ struct penstock_client {
   void listen_to(penstock::client::Session& told);
   void take(const penstock::JobProgress& news);
   void leave(penstock::JobId job);
+  /// The subtasks of jobs that were left since memory was given back, if it is time to do so again; else 0.
+  std::size_t forget(penstock::JobId job);
   /// Released outputs are refused at once, whether their worker has heard of the release or not.
   void forget_outputs(penstock::JobId job, const std::vector<penstock::SubtaskIndex>& subtasks);
 
@@ -88,6 +90,7 @@ struct penstock_client {
   bool wants_news = false;
   bool woken = false;
   bool interrupted = false;
+  std::size_t forgotten = 0;
   std::deque<penstock::JobProgress> news;
   std::map<penstock::JobId, penstock::abi::KnownJob> jobs;
 };

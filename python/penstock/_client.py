@@ -304,12 +304,12 @@ class Client(Questions):
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
         future = Future(self, key)
-        call = Call(future, program, payload, inputs.futures, shared, options)
+        call = Call(future, program, payload, inputs.futures or (), shared or (), options)
         with self._lock:
             self._check_open()  # From here on `close` sees it.
             if key is None:
                 self._numbers += 1
-                future.key = f"{program.name}-{self._numbers}"
+                future._name = self._numbers
             self._enqueue(call, future)
         return future
 

@@ -6,9 +6,10 @@ import threading
 import time
 import uuid
 import weakref
-from typing import Any, Generator, Optional
+from typing import Any, Generator, Optional, Union
 
 from penstock import _graph, _losses, _wire
+from penstock._light import LightFuture
 from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
@@ -43,19 +44,26 @@ def is_collecting():
     return getattr(_collecting, "now", None) is not None
 
 
-class Future(concurrent.futures.Future):
+class Future(LightFuture):
     """The result of one subtask. Everything that `concurrent.futures.Future` can, and: it may be an argument of another
     subtask, wherever it stands in it; its value is brought here when it is asked for; `retry` runs it again."""
 
-    def __init__(self, client, key: str):
+    __slots__ = ("client", "_name", "_batch", "_index", "_loaded", "_call", "_given")
+    _token = None             # Its name for Dask.
+
+    def __init__(self, client, key: Union[str, int]):
         super().__init__()
-        self.client, self.key = client, key
+        self.client, self._name = client, key  # A number: behind the name of what it calls.
         self._batch = None    # The job that it is in, with the futures of the others.
         self._index = -1      # Its subtask.
         self._loaded = False
         self._call = None     # How to run it once more.
-        self._token = None    # Its name for Dask.
         self._given = None    # Its value as bytes, if it was scattered: what becomes of the object changes nothing.
+
+    @property
+    def key(self) -> str:
+        """Its name, for people."""
+        return self._name if isinstance(self._name, str) else f"{self._call.program.name}-{self._name}"
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -215,11 +223,10 @@ class Future(concurrent.futures.Future):
 
     def _be_forked(self):
         """In a child process, before it is told: other threads of the parent may have held its locks at that moment."""
-        self._condition = threading.Condition()
         if self.done():
             return
-        self._done_callbacks.clear()  # They are the parent's to call.
-        for waiter in self._waiters:  # This thread may be in the midst of `as_completed`, which goes on here.
+        self._callbacks = None  # They are the parent's to call.
+        for waiter in self._waiting or ():  # This thread may be in the midst of `as_completed`, which goes on here.
             waiter.event, waiter.lock = threading.Event(), threading.Lock()
 
     def _keep(self, value, batch):
@@ -236,7 +243,7 @@ class Future(concurrent.futures.Future):
     def _forget_callbacks(self):
         """Who was told of its end is not told again."""
         with self._condition:
-            self._done_callbacks.clear()
+            self._callbacks = None
 
 
 def forked():

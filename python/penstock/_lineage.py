@@ -87,7 +87,7 @@ def settle(call, kept):
     """The call has left, or has its value: of its inputs only their calls are kept from now on. `kept`: see
     `generations`."""
     if call.origins is None:
-        call.origins = [recipe_of(other) or Forgotten() for other in call.inputs]
+        call.origins = [recipe_of(other) or Forgotten() for other in call.inputs] or ()
         call.inputs = ()
         call.forget_values()
     if call.generation > 0:

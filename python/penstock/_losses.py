@@ -1,9 +1,9 @@
 """Values that are gone with their worker after their job had ended: their calls are made again, and those that were to read
 them after these. A job that still runs makes again what it loses; that is the supervisor's."""
-import concurrent.futures
 import time
 
 from penstock import _lineage, _wire
+from penstock._light import LightFuture
 from penstock.errors import ConnectionFailed, ResultLost, lost_loan
 
 MADE_AGAIN_MAX = 8  # As often the same call is made again; then its value is `ResultLost`.
@@ -27,7 +27,7 @@ def values_of(client, futures, deadline=None):
         for future in futures:
             future._about_to_wait()
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            concurrent.futures.Future.result(future, left)
+            LightFuture.result(future, left)
 
 
 def make_lost_again(client, futures):
