@@ -282,6 +282,7 @@ struct JobReports {
   attemptRests @5 :List(UInt64);     # of `attempts`
   identity @6 :JobIdentity;
   deviceSets @7 :List(UInt16);       # of `attempts`: a bit for each device of its band; empty: no run has some of several
+  slotStates @8 :List(UInt8);        # of started `attempts`: 0 has its slot, 1 has lent it, 2 wants it again; empty: all have
 }
 
 struct BandLoad {

@@ -437,7 +437,7 @@ SUPERVISOR = {
     "flags-of-an-earlier-attempt": Defect(
         "an attempt begins as one that has started, as the one before it had",
         [("supervisor/core/jobs/subtask_machine.hpp",
-          "    hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);\n",
+          "    hot.flags &= static_cast<std::uint16_t>(~SubtaskFlag::kForAttempt);\n",
           "")],
         POLICY),
     "drain-not-written": Defect(

@@ -23,7 +23,12 @@ enum class Outcome : std::uint8_t {
   Failed = 2,
   Cancelled = 3,
   Returned = 4,  ///< Given back unstarted; it may be assigned again.
+  Lent = 5,      ///< Not an end: the run has lent its slot, and waits for others,
+  Wanted = 6,    ///< and waits to have a slot again. To an older supervisor both are as `Started`.
 };
+constexpr bool is_end(Outcome outcome) {
+  return outcome != Outcome::Started && outcome != Outcome::Lent && outcome != Outcome::Wanted;
+}
 
 /// The way of a successful attempt to its slot, or why it was not forwarded. DO NOT RENUMBER (wire).
 enum class ForwardResult : std::uint8_t {

@@ -72,6 +72,27 @@ void read_device_sets(capnp::List<std::uint16_t>::Reader list, Attempts& attempt
   for (unsigned i = 0; i < attempts.size(); ++i) attempts[i].devices = list[i];
 }
 
+/// Of reports about runs with a slot that is lent; nothing where there is none.
+template <class Init>
+void write_slot_states(const std::vector<AttemptReport>& attempts, Init init) {
+  const auto is_lent = [](const AttemptReport& each) {
+    return !is_end(each.outcome) && each.outcome != Outcome::Started;
+  };
+  if (std::none_of(attempts.begin(), attempts.end(), is_lent)) return;
+  auto list = init(static_cast<unsigned>(attempts.size()));
+  for (unsigned i = 0; i < list.size(); ++i)
+    list.set(i, !is_lent(attempts[i]) ? 0 : attempts[i].outcome == Outcome::Lent ? 1 : 2);
+}
+void read_slot_states(capnp::List<std::uint8_t>::Reader list, std::vector<AttemptReport>& attempts) {
+  if (list.size() == 0) return;
+  if (list.size() != attempts.size()) refuse("slot states of attempts");
+  for (unsigned i = 0; i < attempts.size(); ++i) {
+    if (list[i] == 0) continue;
+    if (list[i] > 2 || attempts[i].outcome != Outcome::Started) refuse("slot state of an attempt");
+    attempts[i].outcome = list[i] == 1 ? Outcome::Lent : Outcome::Wanted;
+  }
+}
+
 void write_devices(const std::vector<DeviceDescription>& devices, schema::BandDescription::Builder band) {
   if (devices.empty()) return;
   band.setDeviceUuid(text(devices.front().uuid));
@@ -134,7 +155,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     out.setRunUs(report.run_us);
     out.setAttempt(low_of(report.attempt));
     out.setOutputCount(report.output_count);
-    out.setOutcome(static_cast<std::uint8_t>(report.outcome));
+    out.setOutcome(static_cast<std::uint8_t>(is_end(report.outcome) ? report.outcome : Outcome::Started));
     out.setForward(static_cast<std::uint8_t>(report.forward));
     out.setBand(report.band.value());
   }
@@ -155,6 +176,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   }
   write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
   write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
+  write_slot_states(from.attempts, [&](unsigned count) { return to.initSlotStates(count); });
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 
@@ -376,6 +398,7 @@ JobReports read_reports(schema::JobReports::Reader in) {
   for (const auto entry : in.getTraces()) reports.traces.push_back(read_trace(entry));
   read_rests(in.getAttemptRests(), reports.attempts);
   read_device_sets(in.getDeviceSets(), reports.attempts);
+  read_slot_states(in.getSlotStates(), reports.attempts);
   reports.identity = read_identity(in.getIdentity());
   return reports;
 }

@@ -10,7 +10,7 @@ import functions
 import penstock
 import pytest
 from penstock import Client, PenstockError
-from test_cluster import cluster  # noqa: F401
+from test_cluster import Cluster, cluster  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +191,22 @@ def test_in_a_cluster_of_processes(cluster):  # noqa: F811
         assert client.submit(fibonacci, 6).result(60) == 8
         row = client.submit(lambda: penstock.get_client().ask("jobs")[0]["id"]).result(60)
         assert row is not None
+
+
+@pytest.mark.parametrize("preset", ["fair_share", "priority", "quota"])
+def test_under_a_policy_the_slot_that_is_lent_is_theirs(tmp_path, preset):
+    class Policed(Cluster):
+        def supervise(self, address):
+            config = self.directory / "policy.toml"
+            config.write_text(f'[[policy.pool]]\nname = "all"\npreset = "{preset}"\n')
+            self.supervisor = self.start("supervisor", "--config", str(config), "--state", str(self.directory / "state"), "--listen",
+                                         address, "--address-file", str(self.directory / "address"))
+    cluster = Policed(tmp_path)  # Two slots.
+    try:
+        with Client(cluster.address) as client:
+            assert client.submit(fibonacci, 5).result(60) == 5
+    finally:
+        cluster.end()
 
 
 def test_a_program_that_a_call_starts_submits_too(narrow):

@@ -112,6 +112,7 @@ void Invariants::check_shares(const Job& job) const {
   for (std::uint32_t i = 0; i < job.hot.size(); ++i) {
     const SubtaskHot& hot = job.hot[i];
     if (hot.phase != SubtaskPhase::Assigned) continue;
+    if ((hot.flags & SubtaskFlag::kLent) != 0) continue;
     BandShare& share = found[hot.band.value()];
     ++share.in_flight;
     share.runnable += hot.missing == 0;

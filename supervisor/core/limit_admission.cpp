@@ -58,22 +58,25 @@ class Taken {
   }
   /// The first limit of running jobs that is reached; the number of limits: none is.
   std::size_t full(const AdmissionRequest& request) const {
+    if (request.nested) return limits_.size();
     for (const std::uint32_t at : request.limits)
       if (limits_[at].running_jobs_max != kUnbounded && counts_[at].jobs >= limits_[at].running_jobs_max) return at;
     return limits_.size();
   }
   /// The same of jobs that wait.
   std::size_t crowded(const AdmissionRequest& request) const {
+    if (request.nested) return limits_.size();
     for (const std::uint32_t at : request.limits)
       if (limits_[at].waiting_jobs_max != kUnbounded && counts_[at].waiting >= limits_[at].waiting_jobs_max) return at;
     return limits_.size();
   }
   void add_job(const AdmissionRequest& request) {
+    if (request.nested) return;
     for (const std::uint32_t at : request.limits) ++counts_[at].jobs;
   }
   void add_waiting(const AdmissionRequest& request, const MilliByKind& milli) {
     for (const std::uint32_t at : request.limits) {
-      ++counts_[at].waiting;
+      counts_[at].waiting += request.nested ? 0 : 1;
       for (std::size_t kind = 0; kind < kBandKinds && !request.exempt; ++kind)
         counts_[at].waiting_milli[kind] += milli[kind];
     }

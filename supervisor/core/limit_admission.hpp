@@ -16,6 +16,7 @@ using MilliByKind = std::array<std::uint64_t, kBandKinds>;
 struct AdmissionRequest {
   std::vector<std::uint32_t> limits;  ///< Positions of those that hold for it.
   bool exempt = false;                ///< From limits of slots.
+  bool nested = false;                ///< Part of a job that runs already: no job of its own for limits of jobs.
   bool on_hold = false;               ///< By an operator.
   bool runs = false;                  ///< The job has begun; counts as running while it wants anything.
   MilliByKind held{};

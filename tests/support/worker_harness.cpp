@@ -140,6 +140,8 @@ std::string_view name_of(Outcome outcome) {
     case Outcome::Failed: return "Failed";
     case Outcome::Cancelled: return "Cancelled";
     case Outcome::Returned: return "Returned";
+    case Outcome::Lent: return "Lent";
+    case Outcome::Wanted: return "Wanted";
   }
   return "?";
 }

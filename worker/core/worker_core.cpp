@@ -141,6 +141,7 @@ void WorkerCore::on(const worker_event::SupervisorReturned&) {
     orders_.entitlements.lift(JobSlot{slot});
   }
   orders_.claims.finish(reports_.drain.on());
+  orders_.loans.tell_again();
   reports_.reporter.hurry_load();
   reports_.drain.tell_again();
 }

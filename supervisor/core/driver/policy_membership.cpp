@@ -27,7 +27,7 @@ void PolicyMembership::open_shares(Job& job) {
       static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
   usage_.charge_to_account(job);
   if (is_new) {
-    shares.position = view_.first_position(job.id);
+    shares.position = view_.first_position(job);
     policy_.agenda.enter(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
   }
   rules_.open_rules(job);
@@ -67,6 +67,7 @@ void PolicyMembership::open_shares(Job& job) {
       if (ref.job != job.id || ref.subtask >= job.total()) continue;
       const SubtaskHot& hot = job.hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
+      if ((hot.flags & SubtaskFlag::kLent) != 0) continue;
       BandShare& share = shares.bands[i];
       shares.change(BandSlot{i}, workers_[BandSlot{i}].kind, [&](BandShare& counted) {
         ++counted.in_flight;

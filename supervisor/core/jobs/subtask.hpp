@@ -31,7 +31,7 @@ struct SubtaskHot {
   std::uint64_t attempt = 0;    ///< The last `Attempt`; 0: none yet.
   BandSlot band;  ///< The tentative band, then the one where it is assigned, then the one that holds its outputs.
   SubtaskPhase phase = SubtaskPhase::Waiting;
-  std::uint8_t flags = 0;
+  std::uint16_t flags = 0;
 };
 static_assert(sizeof(SubtaskHot) <= 32, "the design allows 32 bytes");
 
@@ -45,7 +45,8 @@ struct SubtaskFlag {
   static constexpr std::uint8_t kCancelAsked = 32;  ///< Its worker was asked to cancel it: it never runs again.
   static constexpr std::uint8_t kOutrun = 64;       ///< The subtask is in `Job::outrun`.
   static constexpr std::uint8_t kAdopted = 128;     ///< This attempt was given out by an earlier life.
-  static constexpr std::uint8_t kForAttempt = kStarted | kStealAsked | kAdopted;
+  static constexpr std::uint16_t kLent = 256;       ///< The run has lent its slot: its job holds nothing for it.
+  static constexpr std::uint16_t kForAttempt = kStarted | kStealAsked | kAdopted | kLent;
 };
 
 /// The troubles of a subtask so far.

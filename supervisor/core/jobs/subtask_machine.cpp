@@ -31,6 +31,7 @@ void SubtaskMachine::open(Job& job) {
 }
 
 void SubtaskMachine::change_share(Job& job, const SubtaskHot& hot, std::int32_t in_flight, std::int32_t runnable) {
+  if ((hot.flags & SubtaskFlag::kLent) != 0) return;  // Not counted.
   job.shares->change(hot.band, workers_[hot.band].kind, [=](BandShare& share) {
     share.in_flight += static_cast<std::uint32_t>(in_flight);
     share.runnable += static_cast<std::uint32_t>(runnable);

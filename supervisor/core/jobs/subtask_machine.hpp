@@ -75,7 +75,7 @@ class SubtaskMachine {
     hot.phase = SubtaskPhase::Assigned;
     hot.band = to;
     hot.attempt = attempt;
-    hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
+    hot.flags &= static_cast<std::uint16_t>(~SubtaskFlag::kForAttempt);
     enter_band(job, hot);
     if (job.tally.has_children) [[unlikely]]
       nested_.note_moved({job.id, SubtaskIndex{subtask}});
@@ -100,6 +100,20 @@ class SubtaskMachine {
       if (--next.missing == 0 && next.phase == SubtaskPhase::Assigned) change_runnable(job, next, 1);
       counted(successor);
     }
+  }
+  /// The run has lent its slot: its job holds nothing and wants nothing for it. Nothing happens if it has already.
+  void lend(Job& job, std::uint32_t subtask) {
+    SubtaskHot& hot = job.hot[subtask];
+    if ((hot.flags & SubtaskFlag::kLent) != 0) return;
+    if (job.shares != nullptr) change_share(job, hot, -1, hot.missing == 0 ? -1 : 0);
+    hot.flags |= SubtaskFlag::kLent;
+  }
+  /// The run wants a slot again. Nothing happens if it has one.
+  void want_back(Job& job, std::uint32_t subtask) {
+    SubtaskHot& hot = job.hot[subtask];
+    if ((hot.flags & SubtaskFlag::kLent) == 0) return;
+    hot.flags &= static_cast<std::uint16_t>(~SubtaskFlag::kLent);
+    if (job.shares != nullptr) change_share(job, hot, 1, hot.missing == 0 ? 1 : 0);
   }
   /// Counts `missing` and `unplaced` of an unassigned subtask from its predecessors.
   static void recount(Job& job, std::uint32_t subtask);

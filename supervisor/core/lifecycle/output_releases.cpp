@@ -33,9 +33,9 @@ void JobReleases::release_outputs(Job& job, std::span<const SubtaskRange> ranges
 bool JobReleases::stop_wanting(Job& job, std::uint32_t subtask) {
   if (job.outputs.is_released(SubtaskIndex{subtask})) return false;
   if (!job.hot.empty()) {  // Of a job that had ended before the restart only the places of its outputs are known.
-    std::uint8_t& flags = job.hot[subtask].flags;
+    std::uint16_t& flags = job.hot[subtask].flags;
     if ((flags & SubtaskFlag::kWanted) == 0) return false;
-    flags &= static_cast<std::uint8_t>(~SubtaskFlag::kWanted);
+    flags &= static_cast<std::uint16_t>(~SubtaskFlag::kWanted);
   }
   if (!job.outputs.borrowed->contains(SubtaskIndex{subtask})) return true;
   PENSTOCK_COVERAGE_MARK("outputs were released while another job had still to read them");

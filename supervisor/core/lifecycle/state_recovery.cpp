@@ -173,7 +173,7 @@ void StateRecovery::recover_released(Job& job, const std::vector<SubtaskRange>& 
   for (const auto& [first, last] : ranges)
     for (std::uint32_t i = first.value(); i <= last.value() && i < job.tally.counts.total; ++i) {
       job.outputs.released.edit().insert(i);
-      if (!job.hot.empty()) job.hot[i].flags &= static_cast<std::uint8_t>(~SubtaskFlag::kWanted);
+      if (!job.hot.empty()) job.hot[i].flags &= static_cast<std::uint16_t>(~SubtaskFlag::kWanted);
     }
   std::erase_if(job.outputs.locations,
                 [&](const OutputLocation& output) { return job.outputs.released->contains(output.producer.value()); });

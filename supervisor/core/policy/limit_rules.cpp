@@ -127,7 +127,7 @@ Result<void> LimitRules::check_active_jobs(const JobSpec& spec, const Job* chang
     return std::any_of(own.begin(), own.end(), [&](const LimitedBy& each) { return each.whom == by.whom; });
   };
   for (const LimitedBy& by : limits_of(policy_.config, spec.owner, spec.policy)) {
-    if (by.limits.active_jobs_max == kUnbounded || has_it(by)) continue;
+    if (by.limits.active_jobs_max == kUnbounded || has_it(by) || spec.parent.any()) continue;
     const std::int64_t active = indices_.limited.count(by.whom);
     if (active >= by.limits.active_jobs_max)
       return Error{ErrorCode::LimitExceeded, by.whom,
@@ -232,6 +232,7 @@ std::vector<AdmittedJob> LimitRules::admit(const Wanted& wanted) const {
     const JobRules& rules = job->shares->rules;
     AdmissionRequest& request = requests.emplace_back();
     request.exempt = rules.exempt;
+    request.nested = job->spec.parent.any();
     request.on_hold = job->status.on_hold;
     request.runs = rules.has_run || job->status.recovering;
     for (const LimitedBy& by : rules.limits) {

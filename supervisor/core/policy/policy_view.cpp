@@ -158,8 +158,11 @@ bool PolicyView::is_waiting(const Job& job) {
   return !job.shares->rules.has_run && (kinds[0].demand > 0 || kinds[1].demand > 0);
 }
 
-std::int64_t PolicyView::first_position(JobId job) {
-  return (std::int64_t{1} << 40U) + (std::int64_t{job.value()} << 20U);
+std::int64_t PolicyView::first_position(const Job& job) const {
+  if (job.spec.parent.any())
+    if (const Job* parent = jobs_.find(job.spec.parent->id.job); parent != nullptr && parent->shares != nullptr)
+      return parent->shares->position;
+  return (std::int64_t{1} << 40U) + (std::int64_t{job.id.value()} << 20U);
 }
 
 std::vector<Reach> PolicyView::reaches_of(const JobPolicy& wishes) const {

@@ -43,7 +43,7 @@ class PolicyView {
   Duration longest_grace_in(std::uint32_t pool) const;
   /// The first position of a job among those of its priority. Far from 0, which means none, and far apart, so that jobs
   /// can be moved between others.
-  static std::int64_t first_position(JobId job);
+  std::int64_t first_position(const Job& job) const;
   /// By preference: the pools of the job, or of its project, or the default one. An unknown name counts as unset.
   std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
   /// Sends a job of which no subtask takes a whole slot, and that names no pool nor has one by its project,

@@ -57,7 +57,7 @@ void Adoption::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint
 }
 
 void Adoption::claim_end(WorkerSlot slot, Job& job, const AttemptReport& report) {
-  if (report.outcome == Outcome::Started || attempts_.is_current(job, report, slot)) return;
+  if (!is_end(report.outcome) || attempts_.is_current(job, report, slot)) return;
   const Proof proof = report.outcome == Outcome::Succeeded ? Proof::Success : Proof::None;
   const ClaimedAttempt claim{report.subtask, report.attempt, report.band, ClaimedStage::Running};
   if (adopt(slot, job, claim, proof)) ++counters_.adopted;

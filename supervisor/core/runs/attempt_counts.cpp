@@ -13,6 +13,15 @@ void AttemptCounts::note_started(Job& job, std::uint32_t subtask) {
   hot.flags |= SubtaskFlag::kStarted;
 }
 
+void AttemptCounts::note_lent(Job& job, std::uint32_t subtask) {
+  SubtaskHot& hot = job.hot[subtask];
+  if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) != 0) {
+    --job.shares->at(hot.band).started;
+    subtract(usage_.accrue(job).started_rate, usage_.rate_of(job, subtask));
+  }
+  hot.flags &= static_cast<std::uint16_t>(~SubtaskFlag::kStarted);
+}
+
 void AttemptCounts::note_devices(Job& job, std::uint32_t subtask, DeviceSet devices, Instant now) {
   if (devices != 0) job.extras.devices.edit()[SubtaskIndex{subtask}] = {job.hot[subtask].attempt, devices, now};
 }

@@ -22,6 +22,8 @@ class AttemptCounts {
 
   /// The attempt has been running for a while: policy counts its slots and its use from now on.
   void note_started(Job& job, std::uint32_t subtask);
+  /// The run has lent its slot: neither is counted until it has started again.
+  void note_lent(Job& job, std::uint32_t subtask);
   /// The devices that it has of a band with several, as its worker says; 0: nothing is known.
   static void note_devices(Job& job, std::uint32_t subtask, DeviceSet devices, Instant now);
   /// The attempt has ended, was lost or was given back: its use of resources is charged no more. Once for each attempt.

@@ -18,7 +18,7 @@ void JobPriorities::change_priority(Job& job, std::int32_t priority) {
   indices_.active.insert(job.id, job.precedence());
   policy_.agenda.change(job.id, priority, likeness_of(job), policy_.config.queue_depth);
   queues_.enter_waiting_anew(job);
-  if (job.shares != nullptr) job.shares->position = view_.first_position(job.id);
+  if (job.shares != nullptr) job.shares->position = view_.first_position(job);
   records_.record_change(job);
   turns_.policy_changed();
   send_priority(job);

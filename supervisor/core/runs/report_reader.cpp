@@ -59,7 +59,7 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
     policy_base_.usage.note_use(job, report);
     bool asked_to_leave = false;
     const bool is_counted = job.shares != nullptr || job.extras.devices.any();
-    if (is_counted && report.outcome != Outcome::Started) [[unlikely]]
+    if (is_counted && is_end(report.outcome)) [[unlikely]]
       asked_to_leave = attempts_.note_stopped(job, subtask);
     if (asked_to_leave) policy_base_.turns.policy_changed();
     if (job.spec.time_limit > Duration{0}) [[unlikely]]
@@ -70,6 +70,8 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
         attempts_.note_started(job, subtask);
         AttemptCounts::note_devices(job, subtask, report.devices, event_.now);
         break;
+      case Outcome::Lent:
+      case Outcome::Wanted: move_slot(job, subtask, report.outcome); break;
       case Outcome::Succeeded: succeed(job, report, own_outputs, slot); break;
       case Outcome::Failed: {
         const FailureDetail unknown;
@@ -96,6 +98,16 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
   }
 }
 
+void ReportReader::move_slot(Job& job, std::uint32_t subtask, Outcome outcome) {
+  if (outcome == Outcome::Lent) {
+    attempts_.note_lent(job, subtask);
+    placement_.machine.lend(job, subtask);
+  } else {
+    placement_.machine.want_back(job, subtask);
+  }
+  if (job.shares != nullptr) policy_base_.turns.policy_changed();
+}
+
 void ReportReader::ignore(WorkerSlot slot, const Job* ended, const JobReports& reports) {
   tables_.counters.stale_reports += reports.attempts.size();
   if (ended == nullptr || reports.outputs.empty()) return;
@@ -109,7 +121,8 @@ void ReportReader::ignore(WorkerSlot slot, const Job* ended, const JobReports& r
 
 void ReportReader::cancelled(Job& job, std::uint32_t subtask) {
   ++job.tally.counts.attempts;
-  const std::uint8_t flags = job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked);
+  const auto flags =
+      static_cast<std::uint16_t>(job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked));
   if (!job.status.cancelling && flags == SubtaskFlag::kAdopted) {
     PENSTOCK_COVERAGE_MARK("a cancel that was not written is undone");
     return recomputation_.requeue(job, subtask);
@@ -139,7 +152,7 @@ void ReportReader::succeed(Job& job, const AttemptReport& report, std::span<cons
   if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) {
     PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
     // The success stands: no cancel holds for a later attempt that makes a lost output again.
-    hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kCancelAsked);
+    hot.flags &= static_cast<std::uint16_t>(~SubtaskFlag::kCancelAsked);
   }
   ends_.end_subtask(job, subtask, SubtaskPhase::Succeeded);
   ++tables_.counters.succeeded;

@@ -58,6 +58,8 @@ class ReportReader {
  private:
   /// An attempt has ended because it was told to.
   void cancelled(Job& job, std::uint32_t subtask);
+  /// The run has lent its slot, or wants one again.
+  void move_slot(Job& job, std::uint32_t subtask, Outcome outcome);
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
   /// The outputs of a stale attempt. A worker that claims may be the holder of what an earlier attempt of the same
   /// subtask is known to have made; its claim tells.

@@ -99,7 +99,9 @@ const JobSpec* World::spec_of(JobId job) const {
 bool World::finished() {
   if (supervisor_->up())
     for (const JobId nested : oracle_.nested_not_ended())
-      if (supervisor_->core().find_job(nested) == nullptr) oracle_.job_forgotten(nested);
+      if (const supervisor::Job* job = supervisor_->core().find_job(nested);
+          job == nullptr || (job->status.state != JobState::Running && job->outbox.followers().empty()))
+        oracle_.job_forgotten(nested);
   return std::all_of(clients_.begin(), clients_.end(), [](const auto& each) { return each->everything_submitted(); }) &&
          oracle_.all_jobs_ended() && !faults_on();
 }

@@ -14,12 +14,23 @@ namespace {
 
 constexpr ClientId kClient{1};
 
+/// Cases have more runs on a worker than it has slots: policy counts a run for which the slot was lent as its holder,
+/// as it does where a worker of an earlier version does not tell.
+void hide_loans(FromWorker& message) {
+  auto* batch = std::get_if<ReportBatch>(&message);
+  if (batch == nullptr) return;
+  for (JobReports& reports : batch->jobs)
+    for (AttemptReport& report : reports.attempts)
+      if (!is_end(report.outcome)) report.outcome = Outcome::Started;
+}
+
 }  // namespace
 
 LiveCluster::LiveCluster(SupervisorConfig config)
-    : file_(config.policy),
-      core_(config, Rng{1}),
-      hosts_([this](WorkerId worker, FromWorker message) { mail_.emplace_back(worker, std::move(message)); }) {}
+    : file_(config.policy), core_(config, Rng{1}), hosts_([this](WorkerId worker, FromWorker message) {
+        hide_loans(message);
+        mail_.emplace_back(worker, std::move(message));
+      }) {}
 
 WorkerId LiveCluster::join(Register description) {
   const WorkerId id{++workers_};

@@ -44,7 +44,7 @@ class LiveCluster {
   void settle(Duration most = std::chrono::seconds{20});
   /// The run ends: it has succeeded, or failed, by default for good.
   void end(SubtaskId subtask, bool succeeded = true, FailureClass failure = FailureClass::UserError);
-  /// The program of a run lends its slot, and goes on without one.
+  /// The program of a run lends its slot, and goes on without one. To the supervisor the run still holds the slot.
   void lend(SubtaskId subtask);
   using OnStop = tools::OnStop;
   OnStop on_stop() const { return hosts_.on_stop(); }

@@ -15,6 +15,8 @@ void SlotLoans::lend(const worker_event::SlotYielded& event) {
   if (!lent) return;
   reports_.reporter.hurry_load();
   tables_.subtasks.move(record, SubtaskState::Yielded);
+  record.told_started = false;  // The start is told again when the run has a slot again.
+  reports_.reporter.report(record, Outcome::Lent);
   band.dirty = true;
 }
 
@@ -23,8 +25,16 @@ void SlotLoans::want_back(const worker_event::SlotWanted& event) {
   SubtaskRecord& record = tables_.subtasks[event.record];
   // Spec: worker 2, it takes part again with raised priority: before everything that has not begun.
   record.priority = ~std::uint64_t{0};
+  reports_.reporter.report(record, Outcome::Wanted);
   bands_.of(record).execute.resume_slot(event.record, record.priority);
   bands_.of(record).dirty = true;
+}
+
+void SlotLoans::tell_again() {
+  for (const auto& band : bands_)
+    for (const RecordIndex index : band->running)
+      if (band->execute.has_yielded(index) && !band->execute.waits(index))
+        reports_.reporter.report(tables_.subtasks[index], Outcome::Lent);
 }
 
 }  // namespace penstock::worker

@@ -18,6 +18,8 @@ class SlotLoans {
 
   void lend(const worker_event::SlotYielded& event);
   void want_back(const worker_event::SlotWanted& event);
+  /// Another life of the supervisor takes claimed runs for holders of slots.
+  void tell_again();
 
  private:
   EventContext& event_;

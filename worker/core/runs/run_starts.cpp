@@ -13,6 +13,7 @@ void RunStarts::start(RecordIndex index, const Taken& taken) {
   band.release_permit(index, record);
   if (taken.resumed) {
     reports_.reporter.hurry_load();
+    watch_.started(record);  // The run counts as started once more.
   } else {
     if (band.warmer.any()) band.warmer.want_no_longer(record);
     record.lane = taken.lane;

@@ -65,7 +65,7 @@ void RunWatch::check() {
 }
 
 void RunWatch::report_started(SubtaskRecord& record) {
-  if (record.told_started) return;
+  if (record.told_started || record.state != SubtaskState::Running) return;
   if (event_.now - record.started < config_.started_after) return look_at(later(record.started, config_.started_after));
   record.told_started = true;
   record.devices = bands_[record.band].execute.lanes().devices.of(record.lane, record.program->content.request);

@@ -202,7 +202,7 @@ void PolicyAnswers::Explainer::add_priority(Value::List& rows) {
     policy::Snapshot changed = what_if_->next();
     policy::Workload& subject = changed.workloads[what_if_->subject()];
     subject.priority = own + raises[count - 1];
-    subject.position = core_.view_.first_position(job_.id);  // The order gives it the place of its age.
+    subject.position = core_.view_.first_position(job_);  // The order gives it the place of its age.
     return what_if_->helps(changed);
   };
   if (raises.empty() || !helps(raises.size())) return;

@@ -168,6 +168,22 @@ TEST(Codec, AJobNamesTheRunThatSubmitsIt) {
   EXPECT_GE(wire_size(message) + 64, encoded->bytes().size());
 }
 
+TEST(Codec, SlotsThatAreLentAndWantedAgainAreToldAsSuch) {
+  JobReports reports;
+  reports.job = JobId{3};
+  for (const Outcome outcome : {Outcome::Started, Outcome::Lent, Outcome::Wanted, Outcome::Succeeded}) {
+    AttemptReport& report = reports.attempts.emplace_back();
+    report.subtask = SubtaskIndex{static_cast<std::uint32_t>(reports.attempts.size())};
+    report.attempt = Attempt{1};
+    report.outcome = outcome;
+  }
+  ReportBatch batch;
+  batch.jobs = {reports};
+  const FromWorker message{batch};
+  EXPECT_EQ(decode_from_worker(Copy{encode(std::span{&message, 1})->bytes()}.bytes()).value(),
+            std::vector<FromWorker>{message});
+}
+
 // Faults F18, F20: a frame of few bytes that stands for gigabytes.
 TEST(CodecHostile, ManyGraphsThatLeaveTheirColumnsOutAreRefusedTogether) {
   SubmitChunk chunk{1, true, false, {}, {}};

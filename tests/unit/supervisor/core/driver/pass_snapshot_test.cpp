@@ -402,5 +402,56 @@ TEST(PolicySnapshot, APreemptedJobHasItsWholeLimitAgain) {
   supervisor.ignore();
 }
 
+std::size_t given_to(const Lines& assigned, const std::string& prefix) {
+  return static_cast<std::size_t>(std::count_if(assigned.begin(), assigned.end(),
+                                                [&](const std::string& line) { return line.starts_with(prefix); }));
+}
+
+// A job that waits for another one, slots lent, kept them from it for ever.
+TEST(LentSlots, ASlotThatARunHasLentIsForOthersUntilTheRunWantsOne) {
+  for (const std::string preset : {"fair_share", "priority", "quota"}) {
+    PolicedSupervisor supervisor{policed(preset)};
+    supervisor.join({.slots = 1});
+    supervisor.submit(GraphBuilder{}.sources(1).build());
+    supervisor.settle(2);
+    supervisor.say(1, 0, Outcome::Started);
+    supervisor.submit(GraphBuilder{}.sources(1).build());
+    supervisor.settle(2);
+    EXPECT_EQ(given_to(supervisor.assigned(), "2:"), 0U) << preset;
+    supervisor.say(1, 0, Outcome::Lent);
+    supervisor.settle(2);
+    EXPECT_EQ(supervisor.cancels(), Lines{}) << preset << ": the run goes on";
+    EXPECT_EQ(given_to(supervisor.assigned(), "2:"), 1U) << preset;
+    supervisor.say(1, 0, Outcome::Started, 2);
+    supervisor.say(1, 0, Outcome::Wanted);
+    supervisor.settle(2);
+    supervisor.succeed(1, 0, {}, 2);
+    supervisor.settle(2);
+    EXPECT_NE(supervisor.entitlements(1), Lines{"w1:0"}) << preset;
+    supervisor.say(1, 0, Outcome::Started);
+    EXPECT_EQ(supervisor.job(1).shares->of(BandSlot{0}).started, 1U);
+    supervisor.succeed(1, 0);
+    EXPECT_EQ(supervisor.state(1), JobState::Succeeded) << preset;
+    supervisor.ignore();
+  }
+}
+
+TEST(LentSlots, ARunMayEndWhileItsSlotIsLent) {
+  PolicedSupervisor supervisor{policed("fair_share")};
+  supervisor.join({.slots = 1});
+  supervisor.submit(GraphBuilder{}.sources(2).build());
+  supervisor.settle(2);
+  supervisor.say(1, 0, Outcome::Started);
+  supervisor.say(1, 0, Outcome::Lent);
+  supervisor.say(1, 0, Outcome::Lent);
+  supervisor.say(1, 1, Outcome::Wanted);
+  EXPECT_EQ(supervisor.job(1).shares->of(BandSlot{0}).in_flight, 1U);
+  supervisor.succeed(1, 0);
+  EXPECT_EQ(supervisor.job(1).shares->of(BandSlot{0}).in_flight, 1U);
+  supervisor.succeed(1, 1);
+  EXPECT_EQ(supervisor.state(1), JobState::Succeeded);
+  supervisor.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -109,7 +109,7 @@ TEST_F(PolicyMembershipTest, AJobEntersWithItsPoolsItsOwnersAndItsLimits) {
   EXPECT_EQ(job.shares->pool.position, 0U);
   EXPECT_EQ(job.shares->project, 1U);
   EXPECT_EQ(job.shares->account, 1U) << "that of its owner, as it names none";
-  EXPECT_EQ(job.shares->position, PolicyView::first_position(job.id));
+  EXPECT_EQ(job.shares->position, (std::int64_t{1} << 40U) + (std::int64_t{job.id.value()} << 20U));
   EXPECT_EQ(job.shares->kinds[0].unit_milli, 1000U);
   EXPECT_EQ(job.shares->of(kInFirst).entitled, MilliSlots::max()) << "its worker was told of no limit yet";
   EXPECT_EQ(job.shares->of(kInRest).entitled, MilliSlots{0});

@@ -65,7 +65,7 @@ class PolicyViewTest : public ::testing::Test {
     job.shares = std::make_unique<JobShares>();
     job.shares->pool.position = job.shares->pool.placed = pool;
     job.shares->project = static_cast<std::uint32_t>(policy.config.projects.size());
-    job.shares->position = PolicyView::first_position(id);
+    job.shares->position = view.first_position(job);
     indices.active.insert(id, 0);
     return job;
   }

@@ -148,7 +148,7 @@ TEST_F(JobPrioritiesTest, UnderAPolicyAJobOfANewPriorityBeginsAtItsFirstPosition
   second.shares->position = 7;
   policy_base.state.due = kNever;
   runs.priorities.change_priority(second, 3);
-  EXPECT_EQ(second.shares->position, PolicyView::first_position(second.id));
+  EXPECT_EQ(second.shares->position, policy_base.view.first_position(second));
   EXPECT_EQ(policy_base.state.due, later(event.now, policy_base.state.config.settle));
   EXPECT_EQ(policy_base.state.agenda.in_sight().all(), (std::vector{second.id, first.id}));
 }

@@ -1,6 +1,8 @@
 // SlotLoans: slots that are lent while their runs wait for nested work.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/worker_harness.hpp"
 
@@ -63,7 +65,39 @@ TEST_F(Yields, NestedWorkRunsInALentSlot) {
   worker.succeed(0);
   EXPECT_EQ(worker.started(), List{2});
   worker.succeed(2);
-  EXPECT_EQ(worker.reports(), (Lines{"1 Succeeded", "0 Succeeded", "2 Succeeded"}));
+  EXPECT_EQ(worker.reports(), (Lines{"0 Lent", "0 Wanted", "1 Succeeded", "0 Succeeded", "2 Succeeded"}));
+}
+
+TEST_F(Yields, ALongRunIsReportedAsStartedOnceMoreWhenItHasItsSlotAgain) {
+  begin({{.subtask = 0}});
+  worker.tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(worker.reports(), Lines{"0 Started"});
+  EXPECT_TRUE(yield(first));
+  worker.tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(worker.reports(), Lines{"0 Lent"});
+  want(first);
+  worker.tick_after(std::chrono::milliseconds{1});
+  EXPECT_EQ(worker.reports(), (Lines{"0 Wanted", "0 Started"}));
+  worker.succeed(0);
+  worker.ignore();
+}
+
+// The next life of the supervisor takes a claimed run for one that has its slot.
+TEST_F(Yields, ASupervisorThatComesBackIsToldOfLentSlotsAgain) {
+  begin({{.subtask = 0}, {.subtask = 1}});
+  EXPECT_TRUE(yield(first));
+  const auto nested = worker.take<StartSubtask>();
+  ASSERT_EQ(nested.size(), 1U);
+  EXPECT_TRUE(yield(nested[0]));
+  want(nested[0]);
+  worker.ignore();
+  static_cast<void>(worker.reports());
+  worker.receive(ReportsApplied{99});
+  worker.handle(worker_event::SupervisorReturned{});
+  const Lines told = worker.reports();
+  EXPECT_EQ(std::count(told.begin(), told.end(), "0 Lent"), 1);
+  EXPECT_EQ(std::count(told.begin(), told.end(), "1 Lent"), 0);
+  worker.ignore();
 }
 
 TEST_F(Yields, ASlotThatNobodyWantsComesBackAtOnce) {
@@ -96,7 +130,7 @@ TEST(YieldsOf, NoMoreThanTheLimitAndTheRestKeepTheirs) {
   worker.succeed(0);
   worker.succeed(1);
   worker.succeed(2);
-  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded", "2 Succeeded"}));
+  EXPECT_EQ(worker.reports(), (Lines{"0 Lent", "0 Succeeded", "1 Succeeded", "2 Succeeded"}));
 }
 
 // A run's word may come after its end, when its record has another one.
@@ -126,7 +160,9 @@ TEST_F(Yields, ARunMayEndWhileItsSlotIsLentOrWanted) {
     worker.succeed(1);
     EXPECT_EQ(worker.started(), List{2});
     worker.succeed(2);
-    EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded", "2 Succeeded"}));
+    Lines told{"0 Lent", "0 Wanted", "0 Succeeded", "1 Succeeded", "2 Succeeded"};
+    if (!wanted) told.erase(told.begin() + 1);
+    EXPECT_EQ(worker.reports(), told);
     worker.receive(ForgetJob{JobId{1}});
     worker.ignore();
   }
