@@ -73,15 +73,15 @@ void read_device_sets(capnp::List<std::uint16_t>::Reader list, Attempts& attempt
 }
 
 /// Of reports about runs with a slot that is lent; nothing where there is none.
-template <class Init>
-void write_slot_states(const std::vector<AttemptReport>& attempts, Init init) {
-  const auto is_lent = [](const AttemptReport& each) {
-    return !is_end(each.outcome) && each.outcome != Outcome::Started;
-  };
-  if (std::none_of(attempts.begin(), attempts.end(), is_lent)) return;
-  auto list = init(static_cast<unsigned>(attempts.size()));
-  for (unsigned i = 0; i < list.size(); ++i)
-    list.set(i, !is_lent(attempts[i]) ? 0 : attempts[i].outcome == Outcome::Lent ? 1 : 2);
+void write_slot_states(const std::vector<AttemptReport>& from, schema::JobReports::Builder to) {
+  const auto is_lent = [](const AttemptReport& each) { return each.outcome >= Outcome::Lent; };
+  if (std::none_of(from.begin(), from.end(), is_lent)) return;
+  auto attempts = to.getAttempts();
+  auto states = to.initSlotStates(static_cast<unsigned>(from.size()));
+  for (unsigned i = 0; i < states.size(); ++i) {
+    states.set(i, from[i].outcome == Outcome::Lent ? 1 : from[i].outcome == Outcome::Wanted ? 2 : 0);
+    if (is_lent(from[i])) attempts[i].setOutcome(static_cast<std::uint8_t>(Outcome::Started));
+  }
 }
 void read_slot_states(capnp::List<std::uint8_t>::Reader list, std::vector<AttemptReport>& attempts) {
   if (list.size() == 0) return;
@@ -148,6 +148,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
 void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   to.setJob(from.job.value());
   auto attempts = to.initAttempts(static_cast<unsigned>(from.attempts.size()));
+  std::uint8_t outcomes = 0;  // All bits of any.
   for (unsigned i = 0; i < attempts.size(); ++i) {
     const AttemptReport& report = from.attempts[i];
     auto out = attempts[i];
@@ -155,7 +156,8 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     out.setRunUs(report.run_us);
     out.setAttempt(low_of(report.attempt));
     out.setOutputCount(report.output_count);
-    out.setOutcome(static_cast<std::uint8_t>(is_end(report.outcome) ? report.outcome : Outcome::Started));
+    out.setOutcome(static_cast<std::uint8_t>(report.outcome));
+    outcomes |= static_cast<std::uint8_t>(report.outcome);
     out.setForward(static_cast<std::uint8_t>(report.forward));
     out.setBand(report.band.value());
   }
@@ -176,7 +178,8 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   }
   write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
   write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
-  write_slot_states(from.attempts, [&](unsigned count) { return to.initSlotStates(count); });
+  // Lent is 5 and Wanted 6; so are some others together.
+  if ((outcomes & 4U) != 0 && (outcomes & 3U) != 0) write_slot_states(from.attempts, to);
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 

@@ -257,7 +257,7 @@ class Job:
 
     def _wait(self, timeout_ns):
         self._check_kept()
-        with self.client._connection as handle:
+        with self.client._waiting() if timeout_ns else contextlib.nullcontext(), self.client._connection as handle:
             return self.client._library.check(self.client._library.wait(handle, self.number, timeout_ns))
 
     def wait(self, timeout: Optional[float] = None) -> str:

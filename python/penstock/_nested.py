@@ -11,7 +11,7 @@ from penstock._attempt import _serving_here
 from penstock._client import Client
 from penstock.errors import PenstockError
 
-LEND_PATIENCE_S, LEND_AGAIN_S = 10, 0.02  # If `worker.yields_max` calls of the band have lent their slots.
+LEND_PATIENCE_S, LEND_AGAIN_S = 60, 0.02  # If `worker.yields_max` calls of the band have lent their slots.
 _lock = threading.Lock()
 _here: "Optional[RunClient]" = None  # Of this process, for its calls one after the other.
 

@@ -170,7 +170,10 @@ class Runner:
         line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1][:1000]
         error.__traceback__ = error.__context__ = error.__cause__ = None
         try:
-            detail = _wire.pack((_wire.pickle_exception(error), text))  # Whoever cannot read one reads the other.
+            exception = _wire.pickle_exception(error)
+            detail = _wire.pack((exception, text))  # Whoever cannot read one reads the other.
+            if len(detail) > DETAIL_MAX:
+                detail = _wire.pack((exception, shortened(text)))
         except Exception:
             detail = b""
         if not detail or len(detail) > DETAIL_MAX:

@@ -82,6 +82,29 @@ def test_errors_of_a_nested_call_come_out_as_they_were_raised(narrow):
         narrow.submit(divides).result(60)
 
 
+def test_an_error_from_deep_below_keeps_its_class(narrow):
+    def chain(n):
+        client = penstock.get_client()
+        if n == 0:
+            raise KeyError("deep" + "x" * 20_000)
+        return client.submit(chain, n - 1).result()
+    with pytest.raises(KeyError):
+        narrow.submit(chain, 4).result(60)
+
+
+def test_jobs_and_graphs_of_a_call_lend_its_slot_too():
+    def waits(how):
+        client = penstock.get_client()
+        if how == "get":
+            return client.get({"b": (functions.increment, 1)}, "b")
+        graph = client.graph()
+        graph.add(functions.increment, 1)
+        return graph.submit().results()[0]
+    with Client(slots=1) as client:
+        assert client.submit(waits, "job").result(60) == 2
+        assert client.submit(waits, "get").result(60) == 2
+
+
 def test_large_values_go_to_nested_calls_and_back(narrow):
     def turns(data):
         client = penstock.get_client()

@@ -6,8 +6,8 @@
 namespace penstock::supervisor {
 namespace {
 
-constexpr std::uint32_t biased(std::int64_t priority) {
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(priority, INT32_MAX) - INT32_MIN);
+constexpr std::uint32_t biased(std::int32_t priority) {
+  return static_cast<std::uint32_t>(std::int64_t{priority} - INT32_MIN);
 }
 
 }  // namespace
@@ -19,8 +19,10 @@ std::uint64_t Job::order_key(std::uint32_t subtask) const {
 }
 
 std::uint64_t Job::worker_priority(std::uint32_t subtask) const {
-  return (std::uint64_t{biased(std::int64_t{user_priority(subtask)} + spec.parent->depth)} << 32U) |
-         ~graph.shape->rank_of(subtask);
+  std::uint32_t priority = biased(user_priority(subtask));
+  if (spec.parent.any()) [[unlikely]]
+    priority += std::min(spec.parent->depth, UINT32_MAX - priority);
+  return (std::uint64_t{priority} << 32U) | ~graph.shape->rank_of(subtask);
 }
 
 std::int32_t Job::user_priority(std::uint32_t subtask) const {

@@ -38,6 +38,10 @@ void SubtaskMachine::change_share(Job& job, const SubtaskHot& hot, std::int32_t 
   });
 }
 
+void SubtaskMachine::note_parent(const Job& job, std::uint32_t subtask) {
+  nested_.note_moved({job.id, SubtaskIndex{subtask}});
+}
+
 void SubtaskMachine::unplace_successors(Job& job, std::uint32_t subtask) {
   for (const std::uint32_t successor : job.graph.shape->successors(subtask)) {
     SubtaskHot& next = job.hot[successor];

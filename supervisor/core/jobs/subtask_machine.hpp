@@ -64,7 +64,7 @@ class SubtaskMachine {
     else if (from == SubtaskPhase::Succeeded)
       reopen(job, subtask);
     if (job.tally.has_children) [[unlikely]]
-      nested_.note_moved({job.id, SubtaskIndex{subtask}});
+      note_parent(job, subtask);
   }
   /// To `Assigned`, as that attempt; also from one band to another. REQUIRES: a legal move.
   void assign(Job& job, std::uint32_t subtask, BandSlot to, std::uint64_t attempt) {
@@ -78,7 +78,7 @@ class SubtaskMachine {
     hot.flags &= static_cast<std::uint16_t>(~SubtaskFlag::kForAttempt);
     enter_band(job, hot);
     if (job.tally.has_children) [[unlikely]]
-      nested_.note_moved({job.id, SubtaskIndex{subtask}});
+      note_parent(job, subtask);
   }
   /// The subtask has come to be assigned: each successor that waited for nothing else can be placed, and is passed to
   /// `placeable(successor)`. Apart from `assign`, so that the assignment is written while successors come near.
@@ -149,6 +149,7 @@ class SubtaskMachine {
       change_share(job, hot, 0, change);
   }
   void change_share(Job& job, const SubtaskHot& hot, std::int32_t in_flight, std::int32_t runnable);
+  void note_parent(const Job& job, std::uint32_t subtask);
   static void unplace_successors(Job& job, std::uint32_t subtask);
   void reopen(Job& job, std::uint32_t subtask);
 

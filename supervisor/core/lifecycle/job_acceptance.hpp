@@ -8,6 +8,7 @@
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/ledger/after_write.hpp"
+#include "supervisor/core/lifecycle/nested_runs.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 
@@ -16,7 +17,6 @@ namespace penstock::supervisor {
 struct EventContext;
 struct Fleet;
 class JobReleases;
-class NestedRuns;
 struct JobTables;
 struct Ledger;
 struct Outputs;
@@ -52,6 +52,8 @@ class JobAcceptance {
   void submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity);
   /// The graph has counted this job already.
   Job& make_job(JobSpec spec, SharedGraph& graph, JobId id);
+  /// A job that had ended before a restart belongs to its run again.
+  void adopt_ended(const Job& job) { nested_.adopt(job); }
   /// Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins
   /// are local. Everything else that could be placed, after a restart, goes where its inputs are.
   void place_sources(Job& job);

@@ -174,9 +174,11 @@ void JobReleases::erase_job(const Job& job) {
 
 void JobReleases::unfollow(Job& job, ClientId client) {
   // The outputs are kept for so long from now on: a client that was cut off finds them when it is back.
-  if (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id)) spend(job);
+  const bool spent = job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id);
+  if (spent) spend(job);
   if (outputs_.progress.unfollow(job, client) && job.outputs.keep_until != kNever)
     tables_.indices.kept.move(job.id, job.outputs.keep_until, later(event_.now, config_.results_keep));
+  if (spent && job.status.state != JobState::Running && job.outbox.followers().empty()) release_job(job);
 }
 
 void JobReleases::leave_graph(Job& job) {

@@ -65,6 +65,7 @@ void NestedRuns::end_children() {
     for (const JobId id : over) {
       Job* child = jobs_.find(id);
       if (child == nullptr) continue;
+      jobs_.remove_name(*child);  // A job that is submitted by that name from now on is another one.
       releases_.spend(*child);
       if (child->status.state != JobState::Running) {
         releases_.release_job(*child);

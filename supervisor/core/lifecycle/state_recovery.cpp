@@ -67,6 +67,7 @@ void StateRecovery::recover_ended_job(RecoveredJob& recovered) {
   tables_.jobs.add_name(job);
   tables_.ended.add(job);
   job.outputs.release_when_unreferenced = recovered.unneeded;
+  acceptance_.adopt_ended(job);
   if (job.outputs.locations.empty() && !recovered.unneeded) return;
   job.outputs.keep_until = later(event_.now, config_.results_keep);
   if (job.outputs.locations.empty()) return;  // The outputs were released.

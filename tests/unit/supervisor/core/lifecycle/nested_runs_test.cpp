@@ -103,6 +103,21 @@ TEST_F(NestedRunsTest, AJobEndsWithItsRun) {
   cluster->ignore();
 }
 
+TEST_F(NestedRunsTest, ANameIsFreeWhenTheRunOfItsJobIsOver) {
+  begin(1);
+  JobSpec spec;
+  spec.name = "nightly";
+  const JobId child = submit_in(run_of(0), spec);
+  cluster->succeed(1, 0);
+  cluster->submit(GraphBuilder{}.sources(1).build(), spec);
+  const JobId other = written();
+  EXPECT_NE(other, child);
+  EXPECT_FALSE(cluster->job(other.value()).spec.parent.any());
+  cluster->say(1, 0, Outcome::Cancelled, child.value());
+  EXPECT_TRUE(cluster->ask("job", {"nightly"}));
+  cluster->ignore();
+}
+
 TEST_F(NestedRunsTest, AFailedRunEndsItsJobsAndTheNextAttemptHasItsOwn) {
   begin(1);
   const ParentRun first = run_of(0);
