@@ -493,6 +493,22 @@ SUPERVISOR = {
         [("supervisor/core/data/data_directory.cpp",
           "    else if (job.data.total_bytes(*job.graph.shape, subtask) > 0)\n      drop(job, subtask);\n  }\n}\n\nvoid DataDirectory::drop_unkept",
           "  }\n}\n\nvoid DataDirectory::drop_unkept")]),
+    "nested-jobs-go-on": Defect(
+        "jobs that a run has submitted go on when it is over",
+        [("supervisor/core/jobs/subtask_machine.cpp",
+          "  nested_.note_moved({job.id, SubtaskIndex{subtask}});\n",
+          "")]),
+    "unclaimed-runs-keep-their-jobs": Defect(
+        "jobs of runs that no worker claims after a restart go on",
+        [("supervisor/core/lifecycle/worker_returns.cpp",
+          "  if (job.tally.has_children) tables_.nested.note_all_moved(job.id);  // Runs that nobody has claimed are over.\n",
+          "")]),
+    "lent-slots-are-held": Defect(
+        "under a policy a job holds the slot that a run of it has lent",
+        [("supervisor/core/runs/report_reader.cpp",
+          "    placement_.machine.lend(job, subtask);\n",
+          "")],
+        found_by="unit_policed:LentSlots.*"),
     "borrowed-outputs-stay": Defect(
         "outputs that were released while another job had to read them stay when that has ended",
         [("supervisor/core/lifecycle/output_releases.cpp",

@@ -13,7 +13,7 @@ class LightFuture(_Future):
     """The same without a lock of its own, and with lists of callbacks and waiters only where there are some."""
 
     __slots__ = ("_state", "_result", "_exception", "_callbacks", "_waiting")
-    # Of all of them. Nobody sleeps on it: who waits for one is told by a waiter of his own.
+    # One for all futures. No thread sleeps on it: a thread that waits for a future adds a waiter to it.
     _condition = threading.Condition()
 
     def __init__(self):

@@ -36,7 +36,7 @@ class RunClient(Client):
         runner = sys.modules.get("penstock._runner")
         serving = None if runner is None else runner.serving
         self._command = _graph.RunnerCommand() if serving is None else _Command(serving.command)
-        self._waits, self._waits_lock = 0, threading.Lock()
+        self._waits = 0  # Of the present call.
         self._begin(self._library.check(self._library.client_in_run(b"")), os.environ["PENSTOCK_SUPERVISOR"])
 
     @contextlib.contextmanager
@@ -45,6 +45,8 @@ class RunClient(Client):
         if serving is None or (serving.lent and not self._waits):  # The function has lent it itself.
             yield
             return
+        if not serving.lent:
+            self._waits = 0  # An earlier call may have ended in the midst of a wait.
         # Coroutines of one call may wait side by side: the slot is lent while any does.
         self._waits += 1
         try:
@@ -113,7 +115,7 @@ def _is_in_call():
 
 
 def _forget():
-    """After an interrupt it may have been left in the midst of anything; the next call opens another one."""
+    """An interrupted call may have left the client in the midst of anything: the next call opens another one."""
     global _here
     with _lock:
         client, _here = _here, None

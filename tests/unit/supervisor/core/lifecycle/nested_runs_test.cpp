@@ -205,11 +205,13 @@ TEST_F(NestedRunsTest, ARunThatIsNotUnderWayIsRefused) {
   beyond.id.index = SubtaskIndex{2};
   ParentRun another = run_of(0);
   another.identity = {2, 2};
+  ParentRun guessed = run_of(0);
+  guessed.identity = {};
   ParentRun unknown = run_of(0);
   unknown.id.job = JobId{44};
   cluster->succeed(1, 1);
   const ParentRun over = run_of(1);
-  for (const ParentRun& run : {wrong, beyond, another, unknown, over}) {
+  for (const ParentRun& run : {wrong, beyond, another, guessed, unknown, over}) {
     PENSTOCK_EXPECT_COVERAGE_MARK("a run that is over submits a job", submit_in(run));
     EXPECT_EQ(cluster->refusal().code, ErrorCode::WrongState);
   }
