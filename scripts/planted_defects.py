@@ -495,9 +495,9 @@ SUPERVISOR = {
           "  }\n}\n\nvoid DataDirectory::drop_unkept")]),
     "nested-jobs-go-on": Defect(
         "jobs that a run has submitted go on when it is over",
-        [("supervisor/core/jobs/subtask_machine.cpp",
-          "  nested_.note_moved({job.id, SubtaskIndex{subtask}});\n",
-          "")]),
+        [("supervisor/core/lifecycle/nested_runs.cpp",
+          "      if (!is_under_way(jobs_, parent, child.attempt)) over.push_back(child.job);\n",
+          "      static_cast<void>(child);\n")]),
     "unclaimed-runs-keep-their-jobs": Defect(
         "jobs of runs that no worker claims after a restart go on",
         [("supervisor/core/lifecycle/worker_returns.cpp",
