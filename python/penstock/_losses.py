@@ -32,17 +32,14 @@ def values_of(client, futures, deadline=None):
 
 def make_lost_again(client, futures):
     """How many have been lost; None if one of them cannot be had again."""
-    again = 0
-    for future in futures:
-        batch = future._batch
-        if batch is not None and future.done() and not is_lost(client, future):
-            continue
-        with client._lock:
-            lost = future.done() and not future._loaded and future._batch is batch
-            if lost and (batch is None or not make_again(client, [future])):
-                return None
-        again += 1
-    return again
+    suspects = [(future, future._batch) for future in futures]
+    suspects = [(future, batch) for future, batch in suspects if batch is None or not future.done() or is_lost(client, future)]
+    with client._lock:  # All at once, so that one graph has them and what several of them read is made again once.
+        lost = [(future, batch) for future, batch in suspects
+                if future.done() and not future._loaded and future._batch is batch]
+        if lost and (any(batch is None for _, batch in lost) or not make_again(client, [future for future, _ in lost])):
+            return None
+    return len(suspects)
 
 
 def is_lost(client, future):

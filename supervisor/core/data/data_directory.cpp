@@ -115,9 +115,14 @@ void DataDirectory::drop(Job& job, std::uint32_t subtask, bool lost) {
 
 void DataDirectory::let_go(Job& job, std::span<const std::uint32_t> subtasks) {
   const bool has_shape = !job.hot.empty();
+  // A holder that was lost may be back after the end of the job; a subtask that was to run again is cancelled by then.
+  const auto is_told_only = [&](std::uint32_t subtask) {
+    const bool has_ended = job.status.state != JobState::Running;
+    return !has_shape || is_gone(job, subtask) || (has_ended && job.hot[subtask].phase != SubtaskPhase::Succeeded);
+  };
   std::erase_if(job.outputs.locations, [&](const OutputLocation& output) {
     if (!std::binary_search(subtasks.begin(), subtasks.end(), output.producer.value())) return false;
-    if (!has_shape || is_gone(job, output.producer.value())) drop_where_told(workers_, mail_, job, output);
+    if (is_told_only(output.producer.value())) drop_where_told(workers_, mail_, job, output);
     return true;
   });
   for (const std::uint32_t subtask : subtasks) {

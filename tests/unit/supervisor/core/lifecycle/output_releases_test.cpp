@@ -266,6 +266,31 @@ TEST(KeptOutputs, OfACancelledJobAHolderThatComesLateKeepsThemUntilTheyAreReleas
   cluster->ignore();
 }
 
+// Found by seeds: a subtask that was to run again when its job was cancelled has ended without outputs, but the client
+// was told of the first ones, and their holder came back with them.
+TEST(KeptOutputs, OfACancelledJobSingleOnesAreDroppedAtAHolderThatCameLate) {
+  JournalHarness cluster;
+  cluster->join({.slots = 3});
+  cluster->submit(GraphBuilder{}.sources(3).build(), named("two", Keep::Sinks));
+  cluster.write_all();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster->succeed(1, 1, {{0, 100}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  cluster->client_says(AdminRequest{1, "cancel", {"1"}, "ann@host"});
+  cluster.write_all();
+  ASSERT_EQ(cluster->state(), JobState::Cancelled);
+  ASSERT_EQ(cluster->job().outputs.locations.size(), 2U);
+  ASSERT_EQ(cluster->job().hot[0].phase, SubtaskPhase::Cancelled);
+  cluster->come_back(1, {.jobs = {ClaimedJob{JobId{1}, {}, {{SubtaskIndex{0}, 0, 100}, {SubtaskIndex{1}, 0, 100}}}}});
+  EXPECT_EQ(cluster->drops(), Lines{}) << "the client was sent there";
+  cluster->client_says(release_of({range(0, 0)}));
+  EXPECT_EQ(cluster->drops(), Lines{"0 at w1"});
+  EXPECT_EQ(cluster->job().outputs.locations.size(), 1U);
+  cluster->ignore();
+}
+
 TEST_F(Leftovers, DataOfASubtaskThatRunsElsewhereGoAtTheEndOfTheJob) {
   cluster.restart_for_claims();
   cluster->come_back(1, {.jobs = {claim(true, false)}});
