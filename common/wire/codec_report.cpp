@@ -149,6 +149,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   to.setJob(from.job.value());
   auto attempts = to.initAttempts(static_cast<unsigned>(from.attempts.size()));
   std::uint8_t outcomes = 0;  // All bits of any.
+  DeviceSet devices = 0;
   for (unsigned i = 0; i < attempts.size(); ++i) {
     const AttemptReport& report = from.attempts[i];
     auto out = attempts[i];
@@ -158,6 +159,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     out.setOutputCount(report.output_count);
     out.setOutcome(static_cast<std::uint8_t>(report.outcome));
     outcomes |= static_cast<std::uint8_t>(report.outcome);
+    devices |= report.devices;
     out.setForward(static_cast<std::uint8_t>(report.forward));
     out.setBand(report.band.value());
   }
@@ -177,7 +179,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     for (unsigned i = 0; i < traces.size(); ++i) write_trace(from.traces[i], traces[i]);
   }
   write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
-  write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
+  if (devices != 0) write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
   // Lent is 5 and Wanted 6; so are some others together.
   if ((outcomes & 4U) != 0 && (outcomes & 3U) != 0) write_slot_states(from.attempts, to);
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());

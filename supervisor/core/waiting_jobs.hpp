@@ -68,18 +68,22 @@ class WaitingJobs {
   void settle(std::size_t at) { sink(rise(at)); }
 
   std::size_t rise(std::size_t at) {
-    for (; at > 0 && entries_[at].goes_before(entries_[(at - 1) / 2]); at = (at - 1) / 2)
-      std::swap(entries_[at], entries_[(at - 1) / 2]);
+    const Entry entry = entries_[at];
+    for (; at > 0 && entry.goes_before(entries_[(at - 1) / 2]); at = (at - 1) / 2)
+      entries_[at] = entries_[(at - 1) / 2];
+    entries_[at] = entry;
     return at;
   }
 
   void sink(std::size_t at) {
+    const Entry entry = entries_[at];
     for (std::size_t child = 2 * at + 1; child < entries_.size(); child = 2 * at + 1) {
       if (child + 1 < entries_.size() && entries_[child + 1].goes_before(entries_[child])) ++child;
-      if (!entries_[child].goes_before(entries_[at])) return;
-      std::swap(entries_[at], entries_[child]);
+      if (!entries_[child].goes_before(entry)) break;
+      entries_[at] = entries_[child];
       at = child;
     }
+    entries_[at] = entry;
   }
 
   std::vector<Entry> entries_;

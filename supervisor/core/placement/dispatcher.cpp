@@ -206,8 +206,9 @@ std::uint32_t Dispatcher::take_from(Job& job, BandSlot slot, std::uint32_t count
     const std::uint64_t key = take_ready ? ready : ahead;
     const std::uint32_t subtask = job.graph.shape->at_rank(static_cast<std::uint32_t>(key));
     const SubtaskHot& hot = job.hot[subtask];
-    const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == slot && (hot.missing == 0) == take_ready &&
-                         key == job.order_key(subtask);
+    const bool has_rank = !job.extras.keys_carry_priority || key == job.order_key(subtask);
+    const bool current =
+        hot.phase == SubtaskPhase::Placeable && hot.band == slot && (hot.missing == 0) == take_ready && has_rank;
     if (const std::uint32_t wanted = job.graph.shape->template_index(subtask); wanted != limit_of) {
       limit_of = wanted;
       limit = std::min(lookahead_limit(job, wanted, credit.slots), most);

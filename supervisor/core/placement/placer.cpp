@@ -40,7 +40,6 @@ void Placer::become_placeable(Job& job, std::uint32_t subtask) {
     return timers_.add(RetryTimer{until, job.id, subtask, hot.attempt});
   }
   machine_.transition(job, subtask, SubtaskPhase::Placeable);
-  const ExternalInput* external = job.graph.shape->external_input_of(subtask);
   hot.band = choose_tentative_band(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
@@ -50,7 +49,7 @@ void Placer::become_placeable(Job& job, std::uint32_t subtask) {
     hot.band = choose_tentative_band(job, subtask);
   }
   if (!hot.band.valid()) {
-    if (external != nullptr)
+    if (const ExternalInput* external = job.graph.shape->external_input_of(subtask); external != nullptr)
       external_inputs_.await_external_input(job, *external);
     else
       leave_unschedulable(job, subtask);

@@ -73,8 +73,9 @@ Result<void> check_gang_groups(const JobPolicy& wishes, const std::string& subje
 
 Result<void> check_gang_wishes(const JobSpec& spec) {
   const JobPolicy& wishes = spec.policy;
+  if (wishes.gang == 0 && wishes.gang_max == 0 && wishes.gang_groups == 0 && wishes.together.empty()) return {};
   const std::string subject = "job '" + spec.name + "'";
-  if (wishes.gang == 0 && (wishes.gang_max > 0 || wishes.gang_groups > 0 || !wishes.together.empty()))
+  if (wishes.gang == 0)
     return Error{ErrorCode::InvalidArgument, subject,
                  std::string{"has "} +
                      (wishes.gang_max > 0      ? "gang_max"
@@ -93,8 +94,8 @@ Result<void> check_gang_wishes(const JobSpec& spec) {
 }  // namespace
 
 Result<void> PolicyChecks::check_policy_of(const JobSpec& spec) const {
-  PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
-  PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
+  if (!spec.policy.labels.empty()) PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
+  if (!spec.policy.pools.empty()) PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
   PENSTOCK_TRY(check_grace(spec.grace, policy_.config.grace_max));
   if (spec.time_limit != Duration{0})
     PENSTOCK_TRY(check_time_limit("time_limit of job '" + spec.name + "'", spec.time_limit));

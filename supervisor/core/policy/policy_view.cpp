@@ -71,6 +71,12 @@ void PolicyView::route_light(JobSpec& spec, const GraphShape& shape) const {
   if (std::none_of(templates.begin(), templates.end(), takes_a_slot)) spec.policy.pools = {light->name};
 }
 
+/// A band of the pool where the job is tried, or one of another pool of a bag, where it has slots.
+bool PolicyView::may_use_shared(const Job& job, BandSlot band) const {
+  return is_tried_on(job, band) ||
+         (job.shares->pool.spreads && job.shares->of(band).planned > 0 && may_hold(job, band));
+}
+
 bool PolicyView::labels_allow(const Job& job, BandSlot band) const {
   return allow(job.place.label_limits, workers_.worker_of(band).description.labels);
 }

@@ -55,8 +55,7 @@ class PolicyView {
   /// Whether work of the job may go to that band, apart from the requests of its subtasks: a band of the pool where it
   /// is tried, or one of another pool of a bag, where it has slots.
   bool may_use(const Job& job, BandSlot band) const {
-    return is_tried_on(job, band) || (job.shares != nullptr && job.shares->pool.spreads &&
-                                      job.shares->of(band).planned > 0 && may_hold(job, band));
+    return job.shares == nullptr ? is_tried_on(job, band) : may_use_shared(job, band);
   }
   /// Whether a plan may give the job more of that band.
   bool is_tried_on(const Job& job, BandSlot band) const {
@@ -106,6 +105,7 @@ class PolicyView {
   std::uint64_t milli_held(const Job& job, BandKind kind, std::uint32_t pool = kAnyPool) const;
 
  private:
+  bool may_use_shared(const Job& job, BandSlot band) const;
   bool labels_allow(const Job& job, BandSlot band) const;
   /// Of the job or its queue; 0: neither has one.
   Duration said_time_limit(const Job& job) const;
