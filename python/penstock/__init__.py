@@ -15,7 +15,7 @@ _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder"
            "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting",
            "fire_and_forget": "_waiting", "Attempt": "_attempt", "current_attempt": "_attempt",
            "yield_slot": "_attempt", "get_client": "_nested", "worker_client": "_nested", "secede": "_nested",
-           "rejoin": "_nested"}
+           "rejoin": "_nested", "describe": "_outputs", "statistics": "_outputs"}
 __all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock._futures import Future
     from penstock._graph import Options
     from penstock._nested import get_client, rejoin, secede, worker_client
+    from penstock._outputs import describe, statistics
     from penstock._waiting import as_completed, fire_and_forget, progress, wait
 
 

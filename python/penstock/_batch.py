@@ -108,7 +108,7 @@ def let_go(owners, inputs, numbers, kept):
     their ids. `kept`: see `_lineage.generations`."""
     calls = {number: owners[number]._call for number in inputs}
     for number, call in calls.items():
-        inputs[number] = [numbers[id(other)] if numbers[id(other)] in calls else other for other in inputs[number]]
+        inputs[number] = [numbers[id(other)] if numbers.get(id(other)) in calls else other for other in inputs[number]]
         settle(call, kept)
     held = {number: weakref.ref(future) for number, future in owners.items()}
     owners.clear()
@@ -124,6 +124,7 @@ class Call:
 
     __slots__ = ("future", "unsent", "program", "payload", "inputs", "shared", "options", "made_again", *LINEAGE)
     graph = None  # It leaves with other calls.
+    output = 0    # Of its inputs: what it reads.
 
     def __init__(self, future, program, payload, inputs, shared, options):
         begin_lineage(self)
@@ -131,6 +132,10 @@ class Call:
         self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
         self.unsent = future  # A call that nobody waits for is made all the same.
         self.made_again = 0   # Because its value was lost.
+
+    def add_to(self, graph, edges):
+        """Its subtask in a graph where these are its inputs."""
+        return graph.add(graph.template(self.program, self.options), self.payload, edges, self.options.priority)
 
     def forget_values(self):
         """Its inputs are not held any more."""

@@ -4,9 +4,9 @@ import html
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
-from penstock import _abi, _graph, _wire
+from penstock import _abi, _graph, _outputs, _wire
 from penstock._futures import Future, collecting
 from penstock._news import Plain
 from penstock._programs import program_of
@@ -17,21 +17,21 @@ SLICE_NS = 100_000_000  # A wait looks this often whether somebody has pressed C
 
 
 class Handle:
-    """One subtask of a graph that is being built; an argument of others."""
+    """One subtask of a graph that is being built, or one of its outputs; an argument of others."""
 
-    __slots__ = ("number", "builder")
+    __slots__ = ("number", "builder", "output")
 
-    def __init__(self, builder, number):
-        self.builder, self.number = builder, number
+    def __init__(self, builder, number, output=0):
+        self.builder, self.number, self.output = builder, number, output
 
     def __repr__(self):
-        return f"<Handle: subtask {self.number}>"
+        return f"<Handle: subtask {self.number}{f', output {self.output}' if self.output else ''}>"
 
     def __reduce__(self):
         if self.builder.inputs is None:
             raise WrongGraph("a handle is only an argument of a subtask of its own graph",
                              remedy="put both into one graph, or submit the first and give a future of it")
-        return _wire.load_input, (self.builder.place_of(self.number),)
+        return _wire.load_input, (self.builder.place_of((self.number, self.output) if self.output else self.number),)
 
 
 class GraphBuilder:
@@ -48,6 +48,7 @@ class GraphBuilder:
         self.client = client
         self.inputs: Optional[Dict[Any, int]] = None  # Of the call that is being added: subtasks, futures, large bytes.
         self._columns = _graph.GraphColumns(client._command.other(**runner))
+        self._counts: Dict[int, int] = {}  # Of outputs, where there are several.
         self._given: Dict[Any, int] = {}  # Futures and large bytes of arguments: their subtasks.
 
     def _check_unsent(self):
@@ -71,15 +72,17 @@ class GraphBuilder:
     def add(self, function: Callable[..., Any], *args: Any, after: Iterable[Handle] = (), retries: int = 0,
             priority: int = 0, resources: Optional[Dict[str, float]] = None, workers: Union[str, Iterable[str], None] = None,
             memory: Union[int, str] = 0, slots: float = 1.0, time_limit: float = 0.0, memory_max: Union[int, str] = 0,
-            overlap: str = "allow", **kwargs: Any) -> Handle:
-        """A call of `function`; handles and futures among the arguments become the values of their subtasks; a future is
-        waited for here. It starts after those of `after` have succeeded, without reading them."""
+            overlap: str = "allow", outputs: int = 1, **kwargs: Any) -> Any:
+        """The handle of a call of `function`; handles and futures among the arguments become the values of their subtasks; a
+        future is waited for here. It starts after those of `after` have succeeded, without reading them. Of a function that
+        returns so many `outputs`, as a tuple or a list, the handles of these, in a list."""
         options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit, memory_max=memory_max,
                                  overlap=overlap)
+        options = options.with_outputs(_graph.whole("outputs", outputs, 1, _outputs.OUTPUTS_MAX))
         return self.add_with(function, args, kwargs, options, priority, after)
 
     def add_with(self, function: Callable[..., Any], args: tuple, kwargs: Dict[str, Any], options: _graph.Options,
-                 priority: int = 0, after: Iterable[Handle] = ()) -> Handle:
+                 priority: int = 0, after: Iterable[Handle] = ()) -> Any:
         """The same with options that many share (`penstock.Options`)."""
         self._check_unsent()
         program, after = program_of(function), self._own("after", after)
@@ -90,11 +93,20 @@ class GraphBuilder:
             command = options.runner or self._columns.command
             if command.files is not None:
                 payload = command.with_files(payload, self.place_of(command.files.shared.datum))
-            numbers = [given if isinstance(given, int) else self._number_of(given) for given in self.inputs]
+            numbers, outputs = [], {}
+            for edge, given in enumerate(self.inputs):
+                if isinstance(given, tuple):
+                    given, outputs[edge] = given
+                numbers.append(given if isinstance(given, int) else self._number_of(given))
         finally:
             self.inputs = None
         template = self._columns.template(program, options)
-        return Handle(self, self._columns.add(template, payload, numbers, priority, after))
+        read = [outputs.get(edge, 0) for edge in range(len(numbers))] if outputs else ()
+        number = self._columns.add(template, payload, numbers, priority, after, read)
+        if options.outputs == 1:
+            return Handle(self, number)
+        self._counts[number] = options.outputs
+        return [Handle(self, number, output) for output in range(options.outputs)]
 
     def _number_of(self, given):
         """The subtask of a future, which borrows its value from its job or has it, or of large bytes."""
@@ -135,13 +147,14 @@ class GraphBuilder:
         labels = _graph.texts("labels", labels)
         only = pools.pop() if len(pools) == 1 else None  # An older library knows one.
         self.client._check_open()
-        wanted = None
         if want is not None:
-            wanted = self._own("want", want)
-            self._columns.want(wanted)
+            handles = [want] if isinstance(want, Handle) else list(want)
+            self._columns.want(self._own("want", handles))
+            wanted = [(handle.number, handle.output) for handle in handles]
         else:
             read = set(self._columns.predecessors)
-            wanted = [number for number in range(len(self._columns)) if number not in read]
+            wanted = [(number, output) for number in range(len(self._columns)) if number not in read
+                      for output in range(self._counts.get(number, 1))]
         total = len(self._columns)
         with self.client._lock:  # Before any news of it are looked at.
             submitted = self.client._submit_columns(
@@ -203,7 +216,7 @@ class Job:
     closed. One that was attached to, or was there under its name already, belongs to whoever has submitted it: only
     `release` lets its results go. It is followed until it is forgotten, closed (also by `with`) or detached from."""
 
-    def __init__(self, client, number, name, wanted: Optional[List[int]] = None, total: Optional[int] = None,
+    def __init__(self, client, number, name, wanted: Optional[List[Tuple[int, int]]] = None, total: Optional[int] = None,
                  submitted: Optional[_abi.Submitted] = None):
         self.client, self.number, self.name, self.wanted, self.total = client, number, name, wanted, total
         #: Whether a job of that name was there already.
@@ -301,18 +314,22 @@ class Job:
     def results(self, timeout: Optional[float] = None) -> List[Any]:
         """The values of those that were wanted, in that order."""
         self.result(timeout)
-        return self.fetch(self.wanted if self.wanted is not None else range(self.counts()["total"]))
+        return self._values(self.wanted if self.wanted is not None else [(number, 0) for number in range(self.counts()["total"])])
 
     def fetch(self, numbers: Iterable[Union[Handle, int]]) -> List[Any]:
         """The values of these subtasks, which have succeeded and were wanted."""
-        numbers = list(map(self._number, numbers))
-        if not numbers:
-            return []
+        return self._values([(self._number(number), getattr(number, "output", 0)) for number in numbers])
+
+    def _values(self, wanted):
+        """Of subtasks with the numbers of their outputs."""
         self._check_kept()
-        owner, places = self.client._fetch(self.number, numbers)
-        value = self.client._value
-        return [value(at, address, size, owner, f"subtask {number} of {self.name}")
-                for at, (number, (address, size)) in enumerate(zip(numbers, places))]
+        found = {}
+        for output in sorted({output for _, output in wanted}):
+            subtasks = [number for number, other in wanted if other == output]
+            owner, places = self.client._fetch(self.number, subtasks, output)
+            for at, (number, (address, size)) in enumerate(zip(subtasks, places)):
+                found[number, output] = self.client._value(at, address, size, owner, f"subtask {number} of {self.name}")
+        return [found[one] for one in wanted]
 
     def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""

@@ -11,14 +11,13 @@ from collections import deque
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
-from penstock import _abi, _graph, _lineage, _losses, _threads, _wire, errors
+from penstock import _abi, _graph, _lineage, _losses, _outputs, _threads, _wire, errors
 from penstock._batch import Batch, Call, let_go
 from penstock._connection import Connection, end
 from penstock._futures import Future, closed, collecting, forked
 from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
-from penstock._programs import program_of
 from penstock._questions import Questions
 from penstock._shapes import SHAPES, futures_in, values_in
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
@@ -104,16 +103,18 @@ class Client(Questions):
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
                working_directory: Optional[Path] = None, memory_max: Union[int, str] = 0, overlap: str = "allow",
-               pure: Optional[bool] = None, **kwargs: Any) -> Future:
-        """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their values
-        there. `key`, ... `pure` are ours; give others of these names by functools.partial. `files` travel with the call;
-        `environment` is added to the client's. Each call runs, also if it is `pure`, as Dask has it."""
+               outputs: int = 1, metadata: Any = None, pure: Optional[bool] = None, **kwargs: Any) -> Any:
+        """A future of `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
+        values there. `key`, ... `pure` are ours; give others of these names by functools.partial. `files` travel with the
+        call; `environment` is added to the client's. Of a function that returns so many `outputs`, as a tuple or a list, the
+        futures of these, in a list. `metadata`: True, or a function of a value; see `metadata`. Each call runs, also if it is
+        `pure`, as Dask has it."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         runner = self._command.other(files, environment, python, working_directory)
         options = _graph.options_from(self._options, retries, priority, resources, workers, memory, slots, time_limit,
                                       True, runner, memory_max, overlap)
-        return self._submit(program_of(function), args, kwargs, key, options)
+        return self._submit(_outputs.plan(function, outputs, metadata), args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
             key: Union[str, Sequence[str], None] = None, pure: Optional[bool] = None, batch_size: Optional[int] = None,
@@ -127,11 +128,12 @@ class Client(Questions):
         theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
         options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
                                  runner=self._command.other(**theirs), **ours)
-        program, calls = program_of(function), list(zip(*iterables))
+        plan = _outputs.plan(function, keywords.pop("outputs", 1), keywords.pop("metadata", None))
+        calls = list(zip(*iterables))
         keys = list(key) if isinstance(key, (list, tuple)) else [f"{key}-{i}" if key else None for i in range(len(calls))]
         if len(keys) != len(calls):
             raise ValueError(f"key: {len(keys)} names for {len(calls)} calls")
-        return [self._submit(program, args, keywords, name, options) for name, args in zip(keys, calls)]
+        return [self._submit(plan, args, keywords, name, options) for name, args in zip(keys, calls)]
 
     def scatter(self, data: Any, key: Optional[str] = None, broadcast: bool = False) -> Any:
         """Futures of what is here already: of a list one for each element, of a dict one for each value, else one. A worker
@@ -283,10 +285,26 @@ class Client(Questions):
         if self._closing or self._connection.is_refused():  # The latter comes first.
             raise forked() if self._forked else closed()
 
-    def _submit(self, program, args, kwargs, key, options):
-        self._check_open()
+    def _submit(self, plan, args, kwargs, key, options):
+        """`plan`: a program, or one with several outputs."""
         if key is not None and not isinstance(key, str):
             raise TypeError(f"key must be a text, not {key!r}: it names the future; an argument of that name goes by functools.partial")
+        if isinstance(plan, _outputs.Plan):
+            return plan.submit(self, args, kwargs, key, options)
+        call = self._call_of(plan, args, kwargs, options)
+        future = call.unsent
+        with self._lock:
+            self._check_open()  # From here on `close` sees it.
+            if key is None:
+                self._numbers += 1
+                key = self._numbers
+            future._name = key
+            self._enqueue(call, future)
+        return future
+
+    def _call_of(self, program, args, kwargs, options):
+        """A call of a new future, which has no name yet."""
+        self._check_open()
         shared, what = [], f"an argument of {program.name}"
 
         def place_of(datum):
@@ -303,26 +321,21 @@ class Client(Questions):
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
-        future = Future(self, key)
-        call = Call(future, program, payload, inputs.futures or (), shared or (), options)
-        with self._lock:
-            self._check_open()  # From here on `close` sees it.
-            if key is None:
-                self._numbers += 1
-                future._name = self._numbers
-            self._enqueue(call, future)
-        return future
+        return Call(Future(self, None), program, payload, inputs.futures or (), shared or (), options)
 
-    def _enqueue(self, call, future):
+    def _enqueue(self, call, future, *parts):
+        """`parts`: calls that read this one, and leave with it."""
         future._call = call
         waits = [other for other in call.inputs if not other.done() and id(other) not in self._pending_ids]
         # An input of this very batch is an edge; one of an earlier job is waited for and borrowed.
         if waits:
-            return self._hold([call], waits)
-        self._put(call)
+            return self._hold([call, *parts], waits)
+        is_first = not self._pending
+        for one in (call, *parts):
+            self._put(one)
         if len(self._pending) >= BATCH_MAX and not self._sending:
             self._flush()
-        elif len(self._pending) == 1:
+        elif is_first:
             self._wake.set()
 
     def _put(self, call):
@@ -380,9 +393,11 @@ class Client(Questions):
         graph = _graph.GraphColumns(self._command)
         numbers, owners, inputs, shared, wholes = {}, {}, {}, {}, {}
 
-        def number_of(given):
+        def number_of(given, output):
             """The subtask of an input: one of this batch, one that borrows from an earlier job, or its value."""
             number = numbers.get(id(given))
+            if number is None and output:
+                number = numbers.get((id(given), output))
             if number is not None:
                 return number
             if isinstance(given, _wire.Shared):
@@ -390,10 +405,10 @@ class Client(Questions):
                 if number not in graph.borrowed:
                     shared[number] = given
             else:
-                number = given._give_to(graph)
+                number = given._give_to(graph, output)
                 if number not in graph.borrowed:
                     owners[number] = given  # Kept there, so that the next one borrows it.
-            numbers[id(given)] = number
+            numbers[(id(given), output) if output else id(given)] = number
             return number
         for call, future in self._ready(calls):
             if call.graph is not None:
@@ -401,12 +416,11 @@ class Client(Questions):
                 continue
             try:
                 reads = [*call.inputs, *call.shared]
-                edges = [number_of(other) for other in reads]
-                template = graph.template(call.program, call.options)
+                number = call.add_to(graph, [number_of(other, call.output) for other in reads])
             except Exception as error:
                 future._fail(error)
                 continue
-            number = numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
+            numbers[id(future)] = number
             owners[number], inputs[number] = future, reads
         while wholes:
             whole, futures = wholes.popitem()
@@ -490,10 +504,10 @@ class Client(Questions):
         future._be_given(_lineage.Given(future, datum))
         return future
 
-    def _fetch(self, job, numbers):
+    def _fetch(self, job, numbers, output=0):
         wanted = _abi.uint32s(numbers)
         with self._connection as handle:
-            owner = _abi.Owned(self._library.check(self._library.fetch(handle, job, wanted, len(numbers), 0)))
+            owner = _abi.Owned(self._library.check(self._library.fetch(handle, job, wanted, len(numbers), output)))
         return owner, _abi.places_of(self._library.data_views(owner.handle), len(numbers))
 
     def _bring(self, futures):

@@ -50,6 +50,7 @@ class Future(LightFuture):
 
     __slots__ = ("client", "_name", "_batch", "_index", "_loaded", "_call", "_given")
     _token = None             # Its name for Dask.
+    _metadata = None          # The future of its metadata.
 
     def __init__(self, client, key: Union[str, int]):
         super().__init__()
@@ -139,6 +140,10 @@ class Future(LightFuture):
             super().add_done_callback(self.client._called_back.discard)
         super().add_done_callback(fn)
 
+    def metadata(self) -> Any:
+        """What its call tells of the value (`metadata` of `submit`): waits for the call, and does not bring the value."""
+        return self.client.metadata([self])[0]
+
     def traceback(self, timeout: Optional[float] = None) -> str:
         """The remote traceback as text; "" if it has none."""
         error = self.exception(timeout)
@@ -187,13 +192,13 @@ class Future(LightFuture):
             raise error
         return self._give_to(columns)
 
-    def _give_to(self, columns):
-        """The same of one that is there: borrowed from its job, or what is here."""
+    def _give_to(self, columns, output=0):
+        """The same of one that is there: borrowed from its job, or what is here. `output`: of several that its call has."""
         if self._given is not None and self._batch is None:
             return columns.literal(self._given.datum)
         loaded, value, batch, index = self._seen()
         if batch is not None:
-            number = columns.borrow(batch.job, batch.identity, index)
+            number = columns.borrow(batch.job, batch.identity, index, output)
             columns.borrowed[number] = self, batch
             return number
         if not loaded:

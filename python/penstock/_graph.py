@@ -1,4 +1,5 @@
 """Graphs on their way to the library: columns of numbers, filled by Python and handed over in one call."""
+import copy
 import ctypes
 import functools
 import math
@@ -161,7 +162,7 @@ class Options:
     """How the subtasks of a function are to be run; equal ones share a template."""
 
     __slots__ = ("retries", "priority", "resources", "milli_gpu", "gpu_memory", "worker", "memory", "memory_max", "slots", "time_limit",
-                 "overlap", "keep_going", "runner", "key")
+                 "overlap", "keep_going", "runner", "outputs", "key")
 
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
                  keep_going=False, runner=None, memory_max=0, overlap="allow"):
@@ -179,8 +180,18 @@ class Options:
         if self.slots == 1.0 and self.milli_gpu > 0:
             self.slots = self.milli_gpu / 1000  # A band of GPUs has a slot for each.
         self.keep_going, self.runner = keep_going, runner  # None: that of the client or of the graph.
+        self.outputs = 1
         self.key = (self.retries, self.priority, self.resources, self.milli_gpu, self.gpu_memory, self.worker, self.memory,
                     self.memory_max, self.slots, self.time_limit, self.overlap, self.keep_going, runner)
+
+
+    def with_outputs(self, count):
+        """The same for a call with so many outputs."""
+        if count == 1:
+            return self
+        options = copy.copy(self)
+        options.outputs, options.key = count, (*self.key, count)
+        return options
 
 
 def options_from(known, *members):
@@ -275,7 +286,7 @@ class GraphColumns:
 
     def clear(self):
         self.template_of, self.input_offsets = array("I"), array("I", [0])
-        self.predecessors, self.order_edges = array("I"), []
+        self.predecessors, self.edge_outputs = array("I"), {}  # Of edges that read another output than the first.
         self.payloads = []
         self.priorities = array("i")
 
@@ -308,7 +319,7 @@ class GraphColumns:
             *[_abi.Amount(resource.encode(), amount) for resource, amount in options.resources])
         content = command.template(
             name=name.encode()[:200], milli_slots=max(1, round(options.slots * 1000)), memory_bytes=options.memory,
-            memory_bytes_max=options.memory_max, never_overlaps=int(options.overlap == "never"),
+            memory_bytes_max=options.memory_max, output_count=options.outputs, never_overlaps=int(options.overlap == "never"),
             payload=_abi.Bytes(ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p), len(program)),
             resources=amounts, resource_count=len(options.resources), milli_gpu=options.milli_gpu,
             gpu_memory_bytes=options.gpu_memory, attempts_max=options.retries + 1,
@@ -336,10 +347,10 @@ class GraphColumns:
     def put_together(self, pieces):
         return self.add(self.native("concatenate"), b"", pieces, 0)
 
-    def borrow(self, job, identity, subtask):
+    def borrow(self, job, identity, subtask, output=0):
         """A subtask whose output is that of another job, without a copy: it runs where that is. `identity` says which job
         the number means, as `submit` gave it; without one any that has it."""
-        return self.add(self.native("alias"), struct.pack("<III", job, subtask, 0) + identity, (), 0)
+        return self.add(self.native("alias"), struct.pack("<III", job, subtask, output) + identity, (), 0)
 
     def native(self, program):
         """The template of one of the operators that every worker has."""
@@ -351,14 +362,17 @@ class GraphColumns:
                 self.library.graph_add_template(self.handle, content))
         return number
 
-    def add(self, template, payload, inputs, priority=0, after=()):
-        """A subtask; its number. `inputs` are numbers of others, in the order of the payload's `Input`s; it begins after
-        those of `after`, too."""
+    def add(self, template, payload, inputs, priority=0, after=(), outputs=()):
+        """A subtask; its number. `inputs` are numbers of others, in the order of the payload's `Input`s, and `outputs` which
+        output of each it reads: by default the first. It begins after those of `after`, too."""
         self.template_of.append(template)
         if inputs:
+            for edge, output in enumerate(outputs, len(self.predecessors)):
+                if output:
+                    self.edge_outputs[edge] = output
             self.predecessors.extend(inputs)
         for number in after:
-            self.order_edges.append(len(self.predecessors))
+            self.edge_outputs[len(self.predecessors)] = ORDER_ONLY
             self.predecessors.append(number)
         self.input_offsets.append(len(self.predecessors))
         self.payloads.append(payload)
@@ -379,10 +393,10 @@ class GraphColumns:
             input_offsets=self.input_offsets.buffer_info()[0], predecessors=self.predecessors.buffer_info()[0],
             payload_offsets=payload_offsets.buffer_info()[0], payloads=b"".join(self.payloads),
             priorities=self.priorities.buffer_info()[0])
-        if self.order_edges:
+        if self.edge_outputs:
             outputs = array("H", bytes(2 * len(self.predecessors)))
-            for edge in self.order_edges:
-                outputs[edge] = ORDER_ONLY
+            for edge, output in self.edge_outputs.items():
+                outputs[edge] = output
             columns.outputs = outputs.buffer_info()[0]
         if len(self):
             self.library.check(self.library.graph_add_subtasks(self.handle, columns))

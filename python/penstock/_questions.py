@@ -1,8 +1,8 @@
 """What a client asks its supervisor."""
 import json
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
-from penstock import _abi
+from penstock import _abi, _outputs
 from penstock._futures import Future
 from penstock.errors import PenstockError, ResultLost, of_submitting
 
@@ -48,6 +48,15 @@ class Questions:
         self._check_own(future)
         batch = self._batch_of(future)
         return self.ask("explain-data", batch.job, future._index)
+
+    def metadata(self, futures: Iterable[Future]) -> List[Any]:
+        """What their calls tell of their values (`metadata` of `submit`), in this order: waits for the calls, and does not
+        bring the values."""
+        return _outputs.metadata_of(self, futures)
+
+    def places(self, futures: Iterable[Future]) -> List["_outputs.Place"]:
+        """What their values take in bytes, and which workers hold them, in this order; waits for their calls."""
+        return _outputs.places_of(self, futures)
 
     def _check_own(self, of: Any) -> None:
         self._check_open()

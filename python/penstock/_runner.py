@@ -108,12 +108,15 @@ class Runner:
                 self.in_user_code = False
                 if self.interrupted:  # The function has caught it: its result may be a part.
                     raise KeyboardInterrupt("the subtask was cancelled")
-                data, buffers = _wire.pickle_with_buffers(result, function, RETURN)
-                if not buffers and len(data) < 60000:
-                    succeed_with(handle, head.pack(_wire.MAGIC, 0, len(data)) + data, head.size + len(data))
+                if run.output_count > 1:
+                    self.store_all(result, function)
                 else:
-                    self.store(data, buffers)
-                    self.library.check(self.library.runner_succeed(handle))
+                    data, buffers = _wire.pickle_with_buffers(result, function, RETURN)
+                    if not buffers and len(data) < 60000:
+                        succeed_with(handle, head.pack(_wire.MAGIC, 0, len(data)) + data, head.size + len(data))
+                    else:
+                        self.store(data, buffers)
+                        self.library.check(self.library.runner_succeed(handle))
             except BaseException as error:
                 self.in_user_code = False
                 if self.interrupted and self.forget_client is not None:
@@ -151,10 +154,16 @@ class Runner:
         self.programs[run.program] = function
         return function
 
-    def store(self, data, buffers):
+    def store_all(self, result, function):
+        from penstock._outputs import values_of
+        for output, value in enumerate(values_of(result, self.run.output_count, _wire.name_of(function))):
+            self.store(*_wire.pickle_with_buffers(value, function, RETURN), output)
+        self.library.check(self.library.runner_succeed(self.handle))
+
+    def store(self, data, buffers, output=0):
         raws = [buffer.raw() for buffer in buffers]
         size = _wire.measure(data, raws)
-        address = self.library.check(self.library.runner_output(self.handle, 0, size))
+        address = self.library.check(self.library.runner_output(self.handle, output, size))
         target = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
         _wire.write(target, data, raws)
 

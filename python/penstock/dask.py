@@ -92,7 +92,7 @@ def _run(client, conversion, wanted, name, values):
     columns.want(list(dict.fromkeys(numbers)))
     with client._lock:
         submitted = client._submit_columns(columns, name=name)
-    running = Job(client, submitted.job, name or "dask", numbers, len(numbers), submitted)
+    running = Job(client, submitted.job, name or "dask", None, len(numbers), submitted)
     try:
         running.result()
         try:

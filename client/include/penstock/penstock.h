@@ -71,6 +71,8 @@ typedef struct penstock_amount {
 /* Native operators that every worker has, among others:
    - `literal` has its payload as output.
    - `concatenate` joins its inputs in their order: for a literal that is larger than a payload may be.
+   - `pass` has its only input as output, without a copy: so one of several outputs of a subtask is kept without the
+     others.
    - `alias` borrows an output of an earlier job, without a copy, wherever in the cluster it is held. Its payload:
      job, subtask and output, three little-endian numbers of 32 bits, and then `high` and `low` of the lending job's
      penstock_job_identity, two of 64 bits. With the identity, no other job lends: if the number belongs to another job

@@ -68,8 +68,8 @@ class NativeLanesTest : public ::testing::Test {
   }
   /// Runs it, and tells how it ended.
   NativeEnd end_of(const NativeRun& run) { return end_of(run, lanes); }
-  NativeEnd end_of(const NativeRun& run, NativeLanes& of) {
-    of.start(SlotIndex{0}, run, {});
+  NativeEnd end_of(const NativeRun& run, NativeLanes& of, const std::vector<DataKey>& inputs = {}) {
+    of.start(SlotIndex{0}, run, inputs);
     of.open_offers();
     wait_for_idle();
     std::vector<NativeEnd> ends;
@@ -333,6 +333,32 @@ TEST_F(NativeLanesTest, WhatAnotherJobHasMadeIsNotLent) {
   EXPECT_EQ(refused.failure->failure, FailureClass::InputLost);
   store.name_job(JobId{9}, {1, 2});
   EXPECT_TRUE(end_of(run).succeeded);
+}
+
+TEST_F(NativeLanesTest, AnInputIsPassedOnWithoutACopy) {
+  const DataKey second{{JobId{1}, SubtaskIndex{0}}, 1};
+  store.put(second, Blob::allocate(1 << 20));
+  NativeRun run = run_of(5, pass_operator);
+  run.empty_inputs = 0;
+  const NativeEnd end = end_of(run, lanes, {second});
+  ASSERT_TRUE(end.succeeded);
+  ASSERT_EQ(end.outputs.size(), 1U);
+  EXPECT_EQ(end.outputs[0].bytes, 1 << 20);
+  const BlobPtr passed = store.find(DataKey{run.id, 0});
+  ASSERT_NE(passed, nullptr);
+  EXPECT_EQ(passed->bytes().data(), store.find(second)->bytes().data());
+}
+
+TEST_F(NativeLanesTest, AnEmptyInputIsPassedOnAsAnEmptyOutput) {
+  NativeRun run = run_of(5, pass_operator);
+  run.empty_inputs = 1;
+  const NativeEnd end = end_of(run);
+  EXPECT_TRUE(end.succeeded);
+  EXPECT_TRUE(end.outputs.empty());
+}
+
+TEST_F(NativeLanesTest, OnlyOneInputIsPassedOn) {
+  EXPECT_EQ(output_of(run_of(5, pass_operator)), "failed: pass takes one input, not 2");
 }
 
 TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {

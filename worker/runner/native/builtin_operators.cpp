@@ -1,6 +1,7 @@
 // The operators that every worker has: for benchmarks, replays and tests.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -99,13 +100,15 @@ constexpr penstock_operator kOperators[] = {{"noop", noop},
                                             {"fail", fail_operator},
                                             {"literal", literal},
                                             {"alias", alias_operator},
+                                            {"pass", pass_operator},
                                             {"concatenate", concatenate}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 6, kOperators};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, std::size(kOperators), kOperators};
 
 }  // namespace
 
-// The lane makes the alias (native_lanes.cpp): operators do not see the store.
+// The lane does the work of both (native_lanes.cpp): operators do not see the store.
 int alias_operator(penstock_call* call) { return call->fail(call, "an alias is made by the lane"); }
+int pass_operator(penstock_call* call) { return call->fail(call, "what is passed on is known to the lane"); }
 
 const penstock_operator_table& builtin_operators() { return kTable; }
 

@@ -118,6 +118,7 @@ struct NativeLanes::State {
   void use_devices(Lane& lane, DeviceSet devices) const;
   void call_operator(Lane& lane, NativeEnd& end) const;
   void make_alias(OperatorCall& call, NativeEnd& end) const;
+  static void pass_on(Lane& lane, NativeEnd& end);
   void run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end);
   void keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob, NativeEnd& end);
 
@@ -413,6 +414,8 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   fill_call(lane, on_device);
   if (run.function == alias_operator)
     make_alias(lane.call, end);
+  else if (run.function == pass_operator)
+    pass_on(lane, end);
   else
     call_operator(lane, end);
   lane.blobs.clear();
@@ -478,6 +481,18 @@ void NativeLanes::State::make_alias(OperatorCall& call, NativeEnd& end) const {
   end.failure = std::make_unique<FailureDetail>();
   end.failure->failure = FailureClass::InputLost;
   end.failure->message = "the borrowed output is not here";
+}
+
+void NativeLanes::State::pass_on(Lane& lane, NativeEnd& end) {
+  if (lane.call.input_count == 1) {
+    for (BlobPtr& blob : lane.blobs)
+      lane.call.made.emplace_back(0, std::const_pointer_cast<Blob>(blob));  // An empty one has none.
+    return;
+  }
+  end.succeeded = false;
+  end.failure = std::make_unique<FailureDetail>();
+  end.failure->failure = FailureClass::UserError;
+  end.failure->message = "pass takes one input, not " + std::to_string(lane.call.input_count);
 }
 
 void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob,

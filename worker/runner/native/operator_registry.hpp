@@ -10,7 +10,7 @@
 
 namespace penstock::worker {
 
-/// The operators of a worker: its own (`noop`, `burn`, `fail`, `literal`, `alias`, `concatenate`, see
+/// The operators of a worker: its own (`noop`, `burn`, `fail`, `literal`, `alias`, `pass`, `concatenate`, see
 /// builtin_operators.cpp) and those of shared libraries. Filled before the first subtask runs, then only read, from any
 /// thread. Libraries stay loaded.
 class OperatorRegistry {
@@ -38,6 +38,9 @@ class OperatorRegistry {
 /// Borrows an output: the payload names a datum of another job on this worker (common/protocol/external_input.hpp); the
 /// same bytes become the subtask's own output, without a copy.
 int alias_operator(penstock_call* call);
+/// Passes its only input on: the same bytes become the subtask's own output, without a copy. One output of several can
+/// so be kept without the others.
+int pass_operator(penstock_call* call);
 
 /// The table of all built-in operators.
 const penstock_operator_table& builtin_operators();
