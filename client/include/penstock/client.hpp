@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "coroutines.hpp"     // tidy: allow arrows: engines have these headers without the root
 #include "expected.hpp"  // tidy: allow arrows: engines have these headers without the root
 #include "graph_builder.hpp"  // tidy: allow arrows: engines have these headers without the root
 #include "job.hpp"            // tidy: allow arrows: engines have these headers without the root
@@ -166,5 +167,7 @@ class Client {
   }
   std::unique_ptr<penstock_client, Close> client_;
 };
+
+inline EventLoop::EventLoop(const Client& client) : client_(client.native()) { penstock_want_news(client_); }
 
 }  // namespace penstock::engine
