@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/host/clock.hpp"
 #include "common/host/host.hpp"
 
 namespace penstock::worker {
@@ -63,6 +64,8 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   if (usable_processors() < 2) lanes.spin = lanes.spin_max = Duration{0};  // The lane's next run needs the processor.
   ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), ports_.cluster, lanes.processors};
   processes.logs = &logs_;
+  processes.slots =
+      static_cast<std::size_t>(std::max<std::int64_t>(description.capacity.slots.value() / kOneSlot.value(), 1));
   if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];
   if (ports_.runner_gone)
     processes.on_gone = [tell = ports_.runner_gone, index](const std::string& mark) { tell(index, mark); };
@@ -98,6 +101,7 @@ void ProcessWorld::withdraw(std::vector<NativeEnd>& ends) {
 ProcessWorld::Measured ProcessWorld::measure() {
   Measured measured;
   for (std::size_t i = 0; i < bands_.size(); ++i) {
+    bands_[i].processes->end_spare(monotonic_now());
     const RunnersMemory memory = bands_[i].processes->measure();
     for (const RunnerMemory& run : memory.runs)
       measured.runs.push_back({record_of(run.ticket), run.attempt, Bytes{run.resident_bytes}});

@@ -487,6 +487,21 @@ TEST_F(ProcessRunnersTest, IdleRunnersAreEndedAndReplaced) {
   EXPECT_NE(pid_of(0), one);
 }
 
+// Found by a try: the runners of runs that had lent their slots, a hundred beside two slots, stayed for ever.
+TEST_F(ProcessRunnersTest, IdleRunnersBeyondTheSlotsEndWhenTheyAreNotUsedForAWhile) {
+  config.slots = 2;
+  std::vector<int> pids;
+  for (const std::uint16_t lane : {0, 1, 2, 3}) pids.push_back(pid_of(lane));
+  EXPECT_EQ(pid_of(1), pids[1]) << "used last";
+  open().end_spare(monotonic_now());
+  EXPECT_EQ(open().children(), 4U) << "they were used a moment ago";
+  open().end_spare(later(monotonic_now(), config.spare_kept * 2));
+  wait_until([&] { return !lives(pids[0]) && !lives(pids[2]); });
+  EXPECT_EQ(open().children(), 2U);
+  EXPECT_EQ(pid_of(3), pids[3]);
+  EXPECT_EQ(pid_of(1), pids[1]);
+}
+
 TEST_F(ProcessRunnersTest, ARunnerThatHasARunIsNotIdleButThoseOfOtherKindsThatItsLaneKeepsAre) {
   program.environment = {"A=1"};
   const int kept = pid_of();

@@ -13,11 +13,10 @@
 #include "worker/runner/command/command_line.hpp"
 #include "worker/runner/command/group_guard.hpp"
 #include "worker/runner/process/child.hpp"
+#include "worker/runner/process/runner_lane.hpp"
 
 namespace penstock::worker {
 namespace {
-
-constexpr std::uint64_t kNobody = ~std::uint64_t{0};
 
 std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string message) {
   auto detail = std::make_unique<FailureDetail>();
@@ -33,56 +32,12 @@ std::unique_ptr<FailureDetail> refusal(const Error& error) {
   return detail;
 }
 
-bool same_kind(const Template& a, const Template& b) {
-  return a.program == b.program && a.arguments == b.arguments && a.environment == b.environment &&
-         a.working_directory == b.working_directory;
-}
-
-/// The members of a template that `same_kind` compares: the rest may be large, and no runner needs it to start.
-Template kind_of(const Template& program) {
-  Template kind;
-  kind.runner = RunnerKind::Process;
-  kind.program = program.program;
-  kind.arguments = program.arguments;
-  kind.environment = program.environment;
-  kind.working_directory = program.working_directory;
-  return kind;
-}
-
 /// A runner may report any number.
 std::int64_t told_peak(const RunnerEnd& end) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(end.peak_bytes, INT64_MAX));
 }
 
 std::string visible(std::string_view devices) { return "CUDA_VISIBLE_DEVICES=" + std::string{devices}; }
-
-/// A child that a lane keeps between runs.
-struct Kept {
-  Template kind;  ///< Only the members that `same_kind` compares.
-  std::unique_ptr<Child> child;
-  std::size_t guard_line = 0;
-  std::string devices;     ///< As in `ProcessRun`.
-  std::string mark;        ///< In its environment only, and unique.
-  std::uint64_t used = 0;  ///< Number of the lane's last run that used it.
-};
-
-/// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves belong
-/// to the lane's thread, except for signals to `current`, which are sent under the mutex. While `starting`, a child is
-/// being started outside the mutex, by the lane's thread or to warm it, and no other thread starts one. The mutex of
-/// all lanes guards `to_warm`.
-struct Lane {
-  std::mutex mutex;
-  std::condition_variable started;
-  bool starting = false;
-  std::uint64_t ticket = kNobody;
-  Attempt attempt;  ///< Of the run that has the ticket.
-  bool stopped = false;
-  Child* current = nullptr;
-  std::vector<Kept> kept;
-  std::uint64_t runs = 0;
-  std::uint64_t emptied = 0;  ///< How often its idle children were ended.
-  std::deque<std::shared_ptr<const Template>> to_warm;
-};
 
 /// Children that were killed and have to be reaped.
 struct Parting {
@@ -105,21 +60,21 @@ struct ProcessRunners::State {
     child_options.logs = config.logs;
   }
 
-  Lane& lane_at(SlotIndex index);
-  Result<Child*> child_for(Lane& lane, const Template& program, std::string_view devices);
-  Result<Child*> quiet_child_for(Lane& lane, const Template& program, std::string_view devices);
-  Result<Child*> start_in(Lane& lane, const Template& program, std::string_view devices);
+  RunnerLane& lane_at(SlotIndex index);
+  Result<Child*> child_for(RunnerLane& lane, const Template& program, std::string_view devices);
+  Result<Child*> quiet_child_for(RunnerLane& lane, const Template& program, std::string_view devices);
+  Result<Child*> start_in(RunnerLane& lane, const Template& program, std::string_view devices);
+  void reap_soon();
   void reap_next();
   void warm_next();
-  void warm(Lane& lane, const Template& program);
+  void warm(RunnerLane& lane, const Template& program);
   void forget_warming();
-  static std::vector<Kept> take_idle(Lane& lane);
   Result<Kept> start(const Template& program, std::string_view devices);
-  void part_with(Lane& lane, const Child* child);
+  void part_with(RunnerLane& lane, const Child* child);
   void end_all(std::vector<Kept> gone);
-  void end_child(const Lane& lane, Child& child) const;
-  static void leave_run(Lane& lane);
-  bool begin(Lane& lane, const ProcessRun& run);
+  void end_child(const RunnerLane& lane, Child& child) const;
+  static void leave_run(RunnerLane& lane);
+  bool begin(RunnerLane& lane, const ProcessRun& run);
   std::unique_ptr<FailureDetail> introduce(Child& child, const Template& program);
   std::unique_ptr<FailureDetail> send(Child& child, const ProcessRun& run);
   std::unique_ptr<FailureDetail> await_end(Child& child, const ProcessRun& run, ProcessResult& result);
@@ -133,7 +88,7 @@ struct ProcessRunners::State {
   ChildOptions child_options;
   std::atomic<bool> ending{false};
   mutable std::mutex mutex;  ///< Guards `lanes` while it grows (lanes never move), and the guard.
-  std::deque<Lane> lanes;
+  std::deque<RunnerLane> lanes;
   GroupGuard guard;
   std::uint64_t children_started = 0;  ///< Under the mutex, too.
   // Of `config.reaper`, under the mutex, too. A piece of its work takes one of them, if there is still one.
@@ -152,7 +107,7 @@ ProcessRunners::~ProcessRunners() {
   for (Parting& parting : state_->to_reap)
     std::move(parting.children.begin(), parting.children.end(), std::back_inserter(gone));
   state_->to_reap.clear();
-  for (Lane& lane : state_->lanes)
+  for (RunnerLane& lane : state_->lanes)
     std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
   state_->end_all(std::move(gone));
   state_->guard.end_daemons();  // Not earlier: it would also end daemons that are about to end by themselves.
@@ -161,7 +116,7 @@ ProcessRunners::~ProcessRunners() {
 void ProcessRunners::end() {
   const std::lock_guard lock{state_->mutex};
   state_->ending = true;
-  for (Lane& lane : state_->lanes) {
+  for (RunnerLane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     lane.stopped = true;
     for (const Kept& kept : lane.kept) state_->end_child(lane, *kept.child);
@@ -171,7 +126,7 @@ void ProcessRunners::end() {
 std::size_t ProcessRunners::children() const {
   std::size_t count = 0;
   const std::lock_guard lock{state_->mutex};
-  for (Lane& lane : state_->lanes) {
+  for (RunnerLane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     count += lane.kept.size();
   }
@@ -179,7 +134,7 @@ std::size_t ProcessRunners::children() const {
 }
 
 void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
-  Lane& lane = state_->lane_at(index);
+  RunnerLane& lane = state_->lane_at(index);
   const std::lock_guard lock{lane.mutex};
   if (lane.ticket != ticket) return;
   lane.stopped = true;
@@ -193,7 +148,7 @@ void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
 RunnersMemory ProcessRunners::measure() const {
   RunnersMemory all;
   const std::lock_guard lock{state_->mutex};
-  for (Lane& lane : state_->lanes) {
+  for (RunnerLane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     const bool runs = lane.current != nullptr && lane.ticket != kNobody;
     for (const Kept& kept : lane.kept) {
@@ -222,16 +177,38 @@ void ProcessRunners::end_idle(std::function<void()> gone) {
     const std::lock_guard lock{state_->mutex};
     if (state_->ending) return;
     state_->forget_warming();
-    for (Lane& lane : state_->lanes) {
+    for (RunnerLane& lane : state_->lanes) {
       const std::lock_guard lane_lock{lane.mutex};
-      std::vector<Kept> idle = State::take_idle(lane);
+      std::vector<Kept> idle = lane.take_idle();
       std::move(idle.begin(), idle.end(), std::back_inserter(parting.children));
     }
     for (const Kept& kept : parting.children) kept.child->kill();
     state_->to_reap.push_back(std::move(parting));
   }
-  if (state_->config.reaper == nullptr) return state_->reap_next();
-  state_->config.reaper->add(BlockingWork::Turn::Waited, [state = state_.get()] { state->reap_next(); });
+  state_->reap_soon();
+}
+
+void ProcessRunners::end_spare(Instant now) {
+  Parting parting{{}, [] {}};
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (state_->ending) return;
+    std::vector<std::optional<Instant>> idle;
+    for (RunnerLane& lane : state_->lanes) {
+      const std::lock_guard lane_lock{lane.mutex};
+      idle.push_back(lane.is_idle() ? std::optional{lane.idle_since} : std::nullopt);
+    }
+    for (const std::size_t spare : spare_lanes(idle, state_->config.slots, later(now, -state_->config.spare_kept))) {
+      RunnerLane& lane = state_->lanes[spare];
+      const std::lock_guard lane_lock{lane.mutex};
+      if (!lane.is_idle()) continue;  // A run came meanwhile.
+      std::vector<Kept> children = lane.take_idle();
+      std::move(children.begin(), children.end(), std::back_inserter(parting.children));
+    }
+    if (parting.children.empty()) return;
+    state_->to_reap.push_back(std::move(parting));
+  }
+  state_->reap_soon();
 }
 
 void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& program) {
@@ -255,23 +232,13 @@ void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& prog
 
 // REQUIRES: the mutex is held.
 void ProcessRunners::State::forget_warming() {
-  for (Lane& lane : lanes) lane.to_warm.clear();
+  for (RunnerLane& lane : lanes) lane.to_warm.clear();
   to_warm.clear();
 }
 
-// The children without a run. REQUIRES: the lane's mutex is held.
-std::vector<Kept> ProcessRunners::State::take_idle(Lane& lane) {
-  ++lane.emptied;
-  std::vector<Kept> idle;
-  if (lane.ticket == kNobody) {
-    idle.swap(lane.kept);
-  } else if (lane.current != nullptr) {  // Otherwise it is about to choose one of them.
-    const auto runs = std::stable_partition(lane.kept.begin(), lane.kept.end(),
-                                            [&](const Kept& kept) { return kept.child.get() == lane.current; });
-    idle.assign(std::make_move_iterator(runs), std::make_move_iterator(lane.kept.end()));
-    lane.kept.erase(runs, lane.kept.end());
-  }
-  return idle;
+void ProcessRunners::State::reap_soon() {
+  if (config.reaper == nullptr) return reap_next();
+  config.reaper->add(BlockingWork::Turn::Waited, [this] { reap_next(); });
 }
 
 void ProcessRunners::State::reap_next() {
@@ -288,7 +255,7 @@ void ProcessRunners::State::reap_next() {
 
 void ProcessRunners::State::warm_next() {
   std::shared_ptr<const Template> program;
-  Lane* lane = nullptr;
+  RunnerLane* lane = nullptr;
   {
     const std::lock_guard lock{mutex};
     if (ending || to_warm.empty()) return;
@@ -300,7 +267,7 @@ void ProcessRunners::State::warm_next() {
   warm(*lane, *program);
 }
 
-void ProcessRunners::State::warm(Lane& lane, const Template& program) {
+void ProcessRunners::State::warm(RunnerLane& lane, const Template& program) {
   std::uint64_t emptied = 0;
   {
     const std::lock_guard lock{lane.mutex};
@@ -315,14 +282,14 @@ void ProcessRunners::State::warm(Lane& lane, const Template& program) {
   std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and has no run.
   {
     const std::lock_guard lock{lane.mutex};
-    if (lane.emptied != emptied && lane.ticket == kNobody) unwanted = take_idle(lane);
+    if (lane.emptied != emptied && lane.ticket == kNobody) unwanted = lane.take_idle();
   }
   end_all(std::move(unwanted));
 }
 
 ProcessResult ProcessRunners::run(const ProcessRun& run) {
   ProcessResult result;
-  Lane& lane = state_->lane_at(run.lane);
+  RunnerLane& lane = state_->lane_at(run.lane);
   if (!state_->begin(lane, run)) {
     result.failure = failure_of(FailureClass::Refused, "the worker is ending");
     return result;
@@ -351,13 +318,13 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   return result;
 }
 
-Lane& ProcessRunners::State::lane_at(SlotIndex index) {
+RunnerLane& ProcessRunners::State::lane_at(SlotIndex index) {
   const std::lock_guard lock{mutex};
   while (lanes.size() <= index.value()) lanes.emplace_back();
   return lanes[index.value()];
 }
 
-bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
+bool ProcessRunners::State::begin(RunnerLane& lane, const ProcessRun& run) {
   const std::lock_guard lock{lane.mutex};
   if (ending) return false;
   lane.ticket = run.ticket;
@@ -368,7 +335,7 @@ bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
 }
 
 // Children on other GPUs are ended: these may be other runs' by now.
-Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program, std::string_view devices) {
+Result<Child*> ProcessRunners::State::child_for(RunnerLane& lane, const Template& program, std::string_view devices) {
   std::vector<Kept> unneeded;
   {
     std::unique_lock lock{lane.mutex};
@@ -401,7 +368,8 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
 }
 
 // A child with an unexpected message since its last run gets no further run: the next run must not suffer from it.
-Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template& program, std::string_view devices) {
+Result<Child*> ProcessRunners::State::quiet_child_for(RunnerLane& lane, const Template& program,
+                                                      std::string_view devices) {
   Result<Child*> child = child_for(lane, program, devices);
   if (!child || (*child)->runs == 0) return child;
   const bool speaks = (*child)->can_be_heard();
@@ -415,13 +383,14 @@ Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template
 }
 
 // REQUIRES: the caller has set `starting`.
-Result<Child*> ProcessRunners::State::start_in(Lane& lane, const Template& program, std::string_view devices) {
+Result<Child*> ProcessRunners::State::start_in(RunnerLane& lane, const Template& program, std::string_view devices) {
   Result<Kept> started = start(program, devices);
   const std::lock_guard lock{lane.mutex};
   lane.starting = false;
   lane.started.notify_all();
   if (!started) return std::move(started).error();
   started->used = lane.runs;
+  lane.idle_since = monotonic_now();
   lane.kept.push_back(std::move(started).value());
   if (ending) lane.kept.back().child->kill();
   return lane.kept.back().child.get();
@@ -446,7 +415,7 @@ Result<Kept> ProcessRunners::State::start(const Template& program, std::string_v
   return kept;
 }
 
-void ProcessRunners::State::part_with(Lane& lane, const Child* child) {
+void ProcessRunners::State::part_with(RunnerLane& lane, const Child* child) {
   std::vector<Kept> gone;
   {
     const std::lock_guard lock{lane.mutex};
@@ -472,17 +441,18 @@ void ProcessRunners::State::end_all(std::vector<Kept> gone) {
 }
 
 // A child that has a run, or may be chosen for one, is killed. REQUIRES: the lane's mutex is held.
-void ProcessRunners::State::end_child(const Lane& lane, Child& child) const {
+void ProcessRunners::State::end_child(const RunnerLane& lane, Child& child) const {
   if (lane.ticket == kNobody || (lane.current != nullptr && lane.current != &child))
     child.let_go(config.limits.kill_grace);
   else
     child.kill();
 }
 
-void ProcessRunners::State::leave_run(Lane& lane) {
+void ProcessRunners::State::leave_run(RunnerLane& lane) {
   const std::lock_guard lock{lane.mutex};
   lane.current = nullptr;
   lane.ticket = kNobody;
+  lane.idle_since = monotonic_now();
 }
 
 // Null when it has said hello, now or before.

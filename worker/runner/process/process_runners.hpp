@@ -71,6 +71,8 @@ struct ProcessRunnersConfig {
   /// child is started in advance.
   std::shared_ptr<BlockingWork> reaper{};
   JobLogs* logs = nullptr;                  ///< Receives children's output for subtasks; outlives them. Null: none.
+  std::size_t slots = SIZE_MAX;                      ///< Of the band.
+  Duration spare_kept = std::chrono::seconds{10};  ///< See `end_spare`.
   std::size_t tail_bytes = 4096;            ///< Of a child's output, reported with a failure.
   std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
   std::size_t detail_bytes_max = 64 << 10;  ///< Of a failure; a longer one is left out: it would be useless cut.
@@ -117,6 +119,9 @@ class ProcessRunners {
   /// are reaped, or never if the runners end before. Pending warming is dropped. The next run of a lane starts another
   /// child.
   void end_idle(std::function<void()> gone);
+  /// Ends children without a run beyond those of as many lanes as there are slots, if they have had none for
+  /// `spare_kept`: runs that have lent their slots have had further lanes. To be called now and then.
+  void end_spare(Instant now);
   /// Cost: some 10 us for each child.
   RunnersMemory measure() const;
   /// Children that live.
