@@ -19,7 +19,7 @@ using Admin = import "admin.capnp";
 #   UInt64 places that could not be read | UInt64 last commits that were promised | UInt64 1: whether there are such is not known.
 
 struct JournalHead {
-  format @0 :UInt32;        # 6: outputs are released one by one; 5: commits are numbered; 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
+  format @0 :UInt32;        # 7: objects that programs share; 6: outputs are released one by one; 5: commits are numbered; 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
                             # A reader refuses a larger one.
   nextJob @1 :UInt32;
 }
@@ -150,6 +150,18 @@ struct OrderRecord {
   who @2 :Text;
   order @3 :Text;
   outcome @4 :Text;
+}
+
+# A part of the objects that programs share by name: SharedKind of records.hpp.
+struct SharedRecord {
+  kind @0 :UInt8;
+  name @1 :Text;
+  owner @2 :Text;    # of a holder, its own name; of a subscription and its items, the subscribed session
+  number @3 :UInt64; # of an item, in the order of its queue
+  session @4 :Text;  # of a holder; of an item that was taken, the session that has it
+  taken @5 :UInt64;  # the number by which that session has taken it
+  limit @6 :UInt32;  # of a semaphore
+  value @7 :Text;    # of a variable or an item
 }
 
 struct PolicyRecord {

@@ -86,6 +86,8 @@ struct SupervisorConfig {
   std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
   std::uint32_t nesting_max = 100;
   std::uint32_t children_max = 10000;
+  Bytes shared_value_max = kMiB;
+  Bytes shared_bytes_max = kMiB * 256;
   Duration progress_every = std::chrono::milliseconds{2};
   std::uint32_t progress_batch_max = 8192;
   Duration results_keep = std::chrono::minutes{10};

@@ -68,8 +68,8 @@ class Client(Questions):
 
     def _begin(self, handle, address):
         self.address, self.asynchronous = address, False  # The latter is what Dask asks for.
-        self._handle = handle
-        self._connection = Connection(self._handle, closed)
+        self._handle, self._session = handle, None  # `_session`: of `coordination`.
+        self._connection = Connection(handle, closed)
         self._slots = self._library.client_slots(self._handle)
         self._lock = threading.RLock()
         self._pending: List[Call] = []
@@ -208,6 +208,8 @@ class Client(Questions):
 
     def close(self) -> None:
         """Ends it; futures that have no value yet are cancelled."""
+        if self._session is not None:
+            self._session.end()
         handle = self._connection.refuse()
         if handle is None:  # Somebody else does.
             return

@@ -124,6 +124,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
       return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return admin_.cluster_answers.describe_job(*job);
   }
+  if (command == "shared") return admin_.shared.carry_out(client, request, deferred);
   if (command == "data") return describe_data(tables_.jobs, fleet_.workers, request);
   if (command == "kept" || command == "results" || command == "explain-data") {
     const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));

@@ -39,6 +39,9 @@ struct KeptKey {
   friend bool operator==(const KeptKey&, const KeptKey&) = default;
 };
 
+/// Parts of the objects that programs share. DO NOT RENUMBER (journal).
+enum class SharedKind : std::uint8_t { Variable = 0, Holder = 1, Item = 2, Subscription = 3 };
+
 namespace record {
 /// A job with a checked graph. The graph must not change or end until the record is known to be written: another thread
 /// may read it meanwhile.
@@ -194,12 +197,33 @@ struct PolicyKept {
   std::vector<Shares> shares{};
   friend bool operator==(const PolicyKept&, const PolicyKept&) = default;
 };
+/// A part of the objects that programs share: a variable, a holder of a semaphore, an item of a queue, or a
+/// subscription. Each record replaces the one with the same kind, name, owner and number.
+struct SharedKept {
+  SharedKind kind = SharedKind::Variable;
+  std::string name;
+  std::string owner;         ///< Of a holder, its own name; of a subscription and its items, the subscribed session.
+  std::uint64_t number = 0;  ///< Of an item, in the order of its queue.
+  std::string session;       ///< Of a holder; of an item that was taken, the session that has it.
+  std::uint64_t taken = 0;   ///< The number by which that session has taken it.
+  std::uint32_t limit = 0;   ///< Of a semaphore.
+  std::string value;         ///< Of a variable or an item.
+  friend bool operator==(const SharedKept&, const SharedKept&) = default;
+};
+struct SharedForgotten {
+  SharedKind kind = SharedKind::Variable;
+  std::string name;
+  std::string owner;
+  std::uint64_t number = 0;
+  friend bool operator==(const SharedForgotten&, const SharedForgotten&) = default;
+};
 }  // namespace record
 
 using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::SubtaskChanged,
                             record::JobEnded, record::JobForgotten, record::WorkerJoined, record::WorkerGone,
                             record::Ordered, record::OrderForgotten, record::GraphForgotten, record::WriterLost,
-                            record::WriterForgotten, record::PolicyKept, record::OutputsReleased>;
+                            record::WriterForgotten, record::PolicyKept, record::OutputsReleased,
+                            record::SharedKept, record::SharedForgotten>;
 
 /// A graph that an unfinished job needs.
 struct RecoveredGraph {
@@ -244,6 +268,7 @@ struct RecoveredState {
   std::vector<record::Ordered> orders;  ///< By number.
   std::vector<Incarnation> lost_writers;  ///< Lost incarnations of workers that may have left checkpoints.
   std::optional<record::PolicyKept> policy;
+  std::vector<record::SharedKept> shared;  ///< By kind, name, owner and number.
 };
 
 }  // namespace penstock::supervisor

@@ -117,6 +117,7 @@ Admin::Admin(const SupervisorConfig& config, EventContext& event, Ledger& ledger
       orders(tables.jobs, fleet.workers, questions, policy_base.state, tables.indices, policy_base.view,
              policy_base.turns, policy_base.records, policy_base.rules, policy_base.usage, policy_base.checks,
              driver.answers, cluster_answers, runs.ends, runs.priorities),
-      time_limit_orders(event, tables.jobs, policy_base.rules, policy_base.turns, runs.time_limits) {}
+      time_limit_orders(event, tables.jobs, policy_base.rules, policy_base.turns, runs.time_limits),
+      shared(config, ledger.gate, event) {}
 
 }  // namespace penstock::supervisor

@@ -4,6 +4,7 @@
 #include "supervisor/core/admin/cluster_answers.hpp"
 #include "supervisor/core/admin/operator_orders.hpp"
 #include "supervisor/core/admin/time_limit_orders.hpp"
+#include "supervisor/core/coordination/shared_objects.hpp"
 #include "supervisor/core/admin/worker_questions.hpp"
 #include "supervisor/core/data/data_directory.hpp"
 #include "supervisor/core/driver/admission_audit.hpp"
@@ -204,6 +205,7 @@ struct Admin {
   ClusterAnswers cluster_answers;
   OperatorOrders orders;
   TimeLimitOrders time_limit_orders;
+  SharedObjects shared;
 };
 
 }  // namespace penstock::supervisor

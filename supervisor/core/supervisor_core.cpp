@@ -75,7 +75,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
   Instant next = std::min({tables_.watchdog.look_at(), placement_.search.help_at, fleet_.readoption.next_due(),
-                           placement_.external_inputs.holders_given_up_at(), tables_.ended.next_due()});
+                           placement_.external_inputs.holders_given_up_at(), tables_.ended.next_due(),
+                           admin_.shared.next_due()});
   if (const std::optional<Instant> policy = policy_base_.turns.policy_deadline()) next = std::min(next, *policy);
   next = std::min({next, outputs_.progress.due(), tables_.timers.first(), tables_.indices.bands_awaited.first(),
                    tables_.indices.kept.first(), tables_.indices.time_limits.first()});
@@ -154,6 +155,7 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
   for (const JobId id : outputs_.progress.followed_by(event.client))
     if (tables_.jobs.knows(id)) lifecycle_.releases.unfollow(tables_.jobs[id], event.client);
   admin_.questions.client_gone(event.client);
+  admin_.shared.client_gone(event.client);
 }
 
 void SupervisorCore::on(supervisor_event::Tick&) {
@@ -172,6 +174,7 @@ void SupervisorCore::on(supervisor_event::Tick&) {
       tables_.indices.kept.move(id, job.outputs.keep_until, later(event_.now, config_.results_keep));
   }
   lifecycle_.releases.forget_old_jobs();
+  admin_.shared.end_due();
   watch();
 }
 
@@ -187,6 +190,7 @@ std::uint64_t SupervisorCore::memory_bytes() const {
 void SupervisorCore::validate() const {
   outputs_.data.validate();
   outputs_.progress.validate();
+  admin_.shared.validate();
   Invariants{fleet_, tables_, outputs_, policy_base_, placement_}.check();
 }
 
@@ -195,6 +199,7 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) { lifecycle_.acce
 void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   ledger_.clock = WallClock{event_.now, event.unix_ms};
   placement_.first_attempt = attempts_begin(event.term);
+  admin_.shared.recover(event.state.shared);
   lifecycle_.recovery.recover(event);
 }
 

@@ -19,6 +19,7 @@ constexpr char kHead = 'h';
 constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
 constexpr char kGraph = 'k';  // Behind the jobs: all jobs that need a graph are known when it is read.
+constexpr char kShared = 'o';
 constexpr char kPolicy = 'p';
 constexpr char kWorker = 'w';
 constexpr const char* kNextWorker = "wn";
@@ -157,6 +158,26 @@ void write(const record::OrderForgotten& forgotten, std::uint64_t, StorageBatch&
   batch.erase(key_of_order(forgotten.number));
 }
 
+// Names have no zero byte: a key tells where each of them ends.
+std::string key_of_shared(SharedKind kind, const std::string& name, const std::string& owner, std::uint64_t number) {
+  std::string key(1, kShared);
+  append_number(key, static_cast<std::uint64_t>(kind), 1);
+  key += name;
+  key += '\0';
+  key += owner;
+  key += '\0';
+  append_number(key, number, 8);
+  return key;
+}
+
+void write(const record::SharedKept& part, std::uint64_t, StorageBatch& batch) {
+  batch.put(key_of_shared(part.kind, part.name, part.owner, part.number), encode(part));
+}
+
+void write(const record::SharedForgotten& part, std::uint64_t, StorageBatch& batch) {
+  batch.erase(key_of_shared(part.kind, part.name, part.owner, part.number));
+}
+
 void write(const record::PolicyKept& kept, std::uint64_t, StorageBatch& batch) {
   batch.put(std::string(1, kPolicy), encode(kept));
 }
@@ -205,6 +226,7 @@ class Recovery {
   Result<void> take_head(std::string_view value);
   Result<void> take_worker(std::string_view key, std::string_view value);
   Result<void> take_order(std::string_view key, std::string_view value);
+  Result<void> take_shared(std::string_view key, std::string_view value);
   Result<void> take_lost_writer(std::string_view key, std::string_view value);
   Result<void> take_policy(std::string_view key, std::string_view value);
   Result<void> take_of_job(JobInParts& job, std::string_view key, std::string_view value);
@@ -276,6 +298,17 @@ Result<void> Recovery::take_order(std::string_view key, std::string_view value) 
   return {};
 }
 
+// A lost part is missed by the programs that share it: a variable is unset, a semaphore has a free place.
+Result<void> Recovery::take_shared(std::string_view key, std::string_view value) {
+  Result<record::SharedKept> part = decode_shared(value);
+  if (!part) {
+    result_.losses.push_back({JobId::none(), "", false, "a part of the objects that programs share"});
+    return object(key, JobId::none(), "a shared object", part.error());
+  }
+  result_.state.shared.push_back(std::move(part).value());
+  return {};
+}
+
 // The checkpoints of a lost writer stay where they are.
 Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view value) {
   const Result<Incarnation> writer = decode_lost_writer(value);
@@ -308,6 +341,7 @@ Result<void> Recovery::take(std::string_view key, std::string_view value) {
   }
   if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
   if (!key.empty() && key[0] == kOrder) return take_order(key, value);
+  if (!key.empty() && key[0] == kShared) return take_shared(key, value);
   if (!key.empty() && key[0] == kLostWriter) return take_lost_writer(key, value);
   if (key.size() == 1 && key[0] == kPolicy) return take_policy(key, value);
   constexpr std::size_t kKindAt = 5;

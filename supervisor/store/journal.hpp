@@ -19,6 +19,7 @@ namespace penstock::supervisor {
 ///   `c` incarnation(8)                 a lost incarnation of a worker, which may have left checkpoints
 ///   `h`                                the head: format and next job number
 ///   `i`                                the identity of the state, and the number of its terms
+///   `o` kind(1) name 0 owner 0 number(8)  a part of the objects that programs share
 ///   `p`                                policy state that survives a restart: use by account, and quotas that were set
 ///   `w` worker(4)                      a worker that may hold work; `wn`: the next number of one
 ///   `j` job(4) `a`                     the job as it was accepted

@@ -287,6 +287,21 @@ std::string encode(const record::Ordered& order) {
   }));
 }
 
+std::string encode(const record::SharedKept& part) {
+  using Root = schema::SharedRecord;
+  const std::size_t bytes = 128 + part.name.size() + part.owner.size() + part.session.size() + part.value.size();
+  return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
+    out.setKind(static_cast<std::uint8_t>(part.kind));
+    out.setName(wire::text(part.name));
+    out.setOwner(wire::text(part.owner));
+    out.setNumber(part.number);
+    out.setSession(wire::text(part.session));
+    out.setTaken(part.taken);
+    out.setLimit(part.limit);
+    out.setValue(wire::text(part.value));
+  }));
+}
+
 std::string encode(const record::WriterLost& lost) {
   return sealed(wire::build_words<schema::LostWriter>(
       64, [&](schema::LostWriter::Builder out) { out.setWriter(lost.writer.value()); }));
@@ -487,6 +502,21 @@ Result<record::Ordered> decode_order(std::string_view value) {
   return unseal<schema::OrderRecord, record::Ordered>(value, [](schema::OrderRecord::Reader in) {
     return record::Ordered{in.getNumber(), in.getAtMs(), wire::text(in.getWho()), wire::text(in.getOrder()),
                            wire::text(in.getOutcome())};
+  });
+}
+
+Result<record::SharedKept> decode_shared(std::string_view value) {
+  return unseal<schema::SharedRecord, record::SharedKept>(value, [](schema::SharedRecord::Reader in) {
+    record::SharedKept part;
+    part.kind = wire::enumerator(in.getKind(), SharedKind::Subscription, "kind of a shared object");
+    part.name = wire::text(in.getName());
+    part.owner = wire::text(in.getOwner());
+    part.number = in.getNumber();
+    part.session = wire::text(in.getSession());
+    part.taken = in.getTaken();
+    part.limit = in.getLimit();
+    part.value = wire::text(in.getValue());
+    return part;
   });
 }
 

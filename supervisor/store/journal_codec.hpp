@@ -11,7 +11,7 @@
 
 namespace penstock::supervisor::journal_codec {
 
-inline constexpr std::uint32_t kFormat = 6;
+inline constexpr std::uint32_t kFormat = 7;
 
 struct Head {
   std::uint32_t format = kFormat;
@@ -53,6 +53,7 @@ std::string encode(const record::JobEnded& ended);
 std::string encode(const record::OutputsReleased& released);
 std::string encode(const record::Ordered& order);
 std::string encode(const record::WriterLost& lost);
+std::string encode(const record::SharedKept& part);
 std::string encode(const record::PolicyKept& kept);
 
 /// Error of all: StorageDamaged (the checksum, or a value that is out of range).
@@ -69,6 +70,7 @@ Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value);
 Result<record::JobEnded> decode_job_ended(std::string_view value);
 Result<record::OutputsReleased> decode_outputs_released(std::string_view value);
 Result<record::Ordered> decode_order(std::string_view value);
+Result<record::SharedKept> decode_shared(std::string_view value);
 Result<Incarnation> decode_lost_writer(std::string_view value);
 Result<record::PolicyKept> decode_policy(std::string_view value);
 

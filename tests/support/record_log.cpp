@@ -83,6 +83,7 @@ RecoveredState RecordLog::state() const {
   state.next_worker = next_worker_;
   state.policy = policy_;
   for (const auto& [number, order] : orders_) state.orders.push_back(order);
+  for (const auto& [key, part] : shared_) state.shared.push_back(part);
   for (const auto& [id, worker] : workers_) state.workers.push_back(worker);
   state.lost_writers.assign(lost_writers_.begin(), lost_writers_.end());
   std::set<JobId> needed;

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "supervisor/core/records.hpp"
@@ -46,6 +48,8 @@ class RecordLog {
   void apply(const record::OrderForgotten& forgotten);
   void apply(const record::GraphForgotten& forgotten);
   void apply(const record::PolicyKept& kept) { policy_ = kept; }
+  void apply(const record::SharedKept& part) { shared_[{part.kind, part.name, part.owner, part.number}] = part; }
+  void apply(const record::SharedForgotten& part) { shared_.erase({part.kind, part.name, part.owner, part.number}); }
 
   std::map<JobId, Entry> jobs_;
   std::map<JobId, Graph> graphs_;  ///< By the job that brought it.
@@ -55,6 +59,7 @@ class RecordLog {
   std::map<std::uint64_t, record::Ordered> orders_;
   std::set<Incarnation> lost_writers_;
   std::optional<record::PolicyKept> policy_;
+  std::map<std::tuple<SharedKind, std::string, std::string, std::uint64_t>, record::SharedKept> shared_;
 };
 
 }  // namespace penstock::supervisor

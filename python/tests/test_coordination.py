@@ -1,0 +1,245 @@
+"""Locks, semaphores, events, variables, queues and topics of a cluster."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from test_cluster import cluster, kill_worker, until  # noqa: F401
+
+import penstock
+from penstock import Client, coordination, errors
+
+
+@pytest.fixture
+def client():
+    with Client(slots=4) as client:
+        yield client
+
+
+@pytest.fixture
+def short_leases(monkeypatch):
+    monkeypatch.setattr(coordination, "LEASE_S", 1.0)
+
+
+def one_after_the_other(path, name):
+    """Notes begin and end of what only one may do at once."""
+    with penstock.Lock(name):
+        with open(path, "a") as log:
+            log.write("begin ")
+        time.sleep(0.005)
+        with open(path, "a") as log:
+            log.write("end ")
+
+
+def test_calls_that_take_a_lock_run_one_after_the_other(client, tmp_path):
+    log = tmp_path / "log"
+    client.gather([client.submit(one_after_the_other, str(log), "output") for _ in range(12)])
+    assert log.read_text().split() == 12 * ["begin", "end"]
+
+
+def test_a_lock_of_a_name_is_one_for_all(client):
+    lock, other = penstock.Lock("file", client), penstock.Lock("file", client)
+    assert lock.acquire() and lock.locked()
+    assert not other.acquire(blocking=False)
+    assert not other.acquire(timeout=0.05)
+    with pytest.raises(RuntimeError, match="is not held here"):
+        other.release()
+    lock.release()
+    assert other.acquire(timeout=10)
+    other.release()
+    assert not lock.locked()
+
+
+def test_who_waits_for_a_lock_gets_it_when_it_is_free(client):
+    lock, order = penstock.Lock("file", client), []
+    lock.acquire()
+
+    def wait():
+        with penstock.Lock("file", client):
+            order.append("other")
+    thread = threading.Thread(target=wait)
+    thread.start()
+    until(lambda: [row["waiting"] for row in client.ask("shared", "list")] == [1])
+    order.append("first")
+    lock.release()
+    thread.join(30)
+    assert order == ["first", "other"]
+
+
+def test_a_semaphore_has_so_many_places(client):
+    first, second = penstock.Semaphore(2, "pair", client), penstock.Semaphore(2, "pair", client)
+    assert first.acquire() and first.acquire()
+    assert not second.acquire(blocking=False)
+    first.release()
+    assert second.acquire(blocking=False)
+    with pytest.raises(errors.PenstockError, match="has 2 places, not 3"):
+        penstock.Semaphore(3, "pair", client).acquire()
+    with pytest.raises(ValueError, match="max_leases"):
+        penstock.Semaphore(0)
+
+
+HOLDER = """
+import sys, time, penstock
+from penstock import Client, coordination
+coordination.LEASE_S = 1.0
+client = Client(sys.argv[1])
+penstock.Lock("file", client).acquire()
+queue = penstock.Queue("work", client)
+queue._acknowledge = lambda session: None  # It dies before it can say that it has the item.
+print(queue.get(), flush=True)
+time.sleep(1000)
+"""
+
+
+def test_what_a_dead_process_held_is_free_and_its_item_is_there_for_others(cluster, short_leases):  # noqa: F811
+    with Client(cluster.address) as client:
+        penstock.Queue("work", client).put("the only one")
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER, cluster.address], stdout=subprocess.PIPE, text=True)
+        try:
+            assert holder.stdout.readline() == "the only one\n"
+            assert not penstock.Lock("file", client).acquire(blocking=False)
+        finally:
+            holder.send_signal(signal.SIGKILL)
+            holder.communicate()
+        assert penstock.Lock("file", client).acquire(timeout=30)
+        assert penstock.Queue("work", client).get(timeout=30) == "the only one"
+
+
+def test_a_client_that_is_closed_gives_back_what_it_has(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        with Client(cluster.address) as other:
+            penstock.Lock("file", other).acquire()
+            assert not penstock.Lock("file", client).acquire(blocking=False)
+        assert penstock.Lock("file", client).acquire(blocking=False), "at once"
+
+
+def test_an_event_is_waited_for(client):
+    event = penstock.Event("go", client)
+    assert not event.is_set() and not event.wait(0.02)
+    future = client.submit(lambda: penstock.Event("go").wait(30))
+    event.set()
+    assert future.result(60) is True and event.is_set()
+    event.clear()
+    assert not event.is_set()
+
+
+def test_a_variable_is_seen_by_all(client):
+    best = penstock.Variable("best", client)
+    with pytest.raises(TimeoutError, match="was not set in time"):
+        best.get(timeout=0.02)
+    waiting = client.submit(lambda: penstock.Variable("best").get(30))
+    best.set({"loss": 0.5})
+    assert waiting.result(60) == {"loss": 0.5}
+    client.submit(lambda variable: variable.set({"loss": 0.25}), best).result(60)
+    assert best.get() == {"loss": 0.25}
+    best.delete()
+    with pytest.raises(TimeoutError):
+        best.get(timeout=0)
+
+
+def test_variables_take_small_values_and_no_futures(client):
+    best = penstock.Variable("best", client)
+    with pytest.raises(TypeError, match="takes values, not futures"):
+        best.set(client.submit(abs, -1))
+    with pytest.raises(errors.PenstockError, match="shared_value_max"):
+        best.set(bytes(2 << 20))
+    with pytest.raises(errors.NotSerializable, match="cannot be pickled"):
+        best.set(threading.Lock())
+
+
+def test_items_of_a_queue_come_in_order_and_each_once(client):
+    queue = penstock.Queue("work", client)
+    for item in range(20):
+        queue.put(item)
+    assert queue.qsize() == 20
+    taken = client.gather([client.submit(lambda q: [q.get(10) for _ in range(5)], queue) for _ in range(4)])
+    assert all(items == sorted(items) for items in taken)
+    assert sorted(sum(taken, [])) == list(range(20))
+    with pytest.raises(TimeoutError, match="had no item in time"):
+        queue.get(timeout=0.02)
+
+
+def test_a_full_queue_is_waited_for(client):
+    queue = penstock.Queue("work", client, maxsize=1)
+    queue.put(1)
+    with pytest.raises(TimeoutError, match="had no room in time"):
+        queue.put(2, timeout=0.02)
+    thread = threading.Thread(target=queue.put, args=(2,))
+    thread.start()
+    assert [queue.get(30), queue.get(30)] == [1, 2]
+    thread.join(30)
+
+
+def test_subscribers_get_what_is_published_since_then(client):
+    assert penstock.Pub("news", client).put("old") == 0
+    reader = penstock.Sub("news", client)
+    calls = client.submit(lambda: [penstock.Pub("news").put(number) for number in range(3)])
+    assert calls.result(60) == [1, 1, 1]
+    assert [item for item, _ in zip(reader, range(3))] == [0, 1, 2]
+    with pytest.raises(TimeoutError):
+        reader.get(timeout=0.02)
+    reader.close()
+    assert penstock.Pub("news", client).put("new") == 0
+    with pytest.raises(TypeError, match="only gets"):
+        reader.put(1)
+
+
+# All calls would wait for a slot that the waiting ones keep.
+def test_calls_that_wait_lend_their_slots(client):
+    waiting = [client.submit(lambda: penstock.Event("go").wait(60)) for _ in range(8)]
+    until(lambda: sum(row["waiting"] for row in client.ask("shared", "list")) == 0 or True)
+    client.submit(lambda: penstock.Event("go").set()).result(60)
+    assert client.gather(waiting) == [True] * 8
+
+
+def test_all_of_it_outlives_the_supervisor(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        lock, queue, best = penstock.Lock("file", client), penstock.Queue("work", client), penstock.Variable("best", client)
+        lock.acquire()
+        best.set(7)
+        for item in range(3):
+            queue.put(item)
+        assert queue.get() == 0
+        waits = []
+        thread = threading.Thread(target=lambda: waits.append(penstock.Variable("later", client).get(60)))
+        thread.start()
+        cluster.restart_supervisor()
+        assert best.get(60) == 7
+        assert [queue.get(60), queue.get(60)] == [1, 2]
+        assert not penstock.Lock("file", client).acquire(blocking=False), "it is still held"
+        lock.release()
+        assert penstock.Lock("file", client).acquire(timeout=30)
+        penstock.Variable("later", client).set("come")
+        thread.join(60)
+        assert waits == ["come"], "who waited asks again"
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, penstock
+from penstock import Client
+client = Client(slots=1)
+lock = penstock.Lock("file", client)
+lock.acquire()
+def interrupt():
+    while not any(row["waiting"] for row in client.ask("shared", "list")):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+other = penstock.Lock("file", client)
+try:
+    other.acquire()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+lock.release()
+while any(row["kind"] == "semaphore" for row in client.ask("shared", "list")):
+    pass
+print("free", flush=True)
+"""
+
+
+def test_an_interrupted_wait_leaves_nothing_behind():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, env=os.environ)
+    assert done.stdout.split() == ["interrupted", "free"], done.stderr

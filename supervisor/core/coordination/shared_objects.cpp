@@ -1,0 +1,514 @@
+#include "supervisor/core/coordination/shared_objects.hpp"
+
+#include <algorithm>
+
+#include "common/base/check.hpp"
+#include "supervisor/core/event_context.hpp"
+#include "supervisor/core/ledger/commit_gate.hpp"
+#include "supervisor/core/request_words.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 256;
+constexpr Duration kLease = std::chrono::seconds{30};
+constexpr Duration kLeaseMax = std::chrono::hours{24};
+constexpr Duration kWaitMax = std::chrono::seconds{60};
+/// Items that wait for a subscriber; the oldest goes when another is published.
+constexpr std::size_t kUnreadMax = 10'000;
+
+Result<void> check_name(const std::string& what, const std::string& name) {
+  if (name.empty()) return bad_argument(what, "is missing");
+  const auto is_bad = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (name.size() > kNameBytesMax || std::any_of(name.begin(), name.end(), is_bad))
+    return bad_argument(what, "has control characters, or more than " + std::to_string(kNameBytesMax) + " bytes");
+  return {};
+}
+
+/// Seconds of an option, as a decimal number; `otherwise` without it.
+Result<Duration> seconds_of(const AdminRequest& request, const std::string& name, Duration otherwise, Duration most) {
+  const std::string text = option(request, name);
+  if (text.empty()) return otherwise;
+  double seconds = 0;
+  if (!parse(text, seconds) || !(seconds >= 0) || seconds > 1e6)
+    return bad_argument("--" + name, "'" + text + "' are no seconds");
+  return std::min(std::chrono::duration_cast<Duration>(std::chrono::duration<double>{seconds}), most);
+}
+
+template <class Number>
+Result<Number> number_of(const AdminRequest& request, const std::string& name, Number otherwise) {
+  const std::string text = option(request, name);
+  Number number = otherwise;
+  if (!text.empty() && !parse(text, number)) return bad_argument("--" + name, "'" + text + "' is no number");
+  return number;
+}
+
+Value done(const char* what, bool is_done) { return Value::Record{{what, is_done}}; }
+
+/// The answer when a wait is over.
+const char* word_of(SharedObjects::Operation operation) {
+  switch (operation) {
+    case SharedObjects::Operation::Acquire: return "acquired";
+    case SharedObjects::Operation::Put: return "put";
+    case SharedObjects::Operation::Get: return "set";
+    case SharedObjects::Operation::Take: break;
+  }
+  return "taken";
+}
+
+Value item(std::string value) { return Value::Record{{"taken", true}, {"value", std::move(value)}}; }
+
+}  // namespace
+
+Result<Value> SharedObjects::carry_out(ClientId client, const AdminRequest& request, bool& deferred) {
+  Result<Value> result = carry_out_part(client, request, deferred);
+  serve_waiters();
+  return result;
+}
+
+Result<Value> SharedObjects::carry_out_part(ClientId client, const AdminRequest& request, bool& deferred) {
+  const std::string operation = operand(request, 0);
+  if (operation == "list") return list();
+  PENSTOCK_TRY(touch(request));
+  if (operation == "renew") return done("renewed", true);
+  if (operation == "leave") {
+    end_session(option(request, "token"), false);
+    return done("left", true);
+  }
+  PENSTOCK_TRY(check_name("name of a shared object", operand(request, 1)));
+  if (operation != "acquire" && operation != "get" && operation != "put" && operation != "take" && operation != "next")
+    return carry_out_now(request);
+  Result<Demand> demand = demand_of(request);
+  if (!demand) return demand.error();
+  return wait_or_answer(client, request, std::move(demand).value(), deferred);
+}
+
+Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
+  const std::string operation = operand(request, 0);
+  const std::string name = operand(request, 1);
+  const std::string token = option(request, "token");
+  if (operation == "release") return done("released", release(name, option(request, "holder")));
+  if (operation == "set" || operation == "publish") {
+    std::string value = option(request, "value");
+    PENSTOCK_TRY(check_room_for(name, value));
+    if (operation == "publish") return publish(name, value);
+    gate_.write(record::SharedKept{SharedKind::Variable, name, {}, 0, {}, 0, 0, value});
+    std::string& variable = variables_[name];
+    bytes_ += static_cast<std::int64_t>(value.size()) - static_cast<std::int64_t>(variable.size());
+    variable = std::move(value);
+    to_serve_.insert({Operation::Get, {name, {}}});
+    return done("set", true);
+  }
+  if (operation == "delete") {
+    const auto found = variables_.find(name);
+    if (found == variables_.end()) return done("deleted", false);
+    bytes_ -= static_cast<std::int64_t>(found->second.size());
+    variables_.erase(found);
+    forget(SharedKind::Variable, name, {});
+    return done("deleted", true);
+  }
+  if (operation == "size") {
+    const auto found = queues_.find({name, {}});
+    return Value{Value::Record{{"items", found == queues_.end() ? std::size_t{0} : found->second.items.size()}}};
+  }
+  if (operation == "acknowledge") {
+    acknowledge({name, {}}, token);
+    return done("acknowledged", true);
+  }
+  if (operation == "subscribe") {
+    if (queues_.try_emplace({name, token}).second)
+      gate_.write(record::SharedKept{SharedKind::Subscription, name, token, 0, {}, 0, 0, {}});
+    return done("subscribed", true);
+  }
+  if (operation == "unsubscribe") {
+    drop_queue({name, token});
+    return done("unsubscribed", true);
+  }
+  return bad_argument("shared", "'" + operation + "' is no operation on shared objects");
+}
+
+Result<SharedObjects::Demand> SharedObjects::demand_of(const AdminRequest& request) const {
+  const std::string operation = operand(request, 0);
+  const Result<std::uint32_t> limit = number_of(request, "limit", std::uint32_t{0});
+  if (!limit) return limit.error();
+  const Result<std::uint64_t> number = number_of(request, "number", std::uint64_t{0});
+  if (!number) return number.error();
+  Demand demand;
+  demand.of = {operand(request, 1), {}};
+  demand.token = option(request, "token");
+  demand.holder = option(request, "holder");
+  demand.value = option(request, "value");
+  demand.limit = *limit;
+  demand.number = *number;
+  if (operation == "acquire") {
+    demand.operation = Operation::Acquire;
+    demand.limit = std::max(demand.limit, 1U);
+    PENSTOCK_TRY(check_name("--holder", demand.holder));
+    const auto known = semaphores_.find(demand.of.first);
+    if (known != semaphores_.end() && known->second.limit != demand.limit)
+      return bad_argument("semaphore '" + demand.of.first + "'", "has " + std::to_string(known->second.limit) +
+                                                                     " places, not " + std::to_string(demand.limit));
+    return demand;
+  }
+  if (operation == "get") return demand;
+  if (demand.number == 0) return bad_argument("--number", "is missing: count the items from 1");
+  demand.operation = operation == "put" ? Operation::Put : Operation::Take;
+  if (operation == "put") PENSTOCK_TRY(check_room_for(demand.of.first, demand.value));
+  if (operation == "next") {
+    demand.of.second = demand.token;
+    if (!queues_.contains(demand.of))
+      return Error{ErrorCode::NotFound, "subscription to '" + demand.of.first + "'",
+                   "is not there, or its session has ended", "subscribe again"};
+  }
+  return demand;
+}
+
+Result<void> SharedObjects::check_room_for(const std::string& name, const std::string& value) const {
+  const auto bytes = static_cast<std::int64_t>(value.size());
+  if (bytes > config_.shared_value_max.value())
+    return Error{ErrorCode::LimitExceeded, "value of '" + name + "'",
+                 "has " + std::to_string(bytes) + " bytes; at most " +
+                     std::to_string(config_.shared_value_max.value()) + " are taken",
+                 "give a future of it, or raise supervisor.shared_value_max"};
+  if (bytes_ + bytes > config_.shared_bytes_max.value())
+    return Error{ErrorCode::LimitExceeded, "value of '" + name + "'",
+                 "does not fit beside the " + std::to_string(bytes_) + " bytes that shared objects have",
+                 "take items from their queues, or raise supervisor.shared_bytes_max"};
+  return {};
+}
+
+Result<void> SharedObjects::touch(const AdminRequest& request) {
+  const std::string token = option(request, "token");
+  PENSTOCK_TRY(check_name("--token", token));
+  const auto known = sessions_.find(token);
+  const Result<Duration> lease =
+      seconds_of(request, "lease", known == sessions_.end() ? kLease : known->second.lease, kLeaseMax);
+  if (!lease) return lease.error();
+  Session& session = sessions_[token];
+  session_ends_.erase({session.until, token});
+  session.lease = std::max(*lease, Duration{std::chrono::milliseconds{10}});
+  session.until = later(event_.now, session.lease);
+  session_ends_.emplace(session.until, token);
+  return {};
+}
+
+Result<Value> SharedObjects::wait_or_answer(ClientId client, const AdminRequest& request, Demand demand,
+                                            bool& deferred) {
+  const Result<Duration> wait = seconds_of(request, "wait", Duration{0}, kWaitMax);
+  if (!wait) return wait.error();
+  const WaitKey key{demand.operation, demand.of};
+  // What is free is free because nobody waits for it.
+  if (std::optional<Value> met = try_to_meet(demand)) return std::move(*met);
+  if (*wait <= Duration{0}) return done(word_of(demand.operation), false);
+  deferred = true;
+  const std::uint64_t id = next_waiter_++;
+  const Instant until = later(event_.now, *wait);
+  waiters_.emplace(id, Waiter{client, request.request, std::move(demand), until});
+  wait_ends_.emplace(until, id);
+  waiting_[key].push_back(id);
+  return Value{};
+}
+
+std::optional<Value> SharedObjects::try_to_meet(const Demand& demand) {
+  switch (demand.operation) {
+    case Operation::Acquire: return acquire(demand);
+    case Operation::Put: return put(demand);
+    case Operation::Take: return take(demand);
+    case Operation::Get: break;
+  }
+  const auto found = variables_.find(demand.of.first);
+  if (found == variables_.end()) return {};
+  return Value{Value::Record{{"set", true}, {"value", found->second}}};
+}
+
+std::optional<Value> SharedObjects::acquire(const Demand& demand) {
+  Semaphore& semaphore = semaphores_[demand.of.first];
+  semaphore.limit = demand.limit;
+  if (semaphore.holders.contains(demand.holder)) return done("acquired", true);
+  if (semaphore.holders.size() >= semaphore.limit) return {};
+  semaphore.holders.emplace(demand.holder, demand.token);
+  gate_.write(
+      record::SharedKept{SharedKind::Holder, demand.of.first, demand.holder, 0, demand.token, 0, demand.limit, {}});
+  return done("acquired", true);
+}
+
+bool SharedObjects::release(const std::string& name, const std::string& holder) {
+  const auto found = semaphores_.find(name);
+  if (found == semaphores_.end() || found->second.holders.erase(holder) == 0) return false;
+  forget(SharedKind::Holder, name, holder);
+  to_serve_.insert({Operation::Acquire, {name, {}}});
+  if (found->second.holders.empty()) semaphores_.erase(found);
+  return true;
+}
+
+std::optional<Value> SharedObjects::put(const Demand& demand) {
+  std::uint64_t& last = sessions_[demand.token].put[demand.of];
+  if (last >= demand.number) return done("put", true);  // Asked again, as the answer was lost.
+  if (demand.limit > 0) {
+    const auto found = queues_.find(demand.of);
+    if (found != queues_.end() && found->second.items.size() >= demand.limit) return {};
+  }
+  last = demand.number;
+  push(demand.of, demand.value);
+  return done("put", true);
+}
+
+void SharedObjects::push(const QueueKey& to, std::string value) {
+  const std::uint64_t sequence = next_sequence_++;
+  keep_item(to, {sequence, value, 0}, {});
+  bytes_ += static_cast<std::int64_t>(value.size());
+  queues_[to].items.emplace(sequence, std::move(value));
+  to_serve_.insert({Operation::Take, to});
+}
+
+std::optional<Value> SharedObjects::take(const Demand& demand) {
+  const auto found = queues_.find(demand.of);
+  if (found == queues_.end()) return {};
+  Queue& queue = found->second;
+  if (const auto taken = queue.taken.find(demand.token); taken != queue.taken.end()) {
+    if (taken->second.number == demand.number) return item(taken->second.value);  // The answer was lost.
+    acknowledge(demand.of, demand.token);
+    if (!queues_.contains(demand.of)) return {};
+  }
+  if (queue.items.empty()) return {};
+  const auto first = queue.items.begin();
+  const Item& taken = queue.taken[demand.token] = Item{first->first, std::move(first->second), demand.number};
+  queue.items.erase(first);
+  keep_item(demand.of, taken, demand.token);
+  to_serve_.insert({Operation::Put, demand.of});
+  return item(queues_[demand.of].taken[demand.token].value);
+}
+
+void SharedObjects::acknowledge(const QueueKey& of, const std::string& token) {
+  const auto found = queues_.find(of);
+  if (found == queues_.end()) return;
+  const auto taken = found->second.taken.find(token);
+  if (taken == found->second.taken.end()) return;
+  bytes_ -= static_cast<std::int64_t>(taken->second.value.size());
+  forget(SharedKind::Item, of.first, of.second, taken->second.sequence);
+  found->second.taken.erase(taken);
+  forget_if_empty(of);
+}
+
+void SharedObjects::forget_if_empty(const QueueKey& key) {
+  const auto found = queues_.find(key);
+  if (key.second.empty() && found->second.items.empty() && found->second.taken.empty()) queues_.erase(found);
+}
+
+void SharedObjects::drop_queue(const QueueKey& key) {
+  const auto found = queues_.find(key);
+  if (found == queues_.end()) return;
+  const auto drop = [&](std::uint64_t sequence, const std::string& value) {
+    bytes_ -= static_cast<std::int64_t>(value.size());
+    forget(SharedKind::Item, key.first, key.second, sequence);
+  };
+  for (const auto& [sequence, value] : found->second.items) drop(sequence, value);
+  for (const auto& [token, taken] : found->second.taken) drop(taken.sequence, taken.value);
+  queues_.erase(found);
+  forget(SharedKind::Subscription, key.first, key.second);
+}
+
+Value SharedObjects::publish(const std::string& name, const std::string& value) {
+  std::int64_t subscribers = 0;
+  std::vector<QueueKey> to;
+  for (auto at = queues_.upper_bound({name, {}}); at != queues_.end() && at->first.first == name; ++at)
+    to.push_back(at->first);
+  for (const QueueKey& key : to) {
+    ++subscribers;
+    push(key, value);
+    Queue& queue = queues_[key];
+    if (queue.items.size() <= kUnreadMax) continue;
+    const auto oldest = queue.items.begin();
+    bytes_ -= static_cast<std::int64_t>(oldest->second.size());
+    forget(SharedKind::Item, key.first, key.second, oldest->first);
+    queue.items.erase(oldest);
+  }
+  return Value::Record{{"subscribers", subscribers}};
+}
+
+void SharedObjects::serve_waiters() {
+  while (!to_serve_.empty()) {
+    const WaitKey key = *to_serve_.begin();
+    to_serve_.erase(to_serve_.begin());
+    const auto found = waiting_.find(key);
+    if (found == waiting_.end()) continue;
+    std::deque<std::uint64_t>& line = found->second;
+    while (!line.empty()) {
+      const auto waiter = waiters_.find(line.front());
+      if (waiter != waiters_.end()) {
+        std::optional<Value> met = try_to_meet(waiter->second.demand);
+        if (!met) break;
+        answer(waiter->second, std::move(*met));
+        stop_waiting(waiter->first);
+      }
+      line.pop_front();
+    }
+    if (line.empty()) waiting_.erase(found);
+  }
+}
+
+void SharedObjects::answer(const Waiter& waiter, Value value) {
+  AdminAnswer reply;
+  reply.request = waiter.request;
+  reply.value = std::move(value);
+  gate_.send_to_client(waiter.client, std::move(reply));
+}
+
+void SharedObjects::stop_waiting(std::uint64_t id) {
+  const auto found = waiters_.find(id);
+  wait_ends_.erase({found->second.until, id});
+  waiters_.erase(found);
+}
+
+void SharedObjects::client_gone(ClientId client) {
+  std::vector<std::uint64_t> gone;
+  for (const auto& [id, waiter] : waiters_)
+    if (waiter.client == client) gone.push_back(id);
+  for (const std::uint64_t id : gone) stop_waiting(id);
+}
+
+void SharedObjects::end_session(const std::string& token, bool returns) {
+  const auto found = sessions_.find(token);
+  if (found == sessions_.end()) return;
+  session_ends_.erase({found->second.until, token});
+  sessions_.erase(found);
+  std::vector<std::uint64_t> waits;
+  for (const auto& [id, waiter] : waiters_)
+    if (waiter.demand.token == token) waits.push_back(id);
+  for (const std::uint64_t id : waits) give_up(id);
+  std::vector<std::pair<std::string, std::string>> held;
+  for (const auto& [name, semaphore] : semaphores_)
+    for (const auto& [holder, session] : semaphore.holders)
+      if (session == token) held.emplace_back(name, holder);
+  for (const auto& [name, holder] : held) release(name, holder);
+  std::vector<QueueKey> keys;
+  for (const auto& [key, queue] : queues_)
+    if (key.second == token || queue.taken.contains(token)) keys.push_back(key);
+  for (const QueueKey& key : keys) {
+    if (key.second == token) {
+      drop_queue(key);
+      continue;
+    }
+    if (!returns) {
+      acknowledge(key, token);
+      continue;
+    }
+    Queue& queue = queues_[key];
+    Item taken = std::move(queue.taken[token]);
+    queue.taken.erase(token);
+    keep_item(key, {taken.sequence, taken.value, 0}, {});
+    queue.items.emplace(taken.sequence, std::move(taken.value));
+    to_serve_.insert({Operation::Take, key});
+  }
+}
+
+void SharedObjects::end_due() {
+  while (!session_ends_.empty() && session_ends_.begin()->first <= event_.now) {
+    const std::string token = session_ends_.begin()->second;
+    const bool waits = std::any_of(waiters_.begin(), waiters_.end(),
+                                   [&](const auto& each) { return each.second.demand.token == token; });
+    if (waits) {  // Its wait renews the lease until it is over.
+      Session& session = sessions_[token];
+      session_ends_.erase({session.until, token});
+      session.until = later(event_.now, session.lease);
+      session_ends_.emplace(session.until, token);
+      continue;
+    }
+    end_session(token, true);
+  }
+  while (!wait_ends_.empty() && wait_ends_.begin()->first <= event_.now) {
+    const std::uint64_t id = wait_ends_.begin()->second;
+    give_up(id);
+  }
+  serve_waiters();
+}
+
+void SharedObjects::give_up(std::uint64_t id) {
+  const Waiter& waiter = waiters_.at(id);
+  answer(waiter, done(word_of(waiter.demand.operation), false));
+  stop_waiting(id);
+}
+
+Instant SharedObjects::next_due() const {
+  const Instant session = session_ends_.empty() ? kNever : session_ends_.begin()->first;
+  return std::min(session, wait_ends_.empty() ? kNever : wait_ends_.begin()->first);
+}
+
+Value SharedObjects::list() const {
+  Value::List rows;
+  const auto waiters_for = [&](Operation operation, const QueueKey& key) {
+    const auto found = waiting_.find({operation, key});
+    const auto waits = [&](std::uint64_t id) { return waiters_.contains(id); };
+    return found == waiting_.end() ? std::int64_t{0}
+                                   : std::int64_t{std::count_if(found->second.begin(), found->second.end(), waits)};
+  };
+  for (const auto& [name, semaphore] : semaphores_)
+    rows.push_back(Value::Record{{"name", name},
+                                 {"kind", "semaphore"},
+                                 {"holders", semaphore.holders.size()},
+                                 {"limit", semaphore.limit},
+                                 {"waiting", waiters_for(Operation::Acquire, {name, {}})}});
+  for (const auto& [name, value] : variables_)
+    rows.push_back(Value::Record{{"name", name}, {"kind", "variable"}, {"bytes", value.size()}});
+  for (const auto& [key, queue] : queues_)
+    rows.push_back(Value::Record{{"name", key.first},
+                                 {"kind", key.second.empty() ? "queue" : "subscription"},
+                                 {"items", queue.items.size()},
+                                 {"taken", queue.taken.size()},
+                                 {"waiting", waiters_for(Operation::Take, key)}});
+  return Value{std::move(rows)};
+}
+
+void SharedObjects::keep_item(const QueueKey& of, const Item& item, const std::string& taker) {
+  gate_.write(
+      record::SharedKept{SharedKind::Item, of.first, of.second, item.sequence, taker, item.number, 0, item.value});
+}
+
+void SharedObjects::forget(SharedKind kind, const std::string& name, const std::string& owner, std::uint64_t number) {
+  gate_.write(record::SharedForgotten{kind, name, owner, number});
+}
+
+void SharedObjects::validate() const {
+  std::int64_t bytes = 0;
+  for (const auto& [name, value] : variables_) bytes += static_cast<std::int64_t>(value.size());
+  for (const auto& [key, queue] : queues_) {
+    for (const auto& [sequence, value] : queue.items) bytes += static_cast<std::int64_t>(value.size());
+    for (const auto& [token, taken] : queue.taken) bytes += static_cast<std::int64_t>(taken.value.size());
+    for (const auto& [token, taken] : queue.taken) PENSTOCK_CHECK(sessions_.contains(token));
+    PENSTOCK_CHECK(key.second.empty() ? !queue.items.empty() || !queue.taken.empty() : sessions_.contains(key.second));
+  }
+  PENSTOCK_CHECK(bytes == bytes_);
+  for (const auto& [name, semaphore] : semaphores_) {
+    PENSTOCK_CHECK(!semaphore.holders.empty() && semaphore.holders.size() <= semaphore.limit);
+    for (const auto& [holder, token] : semaphore.holders) PENSTOCK_CHECK(sessions_.contains(token));
+  }
+  PENSTOCK_CHECK(sessions_.size() == session_ends_.size() && waiters_.size() == wait_ends_.size() && to_serve_.empty());
+}
+
+void SharedObjects::recover(const std::vector<record::SharedKept>& parts) {
+  const auto begin_session = [&](const std::string& token) {
+    if (token.empty() || sessions_.contains(token)) return;
+    const Instant until = later(event_.now, kLease);
+    sessions_[token] = {kLease, until, {}};
+    session_ends_.emplace(until, token);
+  };
+  for (const record::SharedKept& part : parts) {
+    const QueueKey key{part.name, part.owner};
+    bytes_ += static_cast<std::int64_t>(part.value.size());
+    begin_session(part.session);
+    if (part.kind == SharedKind::Variable) variables_[part.name] = part.value;
+    if (part.kind == SharedKind::Holder) {
+      semaphores_[part.name].limit = part.limit;
+      semaphores_[part.name].holders[part.owner] = part.session;
+    }
+    if (part.kind == SharedKind::Subscription) queues_.try_emplace(key), begin_session(part.owner);
+    if (part.kind != SharedKind::Item) continue;
+    next_sequence_ = std::max(next_sequence_, part.number + 1);
+    if (part.session.empty())
+      queues_[key].items[part.number] = part.value;
+    else
+      queues_[key].taken[part.session] = {part.number, part.value, part.taken};
+  }
+}
+
+}  // namespace penstock::supervisor
