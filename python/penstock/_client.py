@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections import deque
-from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 from penstock import _abi, _graph, _lineage, _losses, _outputs, _threads, _wire, errors
@@ -554,8 +553,8 @@ class Client(Questions):
             try:
                 future._wait(None)
                 good.append(future)
-            except (Exception, CancelledError):
-                if errors == "raise":
+            except BaseException as error:  # A call may have raised a SystemExit, which is no Control-C here.
+                if errors == "raise" or not (isinstance(error, Exception) or error is future._exception):
                     raise
         return dict(zip(map(id, good), _losses.values_of(self, good)))
 

@@ -10,7 +10,7 @@ from typing import Any, Generator, Optional, Union
 
 from penstock import _graph, _losses, _wire
 from penstock._light import LightFuture
-from penstock.errors import ClientClosed, PenstockError, ResultLost
+from penstock.errors import ClientClosed, PenstockError, ResultLost, remote_traceback
 
 _collecting = threading.local()
 
@@ -120,10 +120,28 @@ class Future(LightFuture):
 
     def __await__(self) -> Generator[Any, None, Any]:
         import asyncio  # Takes its time, and few need it.
-        if self.done():
-            return (yield from asyncio.wrap_future(self).__await__())
-        with self.client._waiting():
-            return (yield from asyncio.wrap_future(self).__await__())
+        if not self.done():
+            with self.client._waiting():
+                yield from self._end_in(asyncio.get_running_loop()).__await__()
+        if self.cancelled():
+            raise asyncio.CancelledError
+        return self.result()
+
+    def _end_in(self, loop):
+        """A future of an event loop that ends with this one, and cancels it if it is cancelled. Not that of
+        `asyncio.wrap_future`, which does not end if a call has raised StopIteration, or if its value cannot be brought."""
+        ended = loop.create_future()
+
+        def end():
+            if not ended.done():
+                ended.set_result(None)
+
+        def tell(_):
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits there.
+                loop.call_soon_threadsafe(end)
+        ended.add_done_callback(lambda told: told.cancelled() and self.cancel())
+        self.add_done_callback(tell)
+        return ended
 
     def _about_to_wait(self):
         if self.done():
@@ -146,8 +164,7 @@ class Future(LightFuture):
 
     def traceback(self, timeout: Optional[float] = None) -> str:
         """The remote traceback as text; "" if it has none."""
-        error = self.exception(timeout)
-        return "" if error is None or error.__cause__ is None else str(error.__cause__)
+        return str(remote_traceback(self.exception(timeout)) or "")
 
     def logs(self) -> str:
         """What it has printed so far, and its earlier attempts."""

@@ -88,7 +88,12 @@ class LightFuture(_Future):
         for callback in self._callbacks or ():
             try:
                 callback(self)
-            except Exception:
+            except BaseException as error:
+                # A call may have raised what ends a thread: a callback that asks for its value does not end the client's.
+                # Only in the main thread may it be the user's own wish, such as Control-C.
+                ours = error is self._exception or threading.current_thread() is not threading.main_thread()
+                if not isinstance(error, Exception) and not ours:
+                    raise
                 LOGGER.exception("exception calling callback for %r", self)
 
 

@@ -1,7 +1,5 @@
 """News of jobs and why subtasks have failed, as Python objects."""
-import pickle
-
-from penstock import _abi, _wire
+from penstock import _abi, _raised
 from penstock.errors import RemoteTraceback, failure_of
 
 USER_ERROR = 1  # FailureClass of common/protocol/failure.hpp.
@@ -19,16 +17,15 @@ class Plain:
 
 
 def exception_of(failure, code=""):
-    """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
+    """What a failed subtask has raised, with its traceback as the first cause; or what became of its runner."""
     history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
     message = _abi.bytes_at(failure.message).decode(errors="replace")
     detail, tail = _abi.bytes_at(failure.detail), _abi.bytes_at(failure.output_tail).decode(errors="replace")
     if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
-        error, text = error_and_traceback(detail)
+        error, text = _raised.unpack_failure(detail)
         cause = RemoteTraceback(text, history, tail)
-        # What would end this process is told, not raised: it was the other one's to end.
-        if isinstance(error, Exception):
-            error.__cause__ = cause
+        if isinstance(error, BaseException):
+            _raised.lead_to(error, cause)
             return error
         if isinstance(error, str):
             message += "\n" + error
@@ -42,15 +39,3 @@ def exception_of(failure, code=""):
 
 def name_of(failure):
     return (failure.name or b"").decode(errors="replace")
-
-
-def error_and_traceback(detail):
-    """What a runner has told: the exception, or why it cannot be had here, or None; and where it was raised."""
-    error, text = None, ""
-    try:
-        error, text = _wire.unpack(detail)
-        if isinstance(error, bytes):
-            error = pickle.loads(error)
-    except Exception as unreadable:  # An exception of a class that is not known here.
-        error = f"(its exception cannot be read here: {unreadable})"
-    return error, text

@@ -11,7 +11,7 @@ import traceback
 from _thread import get_ident
 from types import CoroutineType
 
-from penstock import _abi, _wire
+from penstock import _abi, _raised, _wire
 from penstock.errors import MissingModule, NotSerializable, VersionMismatch
 
 
@@ -20,7 +20,6 @@ RETURN = "return what it is made of, and make it where it is needed"
 # What repeating would not mend, and how the worker calls it: penstock_runner_fail_as.
 NOT_MENDED = ((NotSerializable, b"InvalidArgument"), (MissingModule, b"ProgramNotFound"),
               (VersionMismatch, b"VersionMismatch"))
-DETAIL_MAX = 60_000  # A worker takes no more; an exception that is larger is told in words.
 
 
 class Inputs:
@@ -168,7 +167,7 @@ class Runner:
         _wire.write(target, data, raws)
 
     def fail(self, error):
-        if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingModule):
+        if type(error) is ModuleNotFoundError and error.name:
             renamed = _wire.missing(error)
             renamed.__cause__ = error
             error = renamed
@@ -176,25 +175,20 @@ class Runner:
             (code for kind, code in NOT_MENDED if isinstance(error, kind)), None)
         leave_us_out(error)
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1][:1000]
-        error.__traceback__ = error.__context__ = error.__cause__ = None
-        try:
-            exception = _wire.pickle_exception(error)
-            detail = _wire.pack((exception, text))  # Whoever cannot read one reads the other.
-            if len(detail) > DETAIL_MAX:
-                detail = _wire.pack((exception, shortened(text)))
-        except Exception:
-            detail = b""
-        if not detail or len(detail) > DETAIL_MAX:
-            detail = _wire.pack((None, shortened(text)), "the traceback")
+        line = "".join(without_notes(error).format_exception_only()).strip().split("\n")[-1][:1000]
+        detail = _raised.pack_failure(error, text)
+        error.__traceback__ = error.__context__ = error.__cause__ = None  # Their frames hold the arguments.
         with contextlib.suppress(Exception):  # It may be the user's, and closed.
             sys.stdout.flush()
         line = line.encode(errors="replace").replace(b"\0", b"?")
         self.library.runner_fail_as(self.handle, code, line, detail, len(detail))
 
 
-def shortened(text, part=5000):
-    return text if len(text) <= 2 * part else f"{text[:part]}\n... {len(text) - 2 * part} characters ...\n{text[-part:]}"
+def without_notes(error):
+    """What is printed of it: notes would hide its message, where there is room for one line."""
+    printed = traceback.TracebackException(type(error), error, None)
+    printed.__notes__ = None
+    return printed
 
 
 def leave_us_out(error):

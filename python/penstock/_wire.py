@@ -65,39 +65,6 @@ def pickle_whole(value, what):
     return cloudpickle_or_refuse(value, what)
 
 
-def pickle_exception(error):
-    """One whose class cannot be made of what it keeps as `args`, or which keeps what cannot be pickled, is made without
-    its `__init__`, of what can."""
-    def good(value):
-        try:
-            pickle.loads(pickle_whole(value, ""))
-        except Exception:
-            return False
-        return True
-    if good(error):
-        return pickle_whole(error, "the exception")
-    state = {name: value for name, value in vars(error).items() if good(value)}
-    args = tuple([value if good(value) else repr(value) for value in error.args])
-    return pickle_whole(Remade(type(error), args, state), "the exception")
-
-
-class Remade:
-    """Stands in a pickle for an exception."""
-
-    def __init__(self, *parts):
-        self.parts = parts
-
-    def __reduce__(self):
-        return remake, self.parts
-
-
-def remake(kind, args, state):
-    error = kind.__new__(kind, *args)
-    error.args = args
-    vars(error).update(state)
-    return error
-
-
 def padded(size):
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
@@ -233,8 +200,10 @@ def load_naming_modules(data):
 
 def missing(error):
     name = error.name or "?"
-    return MissingModule(f"module '{name}' is not installed for {sys.executable}", subject=name,
+    told = MissingModule(f"module '{name}' is not installed for {sys.executable}", subject=name,
                          remedy=f"{sys.executable} -m pip install {name.split('.')[0]}; or send it with files=[...]")
+    told.name = error.name
+    return told
 
 
 def name_of(function):

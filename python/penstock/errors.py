@@ -11,11 +11,16 @@ class PenstockError(Exception):
         super().__init__(f"{text} ({remedy})" if remedy else text)
 
     def __reduce__(self):
-        return _rebuild, (type(self), self.message, self.subject, self.remedy, self.code)
+        ours = ("message", "subject", "remedy", "code")
+        state = {name: value for name, value in vars(self).items() if name not in ours}
+        return _rebuild, (type(self), *[getattr(self, name, "") for name in ours], state)
 
 
-def _rebuild(kind, message, subject, remedy, code):
-    return kind(message, subject=subject, remedy=remedy, code=code)
+def _rebuild(kind, message, subject, remedy, code, state=None):
+    error = kind(message, subject=subject, remedy=remedy, code=code)
+    for name, value in (state or {}).items():
+        setattr(error, name, value)
+    return error
 
 
 class ClientClosed(PenstockError, RuntimeError):
@@ -48,8 +53,12 @@ class ResultLost(PenstockError):
     signal: int = 0
 
 
-class MissingModule(PenstockError, ImportError):
+class MissingModule(PenstockError, ModuleNotFoundError):
     """A module that the function needs is not installed where it runs."""
+
+    def __reduce__(self):
+        rebuild, (*parts, state) = super().__reduce__()
+        return rebuild, (*parts, {**state, "name": self.name})
 
 
 class VersionMismatch(PenstockError):
@@ -138,7 +147,7 @@ def lost_loan(error: BaseException) -> int:
 
 def about(error: BaseException, key: str) -> BaseException:
     """What became of a subtask without a name of its own, named by the key of its future."""
-    if not isinstance(error, PenstockError) or not error.subject.isdigit():
+    if not isinstance(error, PenstockError) or not str(getattr(error, "subject", "")).isdigit():
         return error
     named = type(error)(error.message, subject=key, remedy=error.remedy, code=error.code)
     named.__dict__.update({name: value for name, value in vars(error).items() if name != "subject"})
@@ -148,7 +157,7 @@ def about(error: BaseException, key: str) -> BaseException:
 
 class RemoteTraceback(Exception):
     """The traceback of an exception where it was raised, with its attempts and the last lines that the last one wrote;
-    the cause of the one that is raised here."""
+    the first cause of the one that is raised here; `remote_traceback` finds it."""
 
     def __init__(self, text: str, history: Optional[List[str]] = None, output_tail: str = ""):
         self.text, self.history, self.output_tail = text, history or [], output_tail
@@ -156,3 +165,18 @@ class RemoteTraceback(Exception):
 
     def __str__(self):
         return "\n" + self.text.rstrip("\n") + "\n" + what_went_before(self.history, self.output_tail)
+
+    def __reduce__(self):
+        return RemoteTraceback, (self.text, self.history, self.output_tail)
+
+
+def remote_traceback(error: Optional[BaseException]) -> Optional[RemoteTraceback]:
+    """Where a call raised what came here, with its attempts and its last lines. It is the first of the causes, below those
+    that the exception had there; None: the exception was not raised by a call."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, RemoteTraceback):
+            return error
+        seen.add(id(error))
+        error = error.__cause__
+    return None

@@ -57,10 +57,6 @@ class StubbornError(Exception):
         super().__init__(f"{one} and {two}")
 
 
-def fail_stubbornly():
-    raise StubbornError(1, 2)
-
-
 def leave(code):
     os._exit(code)
 
@@ -257,10 +253,6 @@ def eat(megabytes):
         kept[at] = 1
     time.sleep(5)
     return len(kept)
-
-
-def fail_with_much():
-    raise ValueError("x" * 50, bytes(1_000_000))
 
 
 def collect(*args, **kwargs):

@@ -267,11 +267,6 @@ def test_an_exception_is_raised_here_with_the_traceback_of_there(client):
     assert future.status == "error"
 
 
-def test_an_exception_that_cannot_be_made_here_is_told_in_words(client):
-    with pytest.raises(errors.SubtaskFailed, match="1 and 2"):
-        client.submit(functions.fail_stubbornly).result()
-
-
 # It was a SubtaskFailed: `except OddError` did not hold.
 @pytest.mark.parametrize("function", [functions.fail_oddly, "local"])
 def test_an_exception_with_an_init_of_its_own_is_raised_as_what_it_is(client, function):
