@@ -75,7 +75,7 @@ class Raised:
 
 def nodes_of(error, bytes_max, nodes_max):
     """The exception and those that are reached from it, breadth first. A node: (bytes, one line for people, the
-    numbers of its members or None, of its cause, of its context, whether the context is suppressed); -1: there is none."""
+    numbers of its members or None, of its cause, of its context, whether that is suppressed); -1: there is none."""
     found, numbers = [error], {id(error): 0}
 
     def number_of(other):
