@@ -211,13 +211,15 @@ class Future(LightFuture):
 
     def _give_to(self, columns, output=0):
         """The same of one that is there: borrowed from its job, or what is here. `output`: of several that its call has."""
-        if self._given is not None and self._batch is None:
-            return columns.literal(self._given.datum)
-        loaded, value, batch, index = self._seen()
+        with self._condition:
+            batch, index = self._batch if self._state == "FINISHED" else None, self._index
         if batch is not None:
             number = columns.borrow(batch.job, batch.identity, index, output)
             columns.borrowed[number] = self, batch
             return number
+        if self._given is not None:
+            return columns.literal(self._given.datum)
+        loaded, value, *_ = self._seen()
         if not loaded:
             raise ResultLost("was released", subject=self.key)
         return columns.literal(_wire.pack(value, self.key))
