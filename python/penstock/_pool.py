@@ -2,13 +2,15 @@
 # tidy: foreign-file Executor, Executors
 import atexit
 import concurrent.futures
+import contextlib
 import difflib
 import inspect
 import itertools
-import threading
+import sys
 import time
 
 from penstock import _graph
+from penstock.errors import PenstockError
 
 _running = set()  # Futures of all executors that have not ended: these and their calls outlive whoever has forgotten them.
 
@@ -24,8 +26,8 @@ class ClientExecutor(concurrent.futures.Executor):
 
     def __init__(self, client, **options):
         self._client, self._options = client, checked(options, client)
-        self._lock = threading.Lock()
-        self._futures = set()  # That have not ended.
+        self._lock = client._lock  # One of its own would be a deadlock: callbacks, which may submit, have the client's.
+        self._futures = set()      # That have not ended.
         self._down = False
 
     def submit(self, function, /, *args, **kwargs):
@@ -55,10 +57,22 @@ class ClientExecutor(concurrent.futures.Executor):
             self._down = True
             futures = list(self._futures)
         if cancel_futures:
-            for future in futures:
+            for future in not_running(self._client, futures):
                 future.cancel()
         if wait:
             concurrent.futures.wait(futures)
+
+
+def not_running(client, futures):
+    """Those that have not begun, as far as the supervisor knows, one after the other."""
+    client._flush()
+    # The first of them run, mostly.
+    for future in sorted(futures, key=lambda one: (one._batch.job if one._batch else sys.maxsize, one._index)):
+        batch = future._batch
+        with contextlib.suppress(PenstockError):  # It has ended meanwhile.
+            if batch is not None and client.ask("explain", batch.job, future._index).get("worker_state") == "running":
+                continue
+        yield future
 
 
 def checked(options, client):

@@ -64,13 +64,6 @@ def test_after_shutdown_nothing_is_taken(client):
         executor.submit(functions.increment, 1)
 
 
-def test_shutdown_can_cancel(client, tmp_path):
-    executor = client.get_executor()
-    futures = [executor.submit(functions.touch_then_wait, str(tmp_path / str(i))) for i in range(4)]
-    executor.shutdown(cancel_futures=True)
-    assert all(future.cancelled() for future in futures)
-
-
 def test_chunks_must_have_a_size(executor):
     with pytest.raises(ValueError):
         executor.map(functions.increment, [1], chunksize=0)

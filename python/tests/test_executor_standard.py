@@ -2,7 +2,8 @@
 
 Left out, because a cluster is neither threads nor forked processes: numbers of workers and threads, initializers, the queue
 of pending items, fork and spawn contexts, the end of the interpreter with calls pending (ours are cancelled, theirs waited
-for). Different on purpose: `running()` is False until the end, for starts are not told; `cancel()` interrupts what runs.
+for). Different on purpose: `running()` is False until the end, for starts are not told; `cancel()` interrupts what runs
+(`shutdown(cancel_futures=True)` does not).
 """
 # tidy: foreign-file Executor, executor, Semaphore
 import concurrent.futures as cf
@@ -340,11 +341,37 @@ def test_shutdown_without_waiting(client, tmp_path):
 @pytest.mark.parametrize("wait", [True, False])
 def test_cancel_futures(client, tmp_path, wait):
     executor = client.get_executor()
-    futures = [executor.submit(functions.wait_for, str(tmp_path / "never")) for _ in range(20)]
-    ended = executor.submit(mul, 6, 7)
-    executor.shutdown(wait=wait, cancel_futures=True)
-    assert all(future.cancelled() for future in futures)
-    assert ended.cancelled() or ended.result(LATE) == 42
+    begun = [executor.submit(functions.say_then_wait, "", str(tmp_path / name)) for name in "ab"]
+    later = [executor.submit(functions.wait_for, str(tmp_path / "never")) for _ in range(20)]
+    functions.until(lambda: all((tmp_path / f"{name}.waits").exists() for name in "ab"))
+    closer = threading.Thread(target=executor.shutdown, kwargs={"wait": wait, "cancel_futures": True})
+    closer.start()
+    functions.until(lambda: all(future.cancelled() for future in later))
+    assert not any(future.done() for future in begun)
+    for name in "ab":
+        (tmp_path / name).touch()
+    assert [future.result(LATE) for future in begun] == [str(tmp_path / name) for name in "ab"]
+    closer.join(LATE)
+    assert not closer.is_alive()
+
+
+# The executor's lock and the client's were taken in both orders.
+def test_callbacks_submit_while_others_do(executor):
+    made = []
+
+    def again(_):
+        if len(made) < 300:
+            made.append(executor.submit(abs, -1))
+            made[-1].add_done_callback(again)
+
+    def submit():
+        for _ in range(300):
+            executor.submit(abs, -1).add_done_callback(again)
+    thread = threading.Thread(target=submit, daemon=True)
+    thread.start()
+    thread.join(LATE)
+    assert not thread.is_alive()
+    functions.until(lambda: len(made) >= 300)
 
 
 def test_context_manager_shutdown(client):

@@ -131,7 +131,7 @@ def test_the_first_comes_first_unordered(on_cluster, tmp_path):
     assert list(found) == [str(tmp_path / "f")]
 
 
-@pytest.mark.filterwarnings("ignore:.*tasks which were still being processed")
+@pytest.mark.filterwarnings("ignore:.*which were still being processed")
 def test_a_generator_that_is_left_cancels_its_calls_and_no_others(on_cluster, tmp_path):
     go, others = str(tmp_path / "go"), str(tmp_path / "others")
     left = Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(
