@@ -263,6 +263,14 @@ class Client(Questions):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        import asyncio
+        # Its end may wait for processes, and for calls of the event loop's own.
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
     def __del__(self):
         if getattr(self, "_handle", None) is not None:
             self.close()

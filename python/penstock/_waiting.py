@@ -34,12 +34,26 @@ class _Waiter:
     def __init__(self):
         self.event, self.lock, self.ended = threading.Event(), threading.Lock(), []  # The first two have these names there.
 
+    loop = told = None  # A coroutine that waits.
+
     def add_result(self, future):
         with self.lock:
             self.ended.append(future)
+            told, self.told = self.told, None
         self.event.set()
+        if told is not None:
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits there.
+                self.loop.call_soon_threadsafe(_end, told)
 
     add_exception = add_cancelled = add_result
+
+    def tell(self, loop, told):
+        """Ends `told`, a future of that loop, as soon as one has ended."""
+        with self.lock:
+            if not self.ended:
+                self.loop, self.told = loop, told
+                return
+        told.set_result(None)
 
     def take(self):
         self.event.clear()
@@ -48,9 +62,14 @@ class _Waiter:
         return ended
 
 
+def _end(told):
+    if not told.done():
+        told.set_result(None)
+
+
 class as_completed:
-    """The futures as they end, the first first; others may be added meanwhile. `with_results`: (future, its value); raises
-    what the subtask has raised, or gives that with `raise_errors=False`."""
+    """The futures as they end, the first first; others may be added meanwhile; also by `async for`. `with_results`:
+    (future, its value); raises what the subtask has raised, or gives that with `raise_errors=False`."""
 
     def __init__(self, futures: Iterable[Future] = (), timeout: Optional[float] = None, with_results: bool = False,
                  raise_errors: bool = True):
@@ -72,6 +91,25 @@ class as_completed:
                 raise concurrent.futures.TimeoutError(f"{len(self._pending)} futures unfinished")
             with _waiting_for(self._pending):
                 self._waiter.event.wait(left)
+        return self._given(self._ready.popleft())
+
+    def __aiter__(self) -> "as_completed":
+        return self
+
+    async def __anext__(self) -> Any:
+        """As `__next__`, while other coroutines of the event loop go on."""
+        import asyncio
+        loop = asyncio.get_running_loop()
+        while not self._take():
+            if not self._pending:
+                raise StopAsyncIteration
+            left = None if self._late is None else self._late - time.monotonic()
+            if left is not None and left <= 0:
+                raise concurrent.futures.TimeoutError(f"{len(self._pending)} futures unfinished")
+            told = loop.create_future()
+            self._waiter.tell(loop, told)
+            with _waiting_for(self._pending):
+                await asyncio.wait([told], timeout=left)
         return self._given(self._ready.popleft())
 
     def add(self, future: Future) -> None:
