@@ -15,7 +15,7 @@ _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder"
            "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting",
            "fire_and_forget": "_waiting", "Attempt": "_attempt", "current_attempt": "_attempt",
            "yield_slot": "_attempt", "get_client": "_nested", "worker_client": "_nested", "secede": "_nested",
-           "rejoin": "_nested", "describe": "_outputs", "statistics": "_outputs",
+           "rejoin": "_nested", "describe": "_outputs", "statistics": "_outputs", "Pool": "_multiprocessing",
            **dict.fromkeys(("Lock", "Semaphore", "Event", "Variable", "Queue", "Pub", "Sub"), "coordination")}
 __all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock._client import Client
     from penstock._futures import Future
     from penstock._graph import Options
+    from penstock._multiprocessing import Pool
     from penstock._nested import get_client, rejoin, secede, worker_client
     from penstock._outputs import describe, statistics
     from penstock.coordination import Event, Lock, Pub, Queue, Semaphore, Sub, Variable
