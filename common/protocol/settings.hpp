@@ -61,6 +61,15 @@ void visit_settings(GraphLimits& c, Visit&& visit) {
         c.submission_idle_max, Duration{std::chrono::milliseconds{10}}, Duration{std::chrono::hours{24}});
 }
 
+/// Of runs that submit jobs, and of objects that programs share.
+template <class Config, class Visit>
+void visit_program_settings(Config& c, Visit& visit) {
+  visit({"nesting_max", "jobs", "a job that a run submits is refused if so many jobs are above it already: each level keeps a runner"}, c.nesting_max, std::uint32_t{0}, std::uint32_t{65535});
+  visit({"children_max", "jobs", "a run that has submitted so many jobs that are not released is refused further ones"}, c.children_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
+  visit({"shared_value_max", "bytes", "a larger value of a variable, or item of a queue, is refused: give a future of it instead"}, c.shared_value_max, Bytes{1}, kMiB * 16);
+  visit({"shared_bytes_max", "bytes", "values of variables and items of queues take at most so much together; more are refused"}, c.shared_bytes_max, Bytes{0}, kGiB * 64);
+}
+
 template <class Visit>
 void visit_settings(SupervisorConfig& c, Visit&& visit) {
   using namespace std::chrono;
@@ -122,10 +131,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
         c.cached_graphs_max, std::uint32_t{0}, std::uint32_t{1024});
   visit({"cached_graph_bytes_max", "bytes", "memory of those graphs together; a larger graph is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
-  visit({"nesting_max", "jobs", "a job that a run submits is refused if so many jobs are above it already: each level keeps a runner"}, c.nesting_max, std::uint32_t{0}, std::uint32_t{65535});
-  visit({"children_max", "jobs", "a run that has submitted so many jobs that are not released is refused further ones"}, c.children_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
-  visit({"shared_value_max", "bytes", "a larger value of a variable, or item of a queue, is refused: give a future of it instead"}, c.shared_value_max, Bytes{1}, kMiB * 16);
-  visit({"shared_bytes_max", "bytes", "values of variables and items of queues take at most so much together; more are refused"}, c.shared_bytes_max, Bytes{0}, kGiB * 64);
+  visit_program_settings(c, visit);
   visit({"reclaim_wait", "duration", "after a restart, earlier workers have this long to return before their subtasks are assigned again; up to three times as long while further ones return"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
   visit({"overlap_margin", "duration",
          "a subtask with `overlap = \"never\"` of a lost worker waits so long beyond link.silence_max and "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from penstock import _abi, _graph, _lineage, _losses, _outputs, _threads, _wire, errors
 from penstock._batch import Batch, Call, let_go
+from penstock._collections import Collections
 from penstock._connection import Connection, end
 from penstock._futures import Future, closed, collecting, forked
 from penstock._hints import missing
@@ -31,7 +32,7 @@ BATCH_MAX = 2000  # Calls that travel together, at most.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 
 
-class Client(Questions):
+class Client(Questions, Collections):
     """A connection to a cluster; without an address, a cluster of its own inside this process.
 
     >>> with Client() as client:                                    # doctest: +SKIP
@@ -166,22 +167,6 @@ class Client(Questions):
         return ClientExecutor(self, **options)  # tidy: foreign
 
     # ---- graphs ----
-
-    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
-        """Computes `keys` of a Dask graph; see `penstock.dask.get`."""
-        from penstock import dask
-        return dask.get(graph, keys, client=self, **options)
-
-    def compute(self, collections: Any, sync: bool = False, optimize_graph: bool = True, **options: Any) -> Any:
-        """A future for the value of a Dask collection, or a list of them for a list; what they share is computed once.
-        `options` are `priority`, `retries`, `resources` and `workers` of `penstock.dask.get`. `sync`: the values."""
-        from penstock import dask
-        return dask.compute(self, collections, sync, optimize_graph, options)
-
-    def persist(self, collections: Any, optimize_graph: bool = True, **options: Any) -> Any:
-        """The same collections, with futures for their parts: computed on the cluster, beginning now, and kept there."""
-        from penstock import dask
-        return dask.persist(self, collections, optimize_graph, options)
 
     def graph(self, *, files: Optional[Iterable[Path]] = None, environment: Optional[Dict[str, str]] = None,
               python: Optional[str] = None, working_directory: Optional[Path] = None) -> "GraphBuilder":

@@ -197,7 +197,7 @@ Result<Value> SharedObjects::wait_or_answer(ClientId client, const AdminRequest&
   const Result<Duration> wait = seconds_of(request, "wait", Duration{0}, kWaitMax);
   if (!wait) return wait.error();
   const WaitKey key{demand.operation, demand.of};
-  // What is free is free because nobody waits for it.
+  // A free place, or an item that is there, is one that no waiter could have had.
   if (std::optional<Value> met = try_to_meet(demand)) return std::move(*met);
   if (*wait <= Duration{0}) return done(word_of(demand.operation), false);
   deferred = true;
@@ -264,7 +264,7 @@ void SharedObjects::push(const QueueKey& to, std::string value) {
 std::optional<Value> SharedObjects::take(const Demand& demand) {
   const auto found = queues_.find(demand.of);
   if (found == queues_.end()) return {};
-  Queue& queue = found->second;
+  ItemList& queue = found->second;
   if (const auto taken = queue.taken.find(demand.token); taken != queue.taken.end()) {
     if (taken->second.number == demand.number) return item(taken->second.value);  // The answer was lost.
     acknowledge(demand.of, demand.token);
@@ -316,7 +316,7 @@ Value SharedObjects::publish(const std::string& name, const std::string& value) 
   for (const QueueKey& key : to) {
     ++subscribers;
     push(key, value);
-    Queue& queue = queues_[key];
+    ItemList& queue = queues_[key];
     if (queue.items.size() <= kUnreadMax) continue;
     const auto oldest = queue.items.begin();
     bytes_ -= static_cast<std::int64_t>(oldest->second.size());
@@ -393,7 +393,7 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
       acknowledge(key, token);
       continue;
     }
-    Queue& queue = queues_[key];
+    ItemList& queue = queues_[key];
     Item taken = std::move(queue.taken[token]);
     queue.taken.erase(token);
     keep_item(key, {taken.sequence, taken.value, 0}, {});
@@ -407,7 +407,7 @@ void SharedObjects::end_due() {
     const std::string token = session_ends_.begin()->second;
     const bool waits = std::any_of(waiters_.begin(), waiters_.end(),
                                    [&](const auto& each) { return each.second.demand.token == token; });
-    if (waits) {  // Its wait renews the lease until it is over.
+    if (waits) {  // The wait renews the lease until it is over.
       Session& session = sessions_[token];
       session_ends_.erase({session.until, token});
       session.until = later(event_.now, session.lease);

@@ -31,7 +31,7 @@ struct EventContext;
 /// - `acquire NAME --holder --limit [--wait]`, `release NAME --holder`: a semaphore with so many holders;
 /// - `set NAME --value`, `get NAME [--wait]`, `delete NAME`: a variable; `get` waits until it is set;
 /// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most;
-/// - `take NAME --number [--wait]`: the first item; with the same number again, the same one. It is gone when the
+/// - `take NAME --number [--wait]`: the first item; with the same number again, the same one. The item is gone when the
 /// session
 ///   takes another, or says `acknowledge NAME --number`;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
@@ -42,7 +42,7 @@ struct EventContext;
 /// Cost: logarithmic in the objects, sessions and waiters; of `publish`, linear in the subscribers of the topic.
 class SharedObjects {
  public:
-  enum class Operation : std::uint8_t { Acquire, Get, Put, Take };  ///< Those that may wait.
+  enum class Operation : std::uint8_t { Acquire, Get, Put, Take };  ///< May wait.
 
   SharedObjects(const SupervisorConfig& config, CommitGate& gate, const EventContext& event)
       : config_(config), gate_(gate), event_(event) {}
@@ -51,13 +51,13 @@ class SharedObjects {
 
   /// `deferred`: the answer follows when the request can be served, or its wait is over.
   Result<Value> carry_out(ClientId client, const AdminRequest& request, bool& deferred);
-  /// Its waits are over without an answer; its session lives as long as its lease.
+  /// The waits of a client are over without an answer; its session lives as long as its lease.
   void client_gone(ClientId client);
   /// Ends sessions and waits that are due.
   void end_due();
   Instant next_due() const;
   void validate() const;
-  /// What an earlier term has written.
+  /// `parts`: written by an earlier term.
   void recover(const std::vector<record::SharedKept>& parts);
 
  private:
@@ -72,7 +72,7 @@ class SharedObjects {
     std::string value;
     std::uint64_t number = 0;  ///< By which it was taken.
   };
-  struct Queue {
+  struct ItemList {
     std::map<std::uint64_t, std::string> items;  ///< By sequence.
     std::map<std::string, Item> taken;           ///< By session.
   };
@@ -134,7 +134,7 @@ class SharedObjects {
   const EventContext& event_;
   std::map<std::string, Semaphore> semaphores_;
   std::map<std::string, std::string> variables_;
-  std::map<QueueKey, Queue> queues_;
+  std::map<QueueKey, ItemList> queues_;
   std::map<std::string, Session> sessions_;
   std::set<std::pair<Instant, std::string>> session_ends_;
   std::map<std::uint64_t, Waiter> waiters_;  ///< By their numbers, which are in their order.
