@@ -185,7 +185,7 @@ class Options:
                     self.memory_max, self.slots, self.time_limit, self.overlap, self.keep_going, runner)
 
 
-    def with_outputs(self, count):
+    def with_outputs(self, count: int) -> "Options":
         """The same for a call with so many outputs."""
         if count == 1:
             return self
