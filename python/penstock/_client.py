@@ -45,6 +45,9 @@ class Client(Questions, Collections):
     its worker, it is made again as well: `lineage` says from how many generations of calls, "full" or "none".
     """
 
+    _future_kind = Future  # `penstock.distributed` has its own.
+    asynchronous = False   # Dask asks for it.
+
     def __init__(self, address: Optional[str] = None, *, slots: Optional[int] = None, memory: Union[int, str] = 0,
                  python: Optional[str] = None, environment: Optional[Dict[str, str]] = None,
                  working_directory: Optional[str] = None, name: Optional[str] = None, operators: Iterable[str] = (),
@@ -67,7 +70,7 @@ class Client(Questions, Collections):
         self._begin(self._library.check(self._library.client_open(options)), address)
 
     def _begin(self, handle, address):
-        self.address, self.asynchronous = address, False  # The latter is what Dask asks for.
+        self.address = address
         self._handle, self._session = handle, None  # `_session`: of `coordination`.
         self._connection = Connection(handle, closed)
         self._slots = self._library.client_slots(self._handle)
@@ -315,7 +318,7 @@ class Client(Questions, Collections):
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
-        return Call(Future(self, None), program, payload, inputs.futures or (), shared or (), options)
+        return Call(self._future_kind(self, None), program, payload, inputs.futures or (), shared or (), options)
 
     def _enqueue(self, call, future, *parts):
         """`parts`: calls that read this one, and leave with it."""
@@ -494,7 +497,7 @@ class Client(Questions, Collections):
         datum = _wire.pack(value, "a scattered object")  # As it is now.
         with self._lock:
             self._numbers += 1
-            future = Future(self, key or f"scattered-{self._numbers}")
+            future = self._future_kind(self, key or f"scattered-{self._numbers}")
         future._be_given(_lineage.Given(future, datum))
         return future
 
@@ -580,7 +583,7 @@ class Client(Questions, Collections):
 
     def _put_again(self, future):
         _lineage.put_missing_again(self, future._call, _losses.MADE_AGAIN_MAX, self._future_again)
-        future.release()
+        future._free()
         future._be_pending()
         future._call.unsent = future
         self._enqueue(future._call, future)
@@ -588,7 +591,7 @@ class Client(Questions, Collections):
     def _future_again(self, call):
         """Of a call whose own future is gone."""
         self._numbers += 1
-        future = Future(self, f"again-{self._numbers}")
+        future = self._future_kind(self, f"again-{self._numbers}")
         call.future = weakref.ref(future)
         if isinstance(call, _lineage.Given):
             future._be_given(call)

@@ -111,6 +111,10 @@ class Future(LightFuture):
         with self.client._waiting():
             return super().exception(timeout)
 
+    def _succeeded(self):
+        """Waits for it, also where a subclass gives `exception` another meaning."""
+        return Future.exception(self) is None
+
     def _wait(self, timeout):
         """Until it has ended; raises what its call has raised."""
         if self.done():
@@ -164,7 +168,7 @@ class Future(LightFuture):
 
     def traceback(self, timeout: Optional[float] = None) -> str:
         """The remote traceback as text; "" if it has none."""
-        return str(remote_traceback(self.exception(timeout)) or "")
+        return str(remote_traceback(Future.exception(self, timeout)) or "")
 
     def logs(self) -> str:
         """What it has printed so far, and its earlier attempts."""
@@ -180,12 +184,15 @@ class Future(LightFuture):
 
     def release(self) -> None:
         """Its value is needed no longer. Garbage collection does the same."""
+        self._free()
+
+    def _free(self):
         batch, self._batch = self._batch, None
         if batch is not None:
             batch.drop(self._index)
 
     def __del__(self):
-        self.release()
+        self._free()
         recipe = self._call or self._given
         if recipe is not None and recipe.shared:  # From a destructor, see `Batch.drop`.
             self.client._freed.append(weakref.ref(recipe))
@@ -204,7 +211,7 @@ class Future(LightFuture):
         """The subtask of a graph that has its value, for which is waited; raises why there is none."""
         if self.client is not client:
             raise ValueError(f"{self!r} belongs to another client")
-        error = self.exception()
+        error = Future.exception(self)
         if error is not None:
             raise error
         return self._give_to(columns)

@@ -58,7 +58,7 @@ def regain(client, borrowed):
     with client._lock:
         if future._batch is lender and not make_again(client, [future]):
             return False
-    return future.exception() is None
+    return future._succeeded()
 
 
 def may_be_made(future):
@@ -91,7 +91,7 @@ def make_again(client, lost, futures=()):
         return False
     for other in lost:
         if other not in made:
-            other.release()
+            other._free()
     for other in made:
         other._call.made_again += 1
         other._forget_callbacks()

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from typing import Iterator, Optional
+from typing import Dict, Iterator, Optional
 
 from penstock import _abi, _client, _files, _graph, _lineage, _start
 from penstock._attempt import _serving_here
@@ -13,7 +13,7 @@ from penstock.errors import PenstockError
 
 LEND_PATIENCE_S, LEND_AGAIN_S = 60, 0.02  # If `worker.yields_max` calls of the band have lent their slots.
 _lock = threading.Lock()
-_here: "Optional[RunClient]" = None  # Of this process, for its calls one after the other.
+_here: "Dict[type, RunClient]" = {}  # Of this process, for its calls one after the other; one of each kind.
 
 
 class _Command(_graph.RunnerCommand):
@@ -96,14 +96,19 @@ def get_client() -> Client:
             raise PenstockError("no call runs here, and no client is open", subject="get_client", code="WrongState",
                                 remedy="call it in a function that runs on a worker, or open a Client() first")
         return latest
-    global _here
+    return client_of_call(RunClient)
+
+
+def client_of_call(kind):
+    """The client of this class for the call that runs in this process."""
     with _lock:
-        if _here is None or _here.closed:
-            _here = RunClient()
+        client = _here.get(kind)
+        if client is None or client.closed:
+            client = _here[kind] = kind()
             serving = _serving_here()
             if serving is not None:
                 serving.forget_client = _forget
-        return _here
+        return client
 
 
 def _is_in_call():
@@ -116,10 +121,10 @@ def _is_in_call():
 
 def _forget():
     """An interrupted call may have left the client in the midst of anything: the next call opens another one."""
-    global _here
     with _lock:
-        client, _here = _here, None
-    if client is not None:
+        clients = list(_here.values())
+        _here.clear()
+    for client in clients:
         client.close()
 
 
@@ -145,12 +150,18 @@ def rejoin() -> None:
 def worker_client(timeout: Optional[float] = None, separate_thread: bool = True) -> Iterator[Client]:
     """`get_client()` for a block, as Dask has it: the slot of the calling function is lent throughout the block.
     `separate_thread=False`: only while it waits. `timeout`, Dask's, changes nothing."""
-    client = get_client()
-    if not separate_thread or _serving_here() is None:
-        yield client
+    with lent_throughout(separate_thread):
+        yield get_client()
+
+
+@contextlib.contextmanager
+def lent_throughout(is_wanted):
+    """The slot of the calling function is lent throughout the block, if that is wanted and a call runs here."""
+    if not is_wanted or _serving_here() is None:
+        yield
         return
     secede()
     try:
-        yield client
+        yield
     finally:
         rejoin()

@@ -84,7 +84,7 @@ class Plan:
             client._check_open()  # From here on `close` sees them.
             client._numbers += 1
             call.unsent._name = key = key or f"{self.program.name}-{client._numbers}"
-            futures = [Future(client, key if count == 1 else f"{key}[{output}]") for output in range(count)]
+            futures = [client._future_kind(client, key if count == 1 else f"{key}[{output}]") for output in range(count)]
             described = [Future(client, f"metadata of {future.key}") for future in futures] if self.described else []
             for output, future in enumerate(futures + described):
                 future._call = Part(future, call, output)

@@ -63,6 +63,7 @@ class Runner:
         self.programs, self.generation = {}, 0
         self.in_user_code, self.interrupted, self.thread = False, False, get_ident()
         self.lent = False      # The slot of the present call.
+        self.broken = None     # What the client's setup of this process has raised, see `_setup`.
         self.forget_client = None  # Set by a call that submits calls: its client may be in the midst of anything.
         _wire.set_inputs(self.inputs)
         self.handler = self.interrupt  # One object, to be known again.
@@ -147,6 +148,8 @@ class Runner:
             raise KeyboardInterrupt("the subtask was cancelled")
 
     def load(self, run):
+        if self.broken is not None:
+            raise self.broken
         self.in_user_code = True
         function = _wire.load_program(_abi.bytes_at(run.program_content))
         self.in_user_code = False
@@ -212,6 +215,9 @@ def main(command):
     os.close(nothing)
     global serving
     serving = Runner(descriptor, command)
+    if "PENSTOCK_SETUP" in os.environ:
+        from penstock import _setup
+        serving.broken = _setup.run()
     status = serving.serve()
     end_orderly()
     os._exit(status)  # Threads that the user's code has left behind do not keep the slot.

@@ -71,12 +71,14 @@ class as_completed:
     """The futures as they end, the first first; others may be added meanwhile; also by `async for`. `with_results`:
     (future, its value); raises what the subtask has raised, or gives that with `raise_errors=False`."""
 
+    _waiter_kind = _Waiter
+
     def __init__(self, futures: Iterable[Future] = (), timeout: Optional[float] = None, with_results: bool = False,
                  raise_errors: bool = True):
         timeout = _graph.seconds(timeout)
         self._late = None if timeout is None else time.monotonic() + timeout
         self._with_results, self._raise_errors = with_results, raise_errors
-        self._waiter, self._pending, self._ready = _Waiter(), set(), deque()
+        self._waiter, self._pending, self._ready = self._waiter_kind(), set(), deque()
         self.update(futures)
 
     def __iter__(self) -> "as_completed":

@@ -212,7 +212,7 @@ class _Whole:
         futures = {}
         for key, number in zip(keys, numbers):
             if number not in futures:
-                future = futures[number] = Future(self.client, str(key))
+                future = futures[number] = self.client._future_kind(self.client, str(key))
                 future._call = GraphCall(future, self, key, conversion.read)
         with self.client._lock:
             self.client._check_open()
