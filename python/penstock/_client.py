@@ -83,6 +83,7 @@ class Client(Questions, Collections):
         self._options: Dict[tuple, _graph.Options] = {}
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
+        self._watched: Dict[int, Callable[[Plain], None]] = {}  # Who is told the news of jobs that have no batch.
         self._results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()  # Of jobs that have a `Job`.
         self._dropped: deque = deque()
         self._called_back: set = set()  # Futures with callbacks, until they end.
@@ -535,6 +536,8 @@ class Client(Questions, Collections):
             return _wire.unpack_own(datum)
         except ModuleNotFoundError as error:
             raise _wire.missing(error) from error
+        except Warning:  # Its call was warned, and here that is an error.
+            raise
         except Exception as error:
             raise NotSerializable(f"its value cannot be read here: {type(error).__name__}: {error}", subject=key,
                                   remedy="return what it is made of, and make it here") from error
@@ -625,6 +628,8 @@ class Client(Questions, Collections):
             batch = self._batches.get(news.job)
             if batch is not None:  # Else a `Job` asks itself, or nobody wants to know.
                 self._apply(batch, Plain(news))
+            elif news.job in self._watched:
+                self._watched[news.job](Plain(news))
             self._release_dropped()
 
     # Failures first: what was cancelled because of them fails with the same exception.

@@ -10,6 +10,8 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
+import weakref
 from typing import Optional
 
 from dask.utils import SerializableLock
@@ -56,7 +58,8 @@ class HostLock:
         return HostLock, (self.token, self.of_host)
 
     def acquire(self, blocking=True, timeout=-1):
-        if host() != self.of_host and not reads(sys._getframe(1)):
+        frame = sys._getframe(1)
+        if host() != self.of_host and not reads(frame.f_back if frame.f_code is HostRLock.acquire.__code__ else frame):
             raise PenstockError(
                 "holds on the host of the client only (and for its TMPDIR), and this worker is on another", subject=f"a lock of Dask, {self.token}",
                 remedy="lock=False and a target that takes several writers (zarr, a file for each part), or workers= one on the "
@@ -115,6 +118,47 @@ def leaving():
         _leaving.now = before
 
 
+class HostRLock(HostLock):
+    """One that its owner may take again: a thread of a process."""
+
+    def __init__(self, token, of_host):
+        super().__init__(token, of_host)
+        self._owner, self._depth = None, 0
+
+    def __reduce__(self):
+        return HostRLock, (self.token, self.of_host)
+
+    def acquire(self, blocking=True, timeout=-1):
+        if self._owner == threading.get_ident():
+            self._depth += 1
+            return True
+        if not super().acquire(blocking, timeout):
+            return False
+        self._owner, self._depth = threading.get_ident(), 1
+        return True
+
+    def release(self):
+        if self._owner != threading.get_ident():
+            raise RuntimeError("cannot release un-acquired lock")
+        self._depth -= 1
+        if self._depth == 0:
+            self._owner = None
+            super().release()
+
+
+_tokens: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # Names of locks that have none.
+_naming = threading.Lock()
+
+
+def _reduce_plain(lock):
+    """A lock of one process, `threading.Lock()` or `RLock()`: on workers one that excludes the runners of a host."""
+    if not (getattr(_leaving, "now", False) or _futures.is_collecting()):
+        raise TypeError(f"cannot pickle {type(lock).__name__!r} object")
+    with _naming:
+        token = _tokens.setdefault(lock, uuid.uuid4().hex)
+    return (HostLock if isinstance(lock, type(_naming)) else HostRLock), (token, host())
+
+
 def _reduce(lock):
     if getattr(_leaving, "now", False) or _futures.is_collecting():
         return HostLock, (lock.token, host())
@@ -122,3 +166,5 @@ def _reduce(lock):
 
 
 copyreg.pickle(SerializableLock, _reduce)
+copyreg.pickle(type(_naming), _reduce_plain)
+copyreg.pickle(type(threading.RLock()), _reduce_plain)

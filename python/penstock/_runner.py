@@ -11,7 +11,7 @@ import traceback
 from _thread import get_ident
 from types import CoroutineType
 
-from penstock import _abi, _raised, _wire
+from penstock import _abi, _raised, _warned, _wire
 from penstock.errors import MissingModule, NotSerializable, VersionMismatch
 
 
@@ -63,6 +63,7 @@ class Runner:
         self.programs, self.generation = {}, 0
         self.in_user_code, self.interrupted, self.thread = False, False, get_ident()
         self.lent = False      # The slot of the present call.
+        self.warned = _warned.Notes()
         self.broken = None     # What the client's setup of this process has raised, see `_setup`.
         self.forget_client = None  # Set by a call that submits calls: its client may be in the midst of anything.
         _wire.set_inputs(self.inputs)
@@ -80,7 +81,7 @@ class Runner:
         next_run, succeed_with, handle = self.library.runner_next, self.library.runner_succeed_with, self.handle
         inputs, string_at, head = self.inputs, ctypes.string_at, _wire.HEAD
         handler_of, interrupt, handler = _signal.getsignal, int(signal.SIGINT), self.handler
-        arguments = None
+        arguments, warned = None, self.warned
         while True:
             answer = next_run(handle, reference)
             if answer == -2:
@@ -109,8 +110,10 @@ class Runner:
                 if self.interrupted:  # The function has caught it: its result may be a part.
                     raise KeyboardInterrupt("the subtask was cancelled")
                 if run.output_count > 1:
-                    self.store_all(result, function)
+                    self.store_all(result, function, warned)
                 else:
+                    if warned.notes:
+                        result = _warned.Warned(result, warned.take())
                     data, buffers = _wire.pickle_with_buffers(result, function, RETURN)
                     if not buffers and len(data) < 60000:
                         succeed_with(handle, head.pack(_wire.MAGIC, 0, len(data)) + data, head.size + len(data))
@@ -126,6 +129,8 @@ class Runner:
             if handler_of(interrupt) is not handler:  # The function has put another there.
                 signal.signal(interrupt, handler)
             result = arguments = keywords = data = buffers = None
+            if warned.notes:  # Of a call that has failed.
+                warned.take()
             inputs.reset()
 
     def lend_slot(self):
@@ -156,9 +161,12 @@ class Runner:
         self.programs[run.program] = function
         return function
 
-    def store_all(self, result, function):
+    def store_all(self, result, function, warned):
         from penstock._outputs import values_of
-        for output, value in enumerate(values_of(result, self.run.output_count, _wire.name_of(function))):
+        values = list(values_of(result, self.run.output_count, _wire.name_of(function)))
+        if warned.notes:
+            values[0] = _warned.Warned(values[0], warned.take())
+        for output, value in enumerate(values):
             self.store(*_wire.pickle_with_buffers(value, function, RETURN), output)
         self.library.check(self.library.runner_succeed(self.handle))
 

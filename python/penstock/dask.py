@@ -12,7 +12,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from penstock import _chains, _graph, _lineage, _locks, _losses, _nodes, _order, _wire
+from penstock import _callbacks, _chains, _graph, _lineage, _locks, _losses, _nodes, _order, _shuffles, _wire
 from penstock._builder import Job
 from penstock._batch import Batch, GraphCall
 from penstock._client import Client, Path, Workers
@@ -20,9 +20,7 @@ from penstock._futures import Future, collecting
 from penstock._programs import program_of
 from penstock.errors import PenstockError, ResultLost, lost_loan
 
-# Where nothing else is said, Dask would shuffle through files of one host; see `refuse_files_of_one_host`.
-OLD_SHUFFLE = {} if "shuffle" in dask.config.deprecations else {"shuffle": "tasks"}  # Its name until 2023.
-dask.config.update_defaults({"dataframe": {"shuffle": {"method": "tasks"}}, **OLD_SHUFFLE})
+_shuffles.install()
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 SEVERAL = (list, tuple, set, frozenset)
@@ -68,11 +66,18 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
     wanted = list(dict.fromkeys(leaves(keys)))
     defaults = {"priority": priority, "retries": retries, "resources": resources, "workers": workers}
     found = ensure_dict(graph_of(graph)), annotations, defaults
+    with _callbacks.told(found[0]) as told:
+        return nested(keys, _values_of(client, command, found, wanted, name, told))
+
+
+def _values_of(client, command, found, wanted, name, told):
+    """{key: value}. `told`: who wants to know of each key that ends, or None."""
     values: Dict[Any, Any] = {}
     for again in range(_losses.MADE_AGAIN_MAX + 1):
         # What a worker had that has died since the job ended is computed again: as a job without a name, which is over.
         missing = [key for key in wanted if key not in values]
         conversion = _Conversion(client, command, *found)
+        conversion.told = told
         try:
             _run(client, conversion, missing, name if not again else None, values)
         except ResultLost as error:
@@ -80,7 +85,7 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
             if name is not None or not _losses.regain(client, conversion.columns.borrowed.get(lost_loan(error))):
                 raise
         if len(values) == len(wanted):
-            return nested(keys, values)
+            return values
     raise ResultLost(f"was lost {_losses.MADE_AGAIN_MAX + 1} times after it had been computed",
                      subject=str(next(key for key in wanted if key not in values)))
 
@@ -88,12 +93,18 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
 def _run(client, conversion, wanted, name, values):
     """Computes these keys as one job; puts into `values` those that are not lost by the time they are brought."""
     numbers = conversion.convert(wanted)
-    columns = conversion.columns
-    columns.want(list(dict.fromkeys(numbers)))
+    columns, told = conversion.columns, conversion.told
+    brought = list(dict.fromkeys(numbers))
+    columns.want(range(len(columns)) if told is not None and told.wants_values else brought)
     with client._lock:
         submitted = client._submit_columns(columns, name=name)
+        if told is not None:
+            client._watched[submitted.job] = told.news.put
     running = Job(client, submitted.job, name or "dask", None, len(numbers), submitted)
     try:
+        if told is not None:
+            told.begin(conversion.numbers, (columns.input_offsets, columns.predecessors))
+            told.follow(running)
         running.result()
         try:
             values.update(zip(wanted, running.fetch(numbers)))
@@ -106,6 +117,7 @@ def _run(client, conversion, wanted, name, values):
             running.cancel()
         raise
     finally:
+        client._watched.pop(submitted.job, None)
         running.close()
 
 
@@ -303,8 +315,8 @@ def refuse_files_of_one_host(function):
     if kind.__name__ == "maybe_buffered_partd" or (kind.__module__ or "").partition(".")[0] == "partd":
         raise PenstockError(
             "goes through files of one host: rows would be lost on several, and doubled when a runner dies",
-            subject="a shuffle by 'disk'", remedy="shuffle by 'tasks', the default once penstock.dask is imported; where 'disk' is "
-            'set: dask.config.set({"dataframe.shuffle.method": "tasks"})')
+            subject="a shuffle by 'disk'", remedy="shuffle by 'tasks', the default where dask.config.set(scheduler=penstock.dask.get) is said before; where "
+            '\'disk\' is set: dask.config.set({"dataframe.shuffle.method": "tasks"})')
 
 
 def _call(function, *arguments, **keywords):
@@ -326,6 +338,7 @@ class _Conversion:
 
     def __init__(self, client, command, graph, annotations, defaults, stays=False):
         self.client, self.graph, self.annotations = client, graph, annotations
+        self.told = None    # Who wants to know of each key that ends: then none are joined.
         self.stays = stays  # Its values stay on the cluster, and it waits for nothing: futures to be waited for are noted.
         self.read, self.awaited = [], []  # Futures in it; those of them that have not ended.
         self.columns = _graph.GraphColumns(command)
@@ -356,7 +369,7 @@ class _Conversion:
                 self.convert_one(key, graph[key])
             at += 1
         numbers = [self.numbers[key] for key in keys]
-        if self.columns.predecessors and dask.config.get("optimization.fuse.active", None) is not False:
+        if self.columns.predecessors and self.told is None and dask.config.get("optimization.fuse.active", None) is not False:
             numbers = self.join_chains(numbers)
         if self.columns.command.files is not None:
             self.give_files()

@@ -154,7 +154,9 @@ def test_bag(client, name):
             return a == b or sorted(a) == sorted(b)
         except TypeError:
             return a == b
-    compare(client, BAGS[name](), same)
+    with dask.config.set(scheduler=penstock.dask.get):  # Until 2023 a shuffle is chosen when it is built.
+        bag = BAGS[name]()
+    compare(client, bag, same)
 
 
 # ---- delayed ----
