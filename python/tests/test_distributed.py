@@ -172,7 +172,8 @@ def test_collections_are_computed_and_persisted(client):
     one, two = dask.delayed(functions.increment)(1), dask.delayed(functions.increment)(2)
     assert client.compute(one).result(30) == 2 and client.compute([one, two], sync=True) == [2, 3]
     assert client.gather(client.compute([one, 7])) == [2, 7]
-    assert client.compute({"a": 1}) == {"a": 1}
+    assert client.compute({"a": one, "b": 5}).result(30) == {"a": 2, "b": 5}
+    assert client.compute(7) == 7
     kept = client.persist(db.from_sequence(range(4), npartitions=2).map(functions.increment))
     assert len(futures_of(kept)) == 2 and client.compute(kept.sum()).result(30) == 10
     assert wait(kept).done == set(futures_of(kept))
@@ -372,11 +373,35 @@ def test_versions_are_compared(client):
 
 # ---- the rest ----
 
-@pytest.mark.parametrize("name", ["Lock", "Event", "Variable", "Queue", "Semaphore", "Pub", "Sub", "Nanny",
+@pytest.mark.parametrize("name", ["Event", "Variable", "Queue", "Semaphore", "Pub", "Sub", "Nanny",
                                   "get_task_stream"])
 def test_what_is_not_offered_says_so(name):
     with pytest.raises(PenstockError, match=f"penstock.distributed.{name}: is not offered"):
         getattr(distributed, name)("name")
+
+
+def note_alone(lock, path):
+    with lock:
+        os.mkdir(path)
+        held = lock.locked()
+        os.rmdir(path)
+    return held
+
+
+def test_a_lock_holds_among_calls(client, tmp_path):
+    lock = distributed.Lock("mine")
+    with lock:
+        assert distributed.Lock("mine").locked() and not distributed.Lock("other").locked()
+        assert not distributed.Lock("mine").acquire(timeout=0.01)
+        futures = [client.submit(note_alone, distributed.Lock("mine"), str(tmp_path / "inside"), pure=False) for _ in range(8)]
+        with pytest.raises(distributed.TimeoutError):
+            wait(futures, timeout=0.1, return_when="FIRST_COMPLETED")
+    assert client.gather(futures) == [True] * 8
+    with pytest.raises(RuntimeError, match="unlocked"):
+        lock.release()
+    with distributed.MultiLock(["b", "a"]):
+        assert distributed.Lock("a").locked() and distributed.Lock("b").locked()
+    assert not distributed.Lock("a").locked() and not distributed.Lock("b").locked()
 
 
 def test_methods_that_are_not_there_name_what_is(client):

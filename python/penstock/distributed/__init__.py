@@ -22,7 +22,8 @@ _PLACES = {
                     "_here"),
     **dict.fromkeys(("WorkerPlugin", "Environ", "UploadFile"), "_plugins"),
     **dict.fromkeys(("install", "uninstall"), "_alias"),
-    **dict.fromkeys(("Lock", "MultiLock", "Event", "Variable", "Queue", "Semaphore", "Pub", "Sub", "Actor",
+    **dict.fromkeys(("Lock", "MultiLock"), "_lock"),
+    **dict.fromkeys(( "Event", "Variable", "Queue", "Semaphore", "Pub", "Sub", "Actor",
                      "ActorFuture",
                      "BaseActorFuture", "Scheduler", "Nanny", "Security", "SSHCluster", "SpecCluster", "Adaptive",
                      "Status",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from penstock.distributed._cluster import LocalCluster
     from penstock.distributed._future import Future, FutureCancelledError
     from penstock.distributed._here import Worker, default_client, get_client, get_worker, rejoin, secede, worker_client
+    from penstock.distributed._lock import Lock, MultiLock
     from penstock.distributed._plugins import Environ, UploadFile, WorkerPlugin
     from penstock.distributed._report import performance_report
     from penstock.distributed._waiting import as_completed, fire_and_forget, futures_of, progress, wait

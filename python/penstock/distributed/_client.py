@@ -178,7 +178,7 @@ class Client(Asynchronous, ClusterQuestions, _Client):
         from penstock import dask as collections
         options = self._annotations(workers, allow_other_workers, resources, retries, priority)
         if sync and not self._as_later(asynchronous):
-            return _as_lists(keys, collections.get(dsk, keys, client=self, **options))
+            return _as_lists(keys, collections.get(dsk, keys, client=self, **options, **_))
         wanted = list(dict.fromkeys(collections.leaves(keys if isinstance(keys, list) else [keys])))
         known = collections._Whole(self, dsk, options).start(wanted)
         futures = _named(keys, {key: self._be_known(future, key) for key, future in known.items()})
@@ -194,8 +194,8 @@ class Client(Asynchronous, ClusterQuestions, _Client):
         options = self._annotations(workers, allow_other_workers, resources, retries, priority)
         several = isinstance(collections, (list, tuple, set, frozenset))
         given = list(collections) if several else [collections]
-        if several and traverse:
-            given = [dask.delayed(one) if type(one) in SHAPES and futures_in_collections(one) else one for one in given]
+        if traverse:
+            given = [dask.delayed(one) if type(one) in SHAPES else one for one in given]
         real = [one for one in given if dask.is_dask_collection(one)]
         made = iter(graphs.compute(self, real, False, optimize_graph, options) if real else [])
         found = [next(made) if dask.is_dask_collection(one) else one for one in given]
@@ -221,6 +221,15 @@ class Client(Asynchronous, ClusterQuestions, _Client):
                                    options))
         found = [next(kept) if dask.is_dask_collection(one) else one for one in given]
         return found if several else found[0]
+
+    def _compute_collections(self, graph, keys, **options):
+        """Stands as the scheduler in Dask's configuration."""
+        caller = _defaults.calling_frame()
+        if self._is_asynchronous:
+            raise RuntimeError("Attempting to use an asynchronous Client in a synchronous context of dask.compute: "
+                               "await client.compute(collection)")
+        options.setdefault("sync", not _defaults.persists(caller))
+        return self.get(graph, keys, **{**options, "asynchronous": False})
 
     def normalize_collection(self, collection: Any) -> Any:
         """The collection: what is computed is not looked for in it."""
@@ -489,14 +498,6 @@ def _refuse_security(security):
         raise PenstockError("does not take the certificates of Dask", subject="security=",
                             remedy="TLS is configured for the whole "
                             "cluster, see docs/operations.md")
-
-
-def futures_in_collections(given):
-    """Whether there is a collection somewhere in lists and dictionaries."""
-    for part in given.values() if isinstance(given, dict) else given:
-        if dask.is_dask_collection(part) or (type(part) in SHAPES and futures_in_collections(part)):
-            return True
-    return False
 
 
 def _put(given, values):

@@ -136,7 +136,7 @@ class ClusterQuestions:
     @property
     def scheduler(self) -> "_workers.Address":
         """What stands for Dask's scheduler: its `address`."""
-        return _workers.Address(f"tcp://{self.address}" if self.address else _workers.EMBEDDED)
+        return _workers.Address(f"tcp://{self.address}" if self.address else _workers.EMBEDDED, self)
 
 
 def versions(packages: Iterable[str]) -> Dict[str, Any]:

@@ -3,40 +3,34 @@ import contextlib
 import contextvars
 import sys
 import threading
-import weakref
 from typing import Any
 
 import dask
 
 _lock = threading.RLock()
-_clients: list = []                 # Weakly, the latest last.
-_before: list = []                  # What Dask's configuration said before the first.
+_clients: list = []                 # The latest last; Dask's configuration keeps them, too.
+_before: list = []                  # What that said before the first.
 _current: "contextvars.ContextVar[Any]" = contextvars.ContextVar("penstock-client", default=None)
 
 
 def add(client: Any) -> None:
     """From now on this one is the default."""
     with _lock:
-        _forget_closed()
         if not _clients:
             _before[:] = [dask.config.get("scheduler", None)]
-        _clients.append(weakref.ref(client))
-        dask.config.set({"scheduler": compute})
+        _clients.append(client)
+        dask.config.set({"scheduler": client._compute_collections})
 
 
 def remove(client: Any) -> None:
     """The one before it is the default again; with the last one Dask's configuration is what it was."""
     with _lock:
-        _clients[:] = [one for one in _clients if one() is not None and one() is not client]
-        _forget_closed()
-
-
-def _forget_closed():
-    _clients[:] = [one for one in _clients if one() is not None and not one().closed]
-    if not _clients and _before:
-        before = _before.pop()
-        if dask.config.get("scheduler", None) is compute:
-            dask.config.set({"scheduler": before})
+        if client not in _clients:
+            return
+        _clients.remove(client)
+        if dask.config.get("scheduler", None) != client._compute_collections:
+            return  # It was set otherwise meanwhile.
+        dask.config.set({"scheduler": _clients[-1]._compute_collections if _clients else _before.pop()})
 
 
 def latest() -> Any:
@@ -45,11 +39,7 @@ def latest() -> Any:
     if named is not None and not named.closed:
         return named
     with _lock:
-        for one in reversed(_clients):
-            client = one()
-            if client is not None and not client.closed:
-                return client
-    return None
+        return next((client for client in reversed(_clients) if not client.closed), None)
 
 
 @contextlib.contextmanager
@@ -62,17 +52,11 @@ def as_current(client: Any) -> Any:
         _current.reset(token)
 
 
-def compute(graph: Any, keys: Any, **options: Any) -> Any:
-    """Stands as the `scheduler` in Dask's configuration. What is persisted stays on the cluster."""
-    client = latest()
-    if client is None:
-        raise RuntimeError("the client by which Dask was to compute is gone: open another "
-                           "penstock.distributed.Client()")
-    if client._is_asynchronous:
-        raise RuntimeError("Attempting to use an asynchronous Client in a synchronous context of `dask.compute`: "
-                           "await client.compute(collection)")
-    caller = sys._getframe(1)
-    if caller.f_code.co_name == "persist" and caller.f_globals.get("__name__") == "dask.base":
-        futures = client.get(graph, keys, sync=False)
-        return futures
-    return client.get(graph, keys, **options)
+def persists(frame: Any) -> bool:
+    """Whether Dask calls its scheduler to persist a collection, of which the parts are to stay on the cluster."""
+    return frame.f_code.co_name == "persist" and frame.f_globals.get("__name__") == "dask.base"
+
+
+def calling_frame() -> Any:
+    """Of whoever calls the caller of this."""
+    return sys._getframe(2)

@@ -11,8 +11,6 @@ KilledWorker = RunnerCrashed  # What is raised when the process of a call has di
 _BETWEEN = ("calls share arguments and results: give futures, or use a database or files that all hosts see; "
             "locks of one host: dask.utils.SerializableLock")
 _REASONS = {
-    "Lock": f"{_BETWEEN}; a limit on how many calls run at once: named resources of a worker, resources={{'name': 1}}",
-    "MultiLock": _BETWEEN,
     "Semaphore": "named resources of a worker limit how many calls run at once: resources={'name': 1}",
     "Event": "wait for a future: `future.result()`, `wait`, `as_completed`", "Variable": _BETWEEN,
     "Queue": "as_completed(...) takes more futures by `add`", "Pub": _BETWEEN, "Sub": _BETWEEN,
@@ -32,7 +30,7 @@ _REASONS = {
 
 
 def _refuse(name):
-    raise PenstockError("is not offered" + (" yet" if name in ("Lock", "MultiLock", "Event", "Variable", "Queue",
+    raise PenstockError("is not offered" + (" yet" if name in ("Event", "Variable", "Queue",
                                                                "Semaphore", "Pub", "Sub")
                                             else ""), subject=f"penstock.distributed.{name}", code="Unsupported",
                         remedy=_REASONS[name])

@@ -1,4 +1,5 @@
 """What the supervisor says of workers, as Dask's programs expect it."""
+import asyncio
 from typing import Any, Dict, Iterable, List
 
 EMBEDDED = "inproc://127.0.0.1/embedded"
@@ -7,8 +8,24 @@ EMBEDDED = "inproc://127.0.0.1/embedded"
 class Address:
     """What stands for Dask's scheduler: all that is known of it."""
 
-    def __init__(self, address: str):
+    def __init__(self, address: str, client: Any = None):
         self.address = self.addr = address
+        self._client = client
+
+    async def who_has(self, keys: Any = None) -> Dict[Any, Any]:
+        """See `Client.who_has`; by keys."""
+        wanted = None if keys is None else {str(key) for key in keys}
+        client = self._client
+        futures = [future for key, future in client.futures.items() if wanted is None or key in wanted]
+        return await asyncio.get_running_loop().run_in_executor(None, client._who_has, futures)
+
+    async def ncores(self, workers: Any = None) -> Dict[str, int]:
+        """See `Client.nthreads`."""
+        return await asyncio.get_running_loop().run_in_executor(None, self._client._nthreads, workers)
+
+    async def identity(self, **_: Any) -> Dict[str, Any]:
+        """See `Client.scheduler_info`."""
+        return await asyncio.get_running_loop().run_in_executor(None, self._client._scheduler_info)
 
     def __repr__(self):
         return f"<Scheduler: {self.address}>"
