@@ -127,7 +127,8 @@ class _Captured(Exception):
 
 def compute(client: Client, given: Any, sync: bool, optimize_graph: bool, options: Dict[str, Any]) -> Any:
     """See `Client.compute`."""
-    collections = _collections_of(given)
+    # Equal ones are one for Dask, too.
+    collections, repack = dask.base.unpack_collections(*_collections_of(given), traverse=False)
 
     def capture(graph, keys, **_):
         raise _Captured(graph, keys)
@@ -144,7 +145,7 @@ def compute(client: Client, given: Any, sync: bool, optimize_graph: bool, option
             whole.graph[keys[-1]] = (_Finalize(function, arguments), those)
     known = whole.start(keys)
     futures = [known[key] for key in keys]
-    found = futures if isinstance(given, SEVERAL) else futures[0]
+    found = list(repack(futures)) if isinstance(given, SEVERAL) else futures[0]
     return client.gather(found) if sync else found
 
 

@@ -30,6 +30,11 @@ def test_a_list_of_collections_is_one_job_and_shares_its_parts(client, tmp_path)
     assert (tmp_path / "ran").read_text() == "ran\n"
 
 
+def test_equal_collections_have_each_their_future(client):
+    one = dask.delayed(functions.increment)(1)
+    assert client.gather(client.compute([one, one, client.persist(one)])) == [2, 2, 2]
+
+
 def test_a_computed_array_is_whole(client):
     array = da.arange(1000, chunks=100).reshape(20, 50)[::2]
     assert numpy.array_equal(client.compute(array).result(30), array.compute(scheduler="sync"))

@@ -4,7 +4,7 @@ import contextlib
 import os
 import uuid
 import weakref
-from concurrent.futures import CancelledError  # noqa: F401: it is imported from here.
+from concurrent.futures import CancelledError
 from typing import Any, Dict, List, Optional
 
 import dask
@@ -224,11 +224,11 @@ class Client(Asynchronous, ClusterQuestions, _Client):
 
     def _compute_collections(self, graph, keys, **options):
         """Stands as the scheduler in Dask's configuration."""
-        caller = _defaults.calling_frame()
-        if self._is_asynchronous:
+        persists = _defaults.persists(_defaults.calling_frame())
+        if self._is_asynchronous and not persists:
             raise RuntimeError("Attempting to use an asynchronous Client in a synchronous context of dask.compute: "
                                "await client.compute(collection)")
-        options.setdefault("sync", not _defaults.persists(caller))
+        options.setdefault("sync", not persists)
         return self.get(graph, keys, **{**options, "asynchronous": False})
 
     def normalize_collection(self, collection: Any) -> Any:
@@ -384,6 +384,9 @@ class Client(Asynchronous, ClusterQuestions, _Client):
     # ---- inside ----
 
     def _call(self, program, args, kwargs, key, options):
+        for given in (*args, *kwargs.values()):
+            if isinstance(given, Future) and given.cancelled():
+                raise CancelledError(f"{key}: its input {given.key} was cancelled")
         known = self._live(key)
         if known is not None:
             known._handed_out += 1

@@ -18,8 +18,10 @@ class Future(penstock.Future):
 
     __slots__ = ("_named", "_handed_out", "_dropped")
 
-    def __init__(self, client, key):
+    def __init__(self, client, key=""):
         super().__init__(client, key)
+        if not isinstance(client, penstock.Client):
+            raise TypeError(f"Future({client!r}): futures are made by a client; client.futures[key] is one that somebody holds")
         self._named = None      # A key that is no text, or was made of what is called.
         self._handed_out = 1    # To how many it was given: `release` counts them.
         self._dropped = ""      # What became of it after it had ended: "cancelled" or "released".
@@ -38,8 +40,8 @@ class Future(penstock.Future):
 
     @property
     def type(self) -> Any:
-        """Of its value, if that is here; else None."""
-        return type(self._result) if self._loaded and self._given is None else None
+        """Of its value, which is brought here to see; None if it has none."""
+        return type(self._value_now(None)) if self.status == "finished" else None
 
     def cancelled(self) -> bool:
         return self._dropped == "cancelled" or super().cancelled()

@@ -58,6 +58,11 @@ class Worker:
         return self._told()["name"]
 
     @property
+    def scheduler(self) -> Any:
+        """What stands for Dask's scheduler: its `address`."""
+        return get_client().scheduler
+
+    @property
     def id(self) -> str:
         """Names this process."""
         return f"{self.name}-{os.getpid()}"
