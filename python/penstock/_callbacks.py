@@ -1,4 +1,4 @@
-"""Dask's callbacks (`ProgressBar`, `Profiler`, `ResourceProfiler`, `CacheProfiler`, and those of users), called for what
+"""Dask's callbacks (`ProgressBar`, `Profiler`, `ResourceProfiler`, `CacheProfiler`, those of users), called for what
 runs on the cluster."""
 import contextlib
 import queue
@@ -21,7 +21,8 @@ class Told:
         self.callbacks, self.graph = callbacks, graph
         _, _, self.before, self.after, _ = unpack_callbacks(callbacks)
         self.wants_values = any(_wants_value(after) for after in self.after)
-        self.state: Dict[str, Any] = {"waiting": {}, "ready": [], "running": set(), "finished": set(), "released": set(),
+        self.state: Dict[str, Any] = {"waiting": {}, "ready": [], "running": set(), "finished": set(),
+                                      "released": set(),
                                       "cache": {}, "dependencies": {}, "dependents": {}}
         self.keys: Dict[int, List[Any]] = {}  # Of a subtask.
         self.news: "queue.SimpleQueue[Any]" = queue.SimpleQueue()

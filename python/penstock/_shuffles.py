@@ -1,5 +1,5 @@
-"""How collections are shuffled that Penstock computes, where nothing is said: by "tasks". Dask would go through files of one
-host. Dask asks its configuration when a shuffle is built (until 2023) or when a computation begins (since), so that is
+"""How collections are shuffled that Penstock computes, where nothing is said: by "tasks". Dask would go through files of
+one host. Dask asks its configuration when a shuffle is built (until 2023) or when a computation begins (since), so that is
 where the answer depends on who computes; other schedulers keep Dask's own default."""
 # tidy: foreign-file tasks, scheduler, shuffle
 import functools

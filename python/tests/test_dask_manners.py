@@ -67,7 +67,8 @@ def test_a_users_callback_is_given_values(client):
     with Notes() as notes:
         assert client.get({"b": (functions.increment, 1), "c": (functions.increment, "b")}, "c") == 3
     assert notes.values == {"b": 2, "c": 3}
-    assert notes.seen == ["start", "state", ("before", "b"), ("after", "b"), ("before", "c"), ("after", "c"), ("finish", False)]
+    assert notes.seen == ["start", "state", ("before", "b"), ("after", "b"), ("before", "c"), ("after", "c"),
+                          ("finish", False)]
 
 
 def test_a_callback_is_told_of_a_failure(client):
@@ -98,7 +99,8 @@ def test_warnings_arrive_each_time(client):
 
 def test_warnings_of_what_was_read_arrive_once(client):
     one = dask.delayed(warn_and_give)(7)
-    both = dask.delayed(functions.collect)(dask.delayed(functions.increment)(one), dask.delayed(functions.increment)(one))
+    both = dask.delayed(functions.collect)(dask.delayed(functions.increment)(one),
+                                           dask.delayed(functions.increment)(one))
     with dask.config.set({"optimization.fuse.active": False}):
         assert seen_warnings(lambda: computed(client, both)) == [("careful with 7", UserWarning)]
 
@@ -131,8 +133,7 @@ def note_alone(lock, path, number):
 def test_a_lock_of_any_kind_holds_among_runners(client, tmp_path, make):
     lock = make()
     calls = [dask.delayed(note_alone)(lock, str(tmp_path / "inside"), number) for number in range(20)]
-    assert client.get({"x": [dict(one.dask)[one.key] for one in calls]}, "x") == list(range(20)) if not hasattr(
-        dask.base, "collections_to_expr") else client.compute(calls, sync=True) == list(range(20))
+    assert client.compute(calls, sync=True) == list(range(20))
 
 
 def take_twice(lock):

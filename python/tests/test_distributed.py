@@ -299,7 +299,8 @@ def test_plugins_are_set_up_in_each_process(tmp_path):
         assert client.submit(functions.variable, "MINE").result(30) == "5"
         with pytest.raises(RuntimeError, match="this plugin is broken"):
             client.register_plugin(Broken(), name="broken")
-        client.unregister_worker_plugin("broken")
+        with pytest.raises(ValueError, match="does not exist"):
+            client.unregister_worker_plugin("broken")
         assert client.submit(from_plugin).result(30) == "here"
     functions.until((tmp_path / "torn").exists)
 
@@ -393,7 +394,8 @@ def test_a_lock_holds_among_calls(client, tmp_path):
     with lock:
         assert distributed.Lock("mine").locked() and not distributed.Lock("other").locked()
         assert not distributed.Lock("mine").acquire(timeout=0.01)
-        futures = [client.submit(note_alone, distributed.Lock("mine"), str(tmp_path / "inside"), pure=False) for _ in range(8)]
+        futures = [client.submit(note_alone, distributed.Lock("mine"), str(tmp_path / "inside"),
+                                 pure=False) for _ in range(8)]
         with pytest.raises(distributed.TimeoutError):
             wait(futures, timeout=0.1, return_when="FIRST_COMPLETED")
     assert client.gather(futures) == [True] * 8

@@ -7,14 +7,16 @@ import sys
 import pytest
 
 pytest.importorskip("dask", reason="python3-dask is not installed")
-PLACES = [os.environ.get("PENSTOCK_DISTRIBUTED_TESTS", ""), "/usr/lib/python3/dist-packages/distributed/tests/test_client.py"]
+PLACES = [os.environ.get("PENSTOCK_DISTRIBUTED_TESTS", ""),
+          "/usr/lib/python3/dist-packages/distributed/tests/test_client.py"]
 SUITE = pathlib.Path(__file__).parent / "engines" / "distributed_suite.py"
 
 
 def test_dasks_own_tests_have_the_outcomes_that_are_known():
     found = [place for place in PLACES if place and os.path.exists(place)]
     if not found:
-        pytest.skip("there is no distributed/tests/test_client.py: install python3-distributed, or set PENSTOCK_DISTRIBUTED_TESTS")
+        pytest.skip("there is no distributed/tests/test_client.py: install python3-distributed, or set "
+                    "PENSTOCK_DISTRIBUTED_TESTS")
     ran = subprocess.run([sys.executable, str(SUITE), found[0]], capture_output=True, text=True, timeout=900)
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-2000:]
 

@@ -21,7 +21,8 @@ class Future(penstock.Future):
     def __init__(self, client, key=""):
         super().__init__(client, key)
         if not isinstance(client, penstock.Client):
-            raise TypeError(f"Future({client!r}): futures are made by a client; client.futures[key] is one that somebody holds")
+            raise TypeError(f"Future({client!r}): futures are made by a client; client.futures[key] is one "
+                            "that somebody holds")
         self._named = None      # A key that is no text, or was made of what is called.
         self._handed_out = 1    # To how many it was given: `release` counts them.
         self._dropped = ""      # What became of it after it had ended: "cancelled" or "released".
@@ -86,6 +87,10 @@ class Future(penstock.Future):
         if not penstock.Future.cancelled(self):
             self._dropped = how
         self._free()
+
+    def __del__(self):
+        if hasattr(self, "_given"):  # Else it was given wrong arguments, and was never one.
+            super().__del__()
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._later(self._value_now, None).__await__()

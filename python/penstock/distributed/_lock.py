@@ -11,8 +11,8 @@ from penstock.errors import PenstockError
 
 
 class Lock:
-    """A lock with a name, held by one call or client at a time. It holds on the host where it was made; a call on another
-    host that takes it is refused by name. What holds it and dies gives it back.
+    """A lock with a name, held by one call or client at a time. It holds on the host where it was made; a call on
+    another host that takes it is refused by name. What holds it and dies gives it back.
 
     >>> with Lock("the file"):                                        # doctest: +SKIP
     ...     write()

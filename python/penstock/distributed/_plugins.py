@@ -63,7 +63,8 @@ class _Start:
 
 
 def register(client: Any, plugin: Any, name: Optional[str], idempotent: bool) -> Any:
-    """See `Client.register_plugin`: {address of a worker: {"status": "OK"}}. Raises what `setup` raises."""
+    """See `Client.register_plugin`: {address of a worker: {"status": "OK"}}. Raises what `setup` raises,
+    and forgets the plugin then."""
     kinds = {kind.__name__ for kind in type(plugin).__mro__}
     if isinstance(plugin, type):
         raise TypeError("a plugin is an object: give an instance of the class")
@@ -85,7 +86,29 @@ def register(client: Any, plugin: Any, name: Optional[str], idempotent: bool) ->
     except BaseException:
         client._setup.pop(name, None)
         raise
-    return client.run(_is_ready)
+    return _later(client, name) if client.asynchronous else _now(client, name)
+
+
+def _now(client, name):
+    try:
+        return client.run(_is_ready)
+    except BaseException:
+        _forget(client, name)
+        raise
+
+
+async def _later(client, name):
+    try:
+        return await client.run(_is_ready)
+    except BaseException:
+        _forget(client, name)
+        raise
+
+
+def _forget(client, name):
+    """A plugin that cannot be set up would fail each call."""
+    if client._setup.pop(name, None) is not None:
+        client._renew_command()
 
 
 def _is_ready():

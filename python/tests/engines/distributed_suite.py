@@ -2,9 +2,9 @@
 
     python distributed_suite.py FILE [--write] [TEST...]
 
-FILE comes with Debian's python3-distributed; the wheels of PyPI have it no longer. Of its tests those count that use the
-public interface: one that asks for the scheduler's or a worker's insides is left out, as "internal". The outcome of each
-is compared with distributed_suite.txt beside this file: a new difference is an error. `--write` writes it anew."""
+FILE comes with Debian's python3-distributed; the wheels of PyPI have it no longer. Of its tests those count that use
+the public interface: one that asks for the scheduler's or a worker's insides is left out, as "internal". The outcome of
+each is compared with distributed_suite.txt beside this file: a new difference is an error. `--write` writes it anew."""
 # tidy: foreign-file scheduler, Scheduler, worker, tasks, dependents, task
 import asyncio
 import contextlib
@@ -143,6 +143,9 @@ def shared(asynchronous):
     for future in list(client._by_key.values()):
         future._let_go("cancelled")
     client._by_key.clear()
+    if len(client._setup) > 1 or client._variables:  # Of plugins.
+        client._close_now()
+        return shared(asynchronous)
     for other in list(_defaults._clients):
         _defaults.remove(other)
     _defaults.add(client)
@@ -267,10 +270,12 @@ def main(path, words):
     for client in list(_shared.values()):
         if hasattr(client, "_close_now"):
             client._close_now()
-    counts = {kind: sum(outcome[0] == kind for outcome in found.values()) for kind in ("passed", "refused", "failed", "internal")}
+    counts = {kind: sum(outcome[0] == kind for outcome in found.values()) for kind in ("passed", "refused", "failed",
+                                                                                       "internal")}
     print(", ".join(f"{count} {kind}" for kind, count in counts.items()))
     if told:
-        EXPECTED.write_text("".join(f"{name} {kind} {why}".rstrip() + "\n" for name, (kind, why) in sorted(found.items())
+        EXPECTED.write_text("".join(f"{name} {kind} {why}".rstrip() + "\n" for name,
+                                    (kind, why) in sorted(found.items())
                                     if kind != "internal"))
         return 0
     different = compared(found)
