@@ -20,7 +20,7 @@ import types
 
 HERE = pathlib.Path(__file__).resolve()
 EXPECTED = HERE.with_suffix(".txt")
-SECONDS = 8  # For one test.
+SECONDS = 40  # For one test, on a machine that others use.
 MODULE = "test_client_of_dask"
 
 
@@ -286,8 +286,9 @@ def main(path, words):
 def compared(found):
     """What differs from what was written down; a test that is not there is of another version of Dask."""
     expected = {line.split()[0]: line.split()[1] for line in EXPECTED.read_text().splitlines() if line}
+    known = {("failed", "internal")}  # Of one that fails and asks for the inside, what comes first is chance.
     return [f"{name}: {expected[name]} before, {found[name][0]} now ({found[name][1]})" for name in sorted(found)
-            if name in expected and expected[name] != found[name][0]]
+            if name in expected and expected[name] != found[name][0] and (expected[name], found[name][0]) not in known]
 
 
 if __name__ == "__main__":
