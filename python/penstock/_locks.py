@@ -151,8 +151,9 @@ _naming = threading.Lock()
 
 
 def _reduce_plain(lock):
-    """A lock of one process, `threading.Lock()` or `RLock()`: on workers one that excludes the runners of a host."""
-    if not (getattr(_leaving, "now", False) or _futures.is_collecting()):
+    """A lock of one process, `threading.Lock()` or `RLock()`, in a graph: on workers one that excludes the runners of a
+    host. An argument of `submit` is refused as before: there its user may mean this process."""
+    if not getattr(_leaving, "now", False):
         raise TypeError(f"cannot pickle {type(lock).__name__!r} object")
     with _naming:
         token = _tokens.setdefault(lock, uuid.uuid4().hex)

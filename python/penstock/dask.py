@@ -477,7 +477,7 @@ class _Conversion:
             return self.give_future(task.future())
         elif _is_literal(task):
             value = task.value if isinstance(task, _nodes.LITERAL) else task
-            with self.collecting:
+            with self.collecting, _locks.leaving():
                 datum = _wire.pack(value, str(key))
             if not self.inputs:
                 return self.give_datum(datum)
@@ -490,7 +490,7 @@ class _Conversion:
         template, arguments = self.template_of(function, arguments, options)
         payload = b""
         if arguments or keywords:
-            with self.collecting:
+            with self.collecting, _locks.leaving():
                 payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of)
         self.columns.add(template, payload, list(self.inputs), options.priority)
 
