@@ -323,13 +323,14 @@ class Job:
     def _values(self, wanted):
         """Of subtasks with the numbers of their outputs."""
         self._check_kept()
-        found = {}
+        values = [None] * len(wanted)
         for output in sorted({output for _, output in wanted}):
-            subtasks = [number for number, other in wanted if other == output]
-            owner, places = self.client._fetch(self.number, subtasks, output)
-            for at, (number, (address, size)) in enumerate(zip(subtasks, places)):
-                found[number, output] = self.client._value(at, address, size, owner, f"subtask {number} of {self.name}")
-        return [found[one] for one in wanted]
+            places = [place for place, (_, other) in enumerate(wanted) if other == output]
+            owner, data = self.client._fetch(self.number, [wanted[place][0] for place in places], output)
+            for at, (place, (address, size)) in enumerate(zip(places, data)):
+                name = f"subtask {wanted[place][0]} of {self.name}"
+                values[place] = self.client._value(at, address, size, owner, name)
+        return values
 
     def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""

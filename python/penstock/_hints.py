@@ -19,7 +19,7 @@ HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin
 
 
 MODULE_HINTS = {"get_worker": _WITHIN,
-                **dict.fromkeys(("Variable", "Queue", "Lock", "Event", "Semaphore", "Pub", "Sub", "Actor"), _BETWEEN),
+                "Actor": _BETWEEN,
                 "LocalCluster": "Client() starts one inside this process", "default_client": "penstock.dask.default_client()"}
 
 

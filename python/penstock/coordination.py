@@ -21,8 +21,9 @@ from penstock.errors import ClientClosed, ConnectionFailed, NotSerializable, Pen
 
 LEASE_S = 30.0
 RETRY_S = 60.0   # So long the supervisor may be away.
+LEAVE_S = 1.0    # A client that is closed waits no longer until it has given back what it has.
 AGAIN_S = 0.2    # Between two tries meanwhile.
-SLICE_S = 30.0   # Of a wait that is longer; who waits keeps its place within one.
+SLICE_S = 10.0   # Of a wait that is longer: the supervisor answers sooner than the library gives it up.
 
 _lock = threading.Lock()  # Of `client._session` of all clients.
 
@@ -71,6 +72,11 @@ class Session:
     def end(self):
         """The client is about to be closed."""
         self._ended.set()
+        leaving = threading.Thread(target=self._leave, daemon=True, name="penstock-leave")
+        leaving.start()
+        leaving.join(LEAVE_S)  # A supervisor that is away does not hold anybody up.
+
+    def _leave(self):
         try:
             self.ask("leave", again=False)
         except PenstockError:

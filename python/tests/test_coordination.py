@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from test_cluster import cluster, kill_worker, until  # noqa: F401
+from test_cluster import cluster, until  # noqa: F401
 
 import penstock
 from penstock import Client, coordination, errors
@@ -22,6 +22,10 @@ def client():
 @pytest.fixture
 def short_leases(monkeypatch):
     monkeypatch.setattr(coordination, "LEASE_S", 1.0)
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def one_after_the_other(path, name):
@@ -97,7 +101,8 @@ time.sleep(1000)
 def test_what_a_dead_process_held_is_free_and_its_item_is_there_for_others(cluster, short_leases):  # noqa: F811
     with Client(cluster.address) as client:
         penstock.Queue("work", client).put("the only one")
-        holder = subprocess.Popen([sys.executable, "-c", HOLDER, cluster.address], stdout=subprocess.PIPE, text=True)
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER, cluster.address], stdout=subprocess.PIPE, text=True,
+                                  env=environment())
         try:
             assert holder.stdout.readline() == "the only one\n"
             assert not penstock.Lock("file", client).acquire(blocking=False)
@@ -114,6 +119,14 @@ def test_a_client_that_is_closed_gives_back_what_it_has(cluster):  # noqa: F811
             penstock.Lock("file", other).acquire()
             assert not penstock.Lock("file", client).acquire(blocking=False)
         assert penstock.Lock("file", client).acquire(blocking=False), "at once"
+
+
+def test_a_client_is_closed_while_the_supervisor_is_away(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        penstock.Lock("file", client).acquire()
+        cluster.kill_supervisor()
+        began = time.monotonic()
+    assert time.monotonic() - began < 20, "a request waits for a minute"
 
 
 def test_an_event_is_waited_for(client):
@@ -178,7 +191,7 @@ def test_subscribers_get_what_is_published_since_then(client):
     reader = penstock.Sub("news", client)
     calls = client.submit(lambda: [penstock.Pub("news").put(number) for number in range(3)])
     assert calls.result(60) == [1, 1, 1]
-    assert [item for item, _ in zip(reader, range(3))] == [0, 1, 2]
+    assert [item for _, item in zip(range(3), reader)] == [0, 1, 2]
     with pytest.raises(TimeoutError):
         reader.get(timeout=0.02)
     reader.close()
@@ -241,5 +254,6 @@ print("free", flush=True)
 
 
 def test_an_interrupted_wait_leaves_nothing_behind():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, env=os.environ)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60,
+                          env=environment())
     assert done.stdout.split() == ["interrupted", "free"], done.stderr

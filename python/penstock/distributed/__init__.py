@@ -23,16 +23,16 @@ _PLACES = {
     **dict.fromkeys(("WorkerPlugin", "Environ", "UploadFile"), "_plugins"),
     **dict.fromkeys(("install", "uninstall"), "_alias"),
     **dict.fromkeys(("Lock", "MultiLock"), "_lock"),
-    **dict.fromkeys(( "Event", "Variable", "Queue", "Semaphore", "Pub", "Sub", "Actor",
-                     "ActorFuture",
-                     "BaseActorFuture", "Scheduler", "Nanny", "Security", "SSHCluster", "SpecCluster", "Adaptive",
+    **dict.fromkeys(("Actor", "ActorFuture", "BaseActorFuture", "Scheduler", "Nanny", "Security", "SSHCluster", "SpecCluster", "Adaptive",
                      "Status",
                      "SchedulerPlugin", "NannyPlugin", "PipInstall", "CondaInstall", "KilledWorker", "get_task_stream",
                      "get_task_metadata", "config"), "_refused"),
 }
-__all__ = sorted([*_PLACES, "ALL_COMPLETED", "FIRST_COMPLETED", "TimeoutError"])
+_SHARED = ("Event", "Variable", "Queue", "Semaphore", "Pub", "Sub")  # As `penstock` has them.
+__all__ = sorted([*_PLACES, *_SHARED, "ALL_COMPLETED", "FIRST_COMPLETED", "TimeoutError"])
 
 if TYPE_CHECKING:
+    from penstock.coordination import Event, Pub, Queue, Semaphore, Sub, Variable
     from penstock.distributed._alias import install, uninstall
     from penstock.distributed._client import CancelledError, Client
     from penstock.distributed._cluster import LocalCluster
@@ -51,6 +51,8 @@ def __getattr__(name):
         value = dask.__version__
     elif name in _PLACES:
         value = getattr(importlib.import_module(f"penstock.distributed.{_PLACES[name]}"), name)
+    elif name in _SHARED:
+        value = getattr(importlib.import_module("penstock.coordination"), name)
     else:
         raise AttributeError(f"module 'penstock.distributed' has no attribute {name!r}: docs/dask-distributed.md has "
                              "what is offered")

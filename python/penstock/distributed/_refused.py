@@ -8,12 +8,7 @@ from penstock.errors import PenstockError, RunnerCrashed
 
 config = dask.config
 KilledWorker = RunnerCrashed  # What is raised when the process of a call has died too often.
-_BETWEEN = ("calls share arguments and results: give futures, or use a database or files that all hosts see; "
-            "locks of one host: dask.utils.SerializableLock")
 _REASONS = {
-    "Semaphore": "named resources of a worker limit how many calls run at once: resources={'name': 1}",
-    "Event": "wait for a future: `future.result()`, `wait`, `as_completed`", "Variable": _BETWEEN,
-    "Queue": "as_completed(...) takes more futures by `add`", "Pub": _BETWEEN, "Sub": _BETWEEN,
     "Actor": "keep an object in get_worker() and run those calls with workers=[one]",
     "ActorFuture": "there are no actors", "BaseActorFuture": "there are no actors",
     "Scheduler": "`penstock supervisor` is one", "Nanny": "a worker starts its runners again itself",
@@ -30,9 +25,7 @@ _REASONS = {
 
 
 def _refuse(name):
-    raise PenstockError("is not offered" + (" yet" if name in ("Event", "Variable", "Queue",
-                                                               "Semaphore", "Pub", "Sub")
-                                            else ""), subject=f"penstock.distributed.{name}", code="Unsupported",
+    raise PenstockError("is not offered", subject=f"penstock.distributed.{name}", code="Unsupported",
                         remedy=_REASONS[name])
 
 

@@ -357,6 +357,24 @@ TEST_F(JournalTest, OutputsThatWereReleasedStaySoAlsoBehindTheEndOfTheirJob) {
   EXPECT_GT(recovered.next_number, 5U) << "the next record must not take the place of one of these";
 }
 
+TEST_F(JournalTest, PartsOfSharedObjectsReplaceEachOtherByTheirKeys) {
+  const record::SharedKept variable{SharedKind::Variable, "best", {}, 0, {}, 0, 0, "7"};
+  const record::SharedKept item{SharedKind::Item, "work", "reader", 3, "taker", 5, 0, "value"};
+  write(record::SharedKept{SharedKind::Variable, "best", {}, 0, {}, 0, 0, "6"});
+  write(variable);
+  write(record::SharedKept{SharedKind::Holder, "lock", "1", 0, "session", 0, 2, {}});
+  write(record::SharedKept{SharedKind::Holder, "loc", "k1", 0, "session", 0, 2, {}});
+  write(record::SharedForgotten{SharedKind::Holder, "lock", "1", 0});
+  write(item);
+  write(record::SharedKept{SharedKind::Item, "work", "reader", 4, {}, 0, 0, "gone"});
+  write(record::SharedForgotten{SharedKind::Item, "work", "reader", 4});
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.shared.size(), 3U);
+  EXPECT_EQ(recovered.state.shared[0], variable);
+  EXPECT_EQ(recovered.state.shared[1].name, "loc") << "names that are the same when put together are different";
+  EXPECT_EQ(recovered.state.shared[2], item);
+}
+
 TEST_F(JournalTest, AReleaseOfOutputsThatTheGraphDoesNotHaveBreaksItsJob) {
   accept(1, "one");
   write(record::OutputsReleased{JobId{1}, {{SubtaskIndex{0}, SubtaskIndex{1'000'000}}}});
