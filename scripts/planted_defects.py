@@ -3,17 +3,8 @@
 A defect is a text in a source file and what stands there instead. Each breaks a promise of docs/guarantees.md, of the
 specification or of the comment at its place: a change that nobody could notice is none.
 """
-from typing import NamedTuple
-
-SEEDS = "seeds"  # Simulator, fault level 3.
-POLICY = "policy"  # The same with --policy: seen only where a policy divides the cluster.
-
-
-class Defect(NamedTuple):
-    what: str
-    edits: list  # [(file, text, instead), ...]
-    found_by: str = SEEDS  # Or "<test program>:<filter of GoogleTest>": no promise that a seed sees is broken.
-    seeds: int = 0  # So many at least, where it is rarer than that.
+from defect import POLICY, SEEDS, Defect  # noqa: F401
+from planted_coordination import COORDINATION
 
 
 CORE = {
@@ -694,4 +685,4 @@ LINK = {
           "  times_.lost_at = kNever;\n  if (on_silence_ == OnSilence::DeclareLost) times_.suspect")]),
 }
 
-DEFECTS = {**CORE, **SUPERVISOR, **LINK}
+DEFECTS = {**CORE, **SUPERVISOR, **LINK, **COORDINATION}

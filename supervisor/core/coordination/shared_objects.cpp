@@ -17,6 +17,11 @@ constexpr Duration kWaitMax = std::chrono::seconds{60};
 /// Items that wait for a subscriber; the oldest goes when another is published.
 constexpr std::size_t kUnreadMax = 10'000;
 
+/// Beside its value, of anything that is kept: its names and its places in tables.
+constexpr std::int64_t kPartBytes = 512;
+
+std::int64_t weight_of(const std::string& value) { return kPartBytes + static_cast<std::int64_t>(value.size()); }
+
 Result<void> check_name(const std::string& what, const std::string& name) {
   if (name.empty()) return bad_argument(what, "is missing");
   const auto is_bad = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
@@ -93,16 +98,17 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
     PENSTOCK_TRY(check_room_for(name, value));
     if (operation == "publish") return publish(name, value);
     gate_.write(record::SharedKept{SharedKind::Variable, name, {}, 0, {}, 0, 0, value});
-    std::string& variable = variables_[name];
-    bytes_ += static_cast<std::int64_t>(value.size()) - static_cast<std::int64_t>(variable.size());
-    variable = std::move(value);
+    const auto [variable, is_new] = variables_.try_emplace(name);
+    if (!is_new) bytes_ -= weight_of(variable->second);
+    bytes_ += weight_of(value);
+    variable->second = std::move(value);
     to_serve_.insert({Operation::Get, {name, {}}});
     return done("set", true);
   }
   if (operation == "delete") {
     const auto found = variables_.find(name);
     if (found == variables_.end()) return done("deleted", false);
-    bytes_ -= static_cast<std::int64_t>(found->second.size());
+    bytes_ -= weight_of(found->second);
     variables_.erase(found);
     forget(SharedKind::Variable, name, {});
     return done("deleted", true);
@@ -116,8 +122,11 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
     return done("acknowledged", true);
   }
   if (operation == "subscribe") {
-    if (queues_.try_emplace({name, token}).second)
-      gate_.write(record::SharedKept{SharedKind::Subscription, name, token, 0, {}, 0, 0, {}});
+    if (queues_.contains({name, token})) return done("subscribed", true);
+    PENSTOCK_TRY(check_room_for(name, {}));
+    queues_.try_emplace({name, token});
+    bytes_ += kPartBytes;
+    gate_.write(record::SharedKept{SharedKind::Subscription, name, token, 0, {}, 0, 0, {}});
     return done("subscribed", true);
   }
   if (operation == "unsubscribe") {
@@ -148,6 +157,7 @@ Result<SharedObjects::Demand> SharedObjects::demand_of(const AdminRequest& reque
     if (known != semaphores_.end() && known->second.limit != demand.limit)
       return bad_argument("semaphore '" + demand.of.first + "'", "has " + std::to_string(known->second.limit) +
                                                                      " places, not " + std::to_string(demand.limit));
+    PENSTOCK_TRY(check_room_for(demand.of.first, {}));
     return demand;
   }
   if (operation == "get") return demand;
@@ -163,17 +173,18 @@ Result<SharedObjects::Demand> SharedObjects::demand_of(const AdminRequest& reque
   return demand;
 }
 
-Result<void> SharedObjects::check_room_for(const std::string& name, const std::string& value) const {
+Result<void> SharedObjects::check_room_for(const std::string& name, const std::string& value,
+                                           std::int64_t times) const {
   const auto bytes = static_cast<std::int64_t>(value.size());
   if (bytes > config_.shared_value_max.value())
     return Error{ErrorCode::LimitExceeded, "value of '" + name + "'",
                  "has " + std::to_string(bytes) + " bytes; at most " +
                      std::to_string(config_.shared_value_max.value()) + " are taken",
                  "give a future of it, or raise supervisor.shared_value_max"};
-  if (bytes_ + bytes > config_.shared_bytes_max.value())
-    return Error{ErrorCode::LimitExceeded, "value of '" + name + "'",
+  if (bytes_ + weight_of(value) * times > config_.shared_bytes_max.value())
+    return Error{ErrorCode::LimitExceeded, "'" + name + "'",
                  "does not fit beside the " + std::to_string(bytes_) + " bytes that shared objects have",
-                 "take items from their queues, or raise supervisor.shared_bytes_max"};
+                 "take items from their queues, end waits, or raise supervisor.shared_bytes_max"};
   return {};
 }
 
@@ -184,6 +195,10 @@ Result<void> SharedObjects::touch(const AdminRequest& request) {
   const Result<Duration> lease =
       seconds_of(request, "lease", known == sessions_.end() ? kLease : known->second.lease, kLeaseMax);
   if (!lease) return lease.error();
+  if (known == sessions_.end()) {
+    PENSTOCK_TRY(check_room_for("session", {}));
+    bytes_ += kPartBytes;
+  }
   Session& session = sessions_[token];
   session_ends_.erase({session.until, token});
   session.lease = std::max(*lease, Duration{std::chrono::milliseconds{10}});
@@ -200,8 +215,10 @@ Result<Value> SharedObjects::wait_or_answer(ClientId client, const AdminRequest&
   // A free place, or an item that is there, is one that no waiter could have had.
   if (std::optional<Value> met = try_to_meet(demand)) return std::move(*met);
   if (*wait <= Duration{0}) return done(word_of(demand.operation), false);
+  PENSTOCK_TRY(check_room_for(demand.of.first, demand.value));
   deferred = true;
   const std::uint64_t id = next_waiter_++;
+  bytes_ += weight_of(demand.value);
   const Instant until = later(event_.now, *wait);
   waiters_.emplace(id, Waiter{client, request.request, std::move(demand), until});
   wait_ends_.emplace(until, id);
@@ -227,6 +244,7 @@ std::optional<Value> SharedObjects::acquire(const Demand& demand) {
   if (semaphore.holders.contains(demand.holder)) return done("acquired", true);
   if (semaphore.holders.size() >= semaphore.limit) return {};
   semaphore.holders.emplace(demand.holder, demand.token);
+  bytes_ += kPartBytes;
   gate_.write(
       record::SharedKept{SharedKind::Holder, demand.of.first, demand.holder, 0, demand.token, 0, demand.limit, {}});
   return done("acquired", true);
@@ -235,6 +253,7 @@ std::optional<Value> SharedObjects::acquire(const Demand& demand) {
 bool SharedObjects::release(const std::string& name, const std::string& holder) {
   const auto found = semaphores_.find(name);
   if (found == semaphores_.end() || found->second.holders.erase(holder) == 0) return false;
+  bytes_ -= kPartBytes;
   forget(SharedKind::Holder, name, holder);
   to_serve_.insert({Operation::Acquire, {name, {}}});
   if (found->second.holders.empty()) semaphores_.erase(found);
@@ -256,7 +275,7 @@ std::optional<Value> SharedObjects::put(const Demand& demand) {
 void SharedObjects::push(const QueueKey& to, std::string value) {
   const std::uint64_t sequence = next_sequence_++;
   keep_item(to, {sequence, value, 0}, {});
-  bytes_ += static_cast<std::int64_t>(value.size());
+  bytes_ += weight_of(value);
   queues_[to].items.emplace(sequence, std::move(value));
   to_serve_.insert({Operation::Take, to});
 }
@@ -284,7 +303,7 @@ void SharedObjects::acknowledge(const QueueKey& of, const std::string& token) {
   if (found == queues_.end()) return;
   const auto taken = found->second.taken.find(token);
   if (taken == found->second.taken.end()) return;
-  bytes_ -= static_cast<std::int64_t>(taken->second.value.size());
+  bytes_ -= weight_of(taken->second.value);
   forget(SharedKind::Item, of.first, of.second, taken->second.sequence);
   found->second.taken.erase(taken);
   forget_if_empty(of);
@@ -299,31 +318,32 @@ void SharedObjects::drop_queue(const QueueKey& key) {
   const auto found = queues_.find(key);
   if (found == queues_.end()) return;
   const auto drop = [&](std::uint64_t sequence, const std::string& value) {
-    bytes_ -= static_cast<std::int64_t>(value.size());
+    bytes_ -= weight_of(value);
     forget(SharedKind::Item, key.first, key.second, sequence);
   };
   for (const auto& [sequence, value] : found->second.items) drop(sequence, value);
   for (const auto& [token, taken] : found->second.taken) drop(taken.sequence, taken.value);
   queues_.erase(found);
+  bytes_ -= kPartBytes;
   forget(SharedKind::Subscription, key.first, key.second);
 }
 
-Value SharedObjects::publish(const std::string& name, const std::string& value) {
-  std::int64_t subscribers = 0;
+Result<Value> SharedObjects::publish(const std::string& name, const std::string& value) {
   std::vector<QueueKey> to;
   for (auto at = queues_.upper_bound({name, {}}); at != queues_.end() && at->first.first == name; ++at)
     to.push_back(at->first);
+  const auto subscribers = static_cast<std::int64_t>(to.size());
+  PENSTOCK_TRY(check_room_for(name, value, subscribers));
   for (const QueueKey& key : to) {
-    ++subscribers;
     push(key, value);
     ItemList& queue = queues_[key];
     if (queue.items.size() <= kUnreadMax) continue;
     const auto oldest = queue.items.begin();
-    bytes_ -= static_cast<std::int64_t>(oldest->second.size());
+    bytes_ -= weight_of(oldest->second);
     forget(SharedKind::Item, key.first, key.second, oldest->first);
     queue.items.erase(oldest);
   }
-  return Value::Record{{"subscribers", subscribers}};
+  return Value{Value::Record{{"subscribers", subscribers}}};
 }
 
 void SharedObjects::serve_waiters() {
@@ -357,6 +377,7 @@ void SharedObjects::answer(const Waiter& waiter, Value value) {
 void SharedObjects::stop_waiting(std::uint64_t id) {
   const auto found = waiters_.find(id);
   wait_ends_.erase({found->second.until, id});
+  bytes_ -= weight_of(found->second.demand.value);
   waiters_.erase(found);
 }
 
@@ -372,6 +393,7 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
   if (found == sessions_.end()) return;
   session_ends_.erase({found->second.until, token});
   sessions_.erase(found);
+  bytes_ -= kPartBytes;
   std::vector<std::uint64_t> waits;
   for (const auto& [id, waiter] : waiters_)
     if (waiter.demand.token == token) waits.push_back(id);
@@ -469,19 +491,22 @@ void SharedObjects::forget(SharedKind kind, const std::string& name, const std::
 }
 
 void SharedObjects::validate() const {
-  std::int64_t bytes = 0;
-  for (const auto& [name, value] : variables_) bytes += static_cast<std::int64_t>(value.size());
+  std::int64_t bytes = static_cast<std::int64_t>(sessions_.size()) * kPartBytes;
+  for (const auto& [name, value] : variables_) bytes += weight_of(value);
   for (const auto& [key, queue] : queues_) {
-    for (const auto& [sequence, value] : queue.items) bytes += static_cast<std::int64_t>(value.size());
-    for (const auto& [token, taken] : queue.taken) bytes += static_cast<std::int64_t>(taken.value.size());
+    if (!key.second.empty()) bytes += kPartBytes;
+    for (const auto& [sequence, value] : queue.items) bytes += weight_of(value);
+    for (const auto& [token, taken] : queue.taken) bytes += weight_of(taken.value);
     for (const auto& [token, taken] : queue.taken) PENSTOCK_CHECK(sessions_.contains(token));
     PENSTOCK_CHECK(key.second.empty() ? !queue.items.empty() || !queue.taken.empty() : sessions_.contains(key.second));
   }
-  PENSTOCK_CHECK(bytes == bytes_);
   for (const auto& [name, semaphore] : semaphores_) {
     PENSTOCK_CHECK(!semaphore.holders.empty() && semaphore.holders.size() <= semaphore.limit);
+    bytes += static_cast<std::int64_t>(semaphore.holders.size()) * kPartBytes;
     for (const auto& [holder, token] : semaphore.holders) PENSTOCK_CHECK(sessions_.contains(token));
   }
+  for (const auto& [id, waiter] : waiters_) bytes += weight_of(waiter.demand.value);
+  PENSTOCK_CHECK(bytes == bytes_);
   PENSTOCK_CHECK(sessions_.size() == session_ends_.size() && waiters_.size() == wait_ends_.size() && to_serve_.empty());
 }
 
@@ -490,18 +515,29 @@ void SharedObjects::recover(const std::vector<record::SharedKept>& parts) {
     if (token.empty() || sessions_.contains(token)) return;
     const Instant until = later(event_.now, kLease);
     sessions_[token] = {kLease, until, {}};
+    bytes_ += kPartBytes;
     session_ends_.emplace(until, token);
   };
   for (const record::SharedKept& part : parts) {
+    if (part.kind != SharedKind::Subscription) continue;
+    begin_session(part.owner);
+    queues_.try_emplace({part.name, part.owner});
+    bytes_ += kPartBytes;
+  }
+  for (const record::SharedKept& part : parts) {
     const QueueKey key{part.name, part.owner};
-    bytes_ += static_cast<std::int64_t>(part.value.size());
+    if (part.kind == SharedKind::Subscription) continue;
+    if (part.kind == SharedKind::Item && !part.owner.empty() && !queues_.contains(key)) {
+      forget(part.kind, part.name, part.owner, part.number);  // The record of the subscription was lost.
+      continue;
+    }
+    bytes_ += weight_of(part.value);
     begin_session(part.session);
     if (part.kind == SharedKind::Variable) variables_[part.name] = part.value;
     if (part.kind == SharedKind::Holder) {
       semaphores_[part.name].limit = part.limit;
       semaphores_[part.name].holders[part.owner] = part.session;
     }
-    if (part.kind == SharedKind::Subscription) queues_.try_emplace(key), begin_session(part.owner);
     if (part.kind != SharedKind::Item) continue;
     next_sequence_ = std::max(next_sequence_, part.number + 1);
     if (part.session.empty())

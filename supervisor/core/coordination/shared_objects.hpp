@@ -102,7 +102,7 @@ class SharedObjects {
   Result<Value> carry_out_now(const AdminRequest& request);
   Result<Value> wait_or_answer(ClientId client, const AdminRequest& request, Demand demand, bool& deferred);
   Result<Demand> demand_of(const AdminRequest& request) const;
-  Result<void> check_room_for(const std::string& name, const std::string& value) const;
+  Result<void> check_room_for(const std::string& name, const std::string& value, std::int64_t times = 1) const;
   Result<void> touch(const AdminRequest& request);
 
   /// The answer, or none if the demand cannot be met yet.
@@ -121,7 +121,7 @@ class SharedObjects {
   void acknowledge(const QueueKey& of, const std::string& token);
   void drop_queue(const QueueKey& key);
   void forget_if_empty(const QueueKey& key);
-  Value publish(const std::string& name, const std::string& value);
+  Result<Value> publish(const std::string& name, const std::string& value);
   /// `returns`: items that it took and has not acknowledged are there for others.
   void end_session(const std::string& token, bool returns);
   Value list() const;
@@ -143,7 +143,7 @@ class SharedObjects {
   std::set<WaitKey> to_serve_;       ///< Within an event.
   std::uint64_t next_sequence_ = 1;  ///< Of items; over all queues and terms.
   std::uint64_t next_waiter_ = 1;
-  std::int64_t bytes_ = 0;  ///< Of all values.
+  std::int64_t bytes_ = 0;  ///< Of all values, sessions and waits, with what each takes beside its value.
 };
 
 }  // namespace penstock::supervisor

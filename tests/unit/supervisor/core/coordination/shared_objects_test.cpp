@@ -190,7 +190,7 @@ TEST_F(SharedObjectsTest, BadRequestsAreRefusedAndChangeNothing) {
 TEST(SharedObjectsLimits, AValueAndAllValuesTogetherHaveLimits) {
   SupervisorConfig config;
   config.shared_value_max = Bytes{10};
-  config.shared_bytes_max = Bytes{25};
+  config.shared_bytes_max = Bytes{4 * 512 + 25};  // A session and three variables, each with its names.
   SupervisorHarness cluster{config};
   const auto set = [&](const std::string& name, std::size_t bytes) {
     const Result<Value> answer =
@@ -200,8 +200,36 @@ TEST(SharedObjectsLimits, AValueAndAllValuesTogetherHaveLimits) {
   EXPECT_EQ(set("a", 11), "LimitExceeded: give a future of it, or raise supervisor.shared_value_max");
   EXPECT_EQ(set("a", 10), "set");
   EXPECT_EQ(set("b", 10), "set");
-  EXPECT_EQ(set("c", 6), "LimitExceeded: take items from their queues, or raise supervisor.shared_bytes_max");
+  EXPECT_EQ(set("c", 6),
+            "LimitExceeded: take items from their queues, end waits, or raise supervisor.shared_bytes_max");
   EXPECT_EQ(set("c", 5), "set");
+}
+
+// Whatever a client sends again and again, memory has a limit.
+TEST(SharedObjectsLimits, SessionsHoldersWaitsAndSubscribersHaveLimits) {
+  SupervisorConfig config;
+  config.shared_bytes_max = Bytes{20 * 512};
+  for (const Words& words : std::vector<Words>{{"renew"},
+                                               {"acquire", "lock", "--holder=#", "--limit=1000000"},
+                                               {"get", "never", "--wait=10"},
+                                               {"subscribe", "news"},
+                                               {"put", "work", "--number=1", "--value="}}) {
+    SupervisorHarness cluster{config};
+    std::size_t refused = 0;
+    for (std::uint64_t number = 0; number < 100; ++number) {
+      Words with = words;
+      for (std::string& word : with)
+        if (word.ends_with('#')) word.back() = static_cast<char>('0' + number);
+      with.push_back("--token=" + std::to_string(number));
+      cluster.client_says(AdminRequest{number, "shared", with, "ann@host"});
+      for (const AdminAnswer& answer : cluster.take_for<AdminAnswer>())
+        refused += answer.refusal.code == ErrorCode::LimitExceeded ? 1U : 0U;
+    }
+    EXPECT_GE(refused, 80U) << words.front();
+    cluster.tick_after(std::chrono::minutes{2});
+    cluster.client_says(AdminRequest{1, "shared", {"set", "best", "--value=7", "--token=a"}, "ann@host"});
+    EXPECT_TRUE(cluster.take_for<AdminAnswer>().back().refusal.message.empty()) << "sessions and waits have ended";
+  }
 }
 
 TEST_F(SharedObjectsTest, AnOperatorSeesThem) {
