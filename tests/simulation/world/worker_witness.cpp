@@ -175,7 +175,7 @@ void WorkerWitness::check_reservations(const StartSubtask& action) const {
 void WorkerWitness::check_answer(const BarrierAnswer& answer) const {
   MilliSlots held = std::max(answer.held, run_by(answer.job, answer.band));
   for (const auto& [record, run] : host_.programs().runs())
-    if (run.band == answer.band && run.id.job != answer.job) held += run.program->request.slots;
+    if (run.holds_slots() && run.band == answer.band && run.id.job != answer.job) held += run.program->request.slots;
   if (!answer.held.is_zero() && held > host_.bands()[answer.band.value()].capacity.slots)
     world_.oracle().breach(host_.name() + " says that it holds slots for " + to_string(answer.job) +
                            " on which others run");
