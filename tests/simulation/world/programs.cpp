@@ -227,7 +227,9 @@ void Programs::measure_band(BandIndex band, int high) {
 /// Draws of its own. Not under a policy: its witnesses count a run from its start to its end.
 void Programs::plan_yield(RecordIndex record, const ProgramRun& run, Duration duration) {
   Rng rng{mix_bits(world_.options().seed) ^ hash_of(run.id) ^ mix_bits(run.attempt.value() + 0x41e1d)};
-  if (!world_.options().faults.yields || world_.options().policy || !rng.chance(1, 16)) return;
+  if (!world_.options().faults.yields || !rng.chance(1, 16)) return;
+  // The witness of plans does not know how parts of slots that are lent are rounded.
+  if (world_.options().policy && run.program->request.slots.value() % kOneSlot.value() != 0) return;
   host_.after(duration / 3, [this, record, number = run.number] {
     if (const ProgramRun* held = find(record, number); held != nullptr)
       host_.handle(worker_event::SlotYielded{record, held->attempt});

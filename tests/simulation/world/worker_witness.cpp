@@ -152,8 +152,13 @@ void WorkerWitness::check_entitlement(const StartSubtask& action) const {
   const auto entitled = entitled_.find({action.id.job, action.band});
   if (entitled == entitled_.end()) return;
   MilliSlots held;
-  for (const auto& [record, run] : host_.programs().runs())
-    if (run.holds_slots() && run.band == action.band && run.id.job == action.id.job) held += run.program->request.slots;
+  bool any_runs = false;
+  for (const auto& [record, run] : host_.programs().runs()) {
+    if (!run.holds_slots() || run.band != action.band) continue;
+    any_runs = true;
+    if (run.id.job == action.id.job) held += run.program->request.slots;
+  }
+  if (action.resumed && !any_runs) return;  // Somebody may wait for the memory that the run has kept.
   if (held + action.program->request.slots > entitled->second)
     world_.oracle().breach(host_.name() + " starts " + to_string(action.id) + " though its job holds all that it may");
 }

@@ -231,7 +231,8 @@ void World::check_nothing_left() {
       const worker::Band& band = core.band(BandIndex{i});
       if (!band.quota.used().is_zero()) oracle_.breach(host->name() + " has not got its memory back");
       if (band.execute.reservations().any()) oracle_.breach(host->name() + " still keeps slots for a gang");
-      if (!band.execute.idle() || !band.prepare.idle()) oracle_.breach(host->name() + " has not got its slots back");
+      if (band.execute.holding() + band.execute.waiting() + band.prepare.holding() + band.prepare.waiting() > 0)
+        oracle_.breach(host->name() + " has not got its slots back");
     }
   }
   const supervisor::WorkerTable& table = supervisor_->core().workers();

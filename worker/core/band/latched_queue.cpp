@@ -249,6 +249,22 @@ bool LatchedQueue::resume_slot(RecordIndex record, std::uint64_t priority) {
   return true;
 }
 
+bool LatchedQueue::resume_best(std::vector<Taken>& taken) {
+  if (holding_ > 0 || yielded_ == 0 || reservations_.any()) return false;
+  QueueNode* best = nullptr;
+  for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    const RecordIndex record = lanes_.holder(SlotIndex{static_cast<std::uint16_t>(lane)});
+    if (!record.valid()) continue;
+    QueueNode& node = items_[record];
+    const bool wants = node.state == QueueState::Waiting && node.resumed && node.group == kNowhere;
+    if (!wants || !fits_execution(*node.item.request, available_)) continue;
+    if (best == nullptr || node.item.priority > best->item.priority) best = &node;
+  }
+  if (best == nullptr) return false;
+  grant(*best, taken);
+  return true;
+}
+
 void LatchedQueue::validate() const {
   items_.validate();
   parked_.validate();

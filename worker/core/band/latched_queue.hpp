@@ -89,6 +89,9 @@ class LatchedQueue {
   bool yield_slot(RecordIndex record);
   /// A holder that had yielded waits for its resources again, with `priority`. False if it had not.
   bool resume_slot(RecordIndex record, std::uint64_t priority);
+  /// Where nothing holds anything and nothing is reserved: the best of those that had yielded and fit gets its
+  /// resources again, whatever its job may hold. False: there is none.
+  bool resume_best(std::vector<Taken>& taken);
 
   /// Whether it waits, on offer or not.
   bool waits(RecordIndex record) const {
@@ -109,7 +112,6 @@ class LatchedQueue {
   std::size_t holding() const { return holding_; }
   /// Records that have yielded and do not hold anything again yet.
   std::size_t yielded() const { return yielded_; }
-  bool idle() const { return holding_ == 0 && waiting() == 0; }
   const ResourceVector& capacity() const { return capacity_; }
   const ResourceVector& available() const { return available_; }
   const Limits& limits() const { return limits_; }

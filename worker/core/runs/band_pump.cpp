@@ -43,6 +43,7 @@ void BandPump::pump(Band& band) {
     if (band.running.empty()) band.held_back = false;  // The worker did not hold items back.
     // Otherwise memory is not the reason why nothing starts.
     if (!band.dirty && may_start) demote_if_stuck(band);
+    if (!band.dirty && may_start) resume_if_stuck(band);
     if (!band.dirty) demote_for_room(band);
     if (!band.dirty && !band.barriers.empty()) demote_for_gangs(band);
   } while (band.dirty);
@@ -73,6 +74,17 @@ void BandPump::demote_if_stuck(Band& band) {
   if (!lowest.valid()) return;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
   demote(lowest);
+}
+
+// Runs that have lent their slots keep their memory. Where the policy has given the slots to jobs that wait for that
+// memory, nothing would ever run: the best of those that want their slots back goes on. Its job holds more than it may
+// until then.
+void BandPump::resume_if_stuck(Band& band) {
+  if (band.quota.waiting() == 0 || band.execute.yielded() == 0) return;
+  taken_.clear();
+  if (!band.execute.resume_best(taken_)) return;
+  PENSTOCK_COVERAGE_MARK("a run got its slot back as others waited for its memory");
+  for (const Taken& taken : taken_) starts_.start(taken.record, taken);
 }
 
 // Spec: worker 4. A prepared subtask pins its inputs in memory. While its job's entitlement here is zero it does not

@@ -38,6 +38,7 @@ class BandPump {
  private:
   void pump(Band& band);
   void demote_if_stuck(Band& band);
+  void resume_if_stuck(Band& band);
   void demote_for_room(Band& band);
   void demote_for_gangs(Band& band);
   void demote(RecordIndex index);

@@ -1,5 +1,6 @@
 #include "worker/core/runs/band_pump.hpp"
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/worker_parts.hpp"
 
 namespace penstock::worker {
@@ -31,6 +32,39 @@ TEST(BandPump, APreparedSubtaskOfAClosedJobGivesItsMemoryToTheFirstInLine) {
   EXPECT_TRUE(parts.record(open).holds_quota);
   EXPECT_FALSE(parts.record(closed).holds_quota);
   EXPECT_EQ(parts.tables.counters.demoted, 1U);
+}
+
+// Found by seeds: the policy had given the slot to a job that waited for the memory of the run that wanted it back.
+TEST(BandPump, ARunThatHasLentItsSlotGoesOnWhereOthersWaitForItsMemory) {
+  WorkerParts parts;
+  parts.program.request.memory = Bytes{600};
+  const RecordIndex lender = parts.run(0);
+  Band& band = parts.band();
+  ASSERT_TRUE(band.execute.yield_slot(lender));
+  parts.tables.subtasks.move(parts.record(lender), SubtaskState::Yielded);
+  band.set_entitlement(parts.job, MilliSlots{}, 0);
+  parts.job = parts.tables.open_job(JobId{2});
+  const RecordIndex waits = parts.run(1);
+  ASSERT_EQ(parts.record(waits).state, SubtaskState::Quota);
+  ASSERT_TRUE(band.execute.resume_slot(lender, 0));
+  band.dirty = true;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a run got its slot back as others waited for its memory", parts.runs.pump.pump_all());
+  EXPECT_TRUE(band.execute.holds(lender));
+  EXPECT_EQ(parts.record(lender).state, SubtaskState::Running);
+  EXPECT_EQ(parts.record(waits).state, SubtaskState::Quota);
+}
+
+TEST(BandPump, ARunWithoutAShareWaitsForItsSlotWhereNobodyWaitsForItsMemory) {
+  WorkerParts parts;
+  const RecordIndex lender = parts.run(0);
+  Band& band = parts.band();
+  ASSERT_TRUE(band.execute.yield_slot(lender));
+  parts.tables.subtasks.move(parts.record(lender), SubtaskState::Yielded);
+  band.set_entitlement(parts.job, MilliSlots{}, 0);
+  ASSERT_TRUE(band.execute.resume_slot(lender, 0));
+  band.dirty = true;
+  parts.runs.pump.pump_all();
+  EXPECT_FALSE(band.execute.holds(lender));
 }
 
 TEST(BandPump, WithoutGrantsReadySubtasksGoBack) {
