@@ -161,7 +161,7 @@ struct SharedRecord {
   session @4 :Text;  # of a holder; of an item that was taken, the session that has it
   taken @5 :UInt64;  # the number by which that session has taken it
   limit @6 :UInt32;  # of a semaphore
-  value @7 :Text;    # of a variable or an item
+  value @7 :Text;    # of a variable or an item; of a variable with an owner: the numbers by which that session has put items
 }
 
 struct PolicyRecord {

@@ -11,8 +11,8 @@ COORDINATION = {
     "items-of-dead-sessions-are-gone": Defect(
         "an item that a session took and had not acknowledged goes with it",
         [("supervisor/core/coordination/shared_objects.cpp",
-          "    if (!returns) {\n",
-          "    if (!returns || true) {\n")],
+          "    if (returns)\n      put_back(key, token);",
+          "    if (returns && token.empty())\n      put_back(key, token);")],
         found_by="unit_supervisor:SharedObjects*"),
     "outputs-of-cancelled-jobs-stay-with-late-holders": Defect(
         "an output whose subtask was to run again when its job was cancelled stays with a holder that came late",

@@ -572,6 +572,7 @@ class Client(Questions, Collections):
                 if whole:
                     self._library.cancel(handle, batch.job)
                 else:
+                    _outputs.cancel_producer(self, handle, batch, future)
                     self._library.cancel_subtask(handle, batch.job, index)
         return future.cancelled()
 

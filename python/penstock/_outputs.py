@@ -56,7 +56,15 @@ class Described:
             import asyncio
             result = asyncio.run(result)
         values = [result] if self.count == 1 else values_of(result, self.count, self.__name__)
-        return [*values, *map(self.describe, values)]
+        return [*values, *map(self._described, values)]
+
+    def _described(self, value):
+        try:
+            return self.describe(value)
+        except Exception as error:
+            if hasattr(error, "add_note"):  # Since Python 3.11.
+                error.add_note(f"raised by the metadata function of {self.__name__}, whose value is lost with it")
+            raise
 
 
 def values_of(result, count, name):
@@ -105,10 +113,22 @@ def plan(function, outputs, metadata):
     return Plan(function, count, describer)
 
 
+def cancel_producer(client, handle, batch, future):
+    """A call runs no longer whose outputs are all cancelled."""
+    if not isinstance(future._call, Part):
+        return
+    producer = batch.inputs[future._index][0] if future._index < len(batch.inputs) and batch.inputs[future._index] else None
+    if not isinstance(producer, int):
+        return
+    parts = [batch.future(number) for number, reads in enumerate(batch.inputs) if len(reads) == 1 and reads[0] == producer]
+    if all(part is None or part.cancelled() or part is future or part._name.startswith("metadata of ") for part in parts):
+        client._library.cancel_subtask(handle, batch.job, producer)
+
+
 def metadata_of(client, futures: Iterable[Future]) -> List[Any]:
     """In the order of the futures; waits for their calls, and brings no value."""
     described = []
-    for future in futures:
+    for future in [futures] if isinstance(futures, Future) else futures:
         if future._metadata is None:
             raise PenstockError("has no metadata", subject=future.key, code="NotFound",
                                 remedy="submit its call with metadata=True, or with a function that describes a value")
@@ -126,7 +146,7 @@ class Place(NamedTuple):
 def places_of(client, futures: Iterable[Future]) -> List[Place]:
     """In the order of the futures, which must have succeeded: those that have not are waited for."""
     places = []
-    for future in futures:
+    for future in [futures] if isinstance(futures, Future) else futures:
         error = future.exception()
         if error is not None:
             raise error
@@ -155,7 +175,7 @@ def describe(value: Any) -> Dict[str, Any]:
     nbytes = _nbytes_of(value)
     if nbytes is not None:
         told["nbytes"] = nbytes
-    if "rows" not in told and hasattr(kind, "__len__"):
+    if "rows" not in told and "shape" not in told and hasattr(kind, "__len__"):
         told["length"] = len(value)
     return told
 
@@ -165,13 +185,17 @@ def statistics(value: Any) -> Dict[str, Any]:
     column of a table in `statistics`."""
     told = describe(value)
     if "columns" in told and hasattr(value, "columns"):
-        told["statistics"] = {str(name): _extremes(value[name]) for name in value.columns}
+        names = list(map(str, value.columns))
+        columns = [value.iloc[:, at] if hasattr(value, "iloc") else value[name] for at, name in enumerate(names)]
+        told["statistics"] = _named(names, map(_extremes, columns))
     elif "dtype" in told:
         told.update(_extremes(value))
     return told
 
 
 def _extremes(values):
+    if getattr(values, "nlevels", 1) > 1 or getattr(values, "ndim", 1) == 0:
+        return {"nulls": 0}
     if hasattr(values, "isna"):
         nulls = int(values.isna().sum())
     elif hasattr(values, "null_count"):
@@ -183,9 +207,14 @@ def _extremes(values):
     told = {"nulls": nulls}
     try:
         told["min"], told["max"] = _plain(values.min()), _plain(values.max())
-    except (TypeError, ValueError):  # Values without an order, or none.
+    except (TypeError, ValueError, NotImplementedError):  # Values without an order, or none.
         pass
     return told
+
+
+def _named(names, values):
+    """By their names; in pairs, where names occur twice."""
+    return dict(zip(names, values)) if len(set(names)) == len(names) else list(zip(names, values))
 
 
 def _plain(number):
@@ -195,7 +224,7 @@ def _plain(number):
 def _columns_of(value):
     dtypes, schema = getattr(value, "dtypes", None), getattr(value, "schema", None)
     if hasattr(dtypes, "items"):  # pandas
-        return {str(name): str(dtype) for name, dtype in dtypes.items()}
+        return _named([str(name) for name, _ in dtypes.items()], [str(dtype) for _, dtype in dtypes.items()])
     if hasattr(schema, "items"):  # polars
         return {name: str(dtype) for name, dtype in schema.items()}
     if hasattr(schema, "names") and hasattr(schema, "types"):  # pyarrow

@@ -15,7 +15,7 @@ from typing import Any, Iterator, Optional
 
 import cloudpickle
 
-from penstock import _wire
+from penstock import _graph, _wire
 from penstock._futures import Future
 from penstock.errors import ClientClosed, ConnectionFailed, NotSerializable, PenstockError
 
@@ -55,6 +55,7 @@ class Session:
     def ask_and_wait(self, field, operation, *words, timeout=None, undo=None):
         """Waits until the answer has `field`, or the time is over: then None. `undo` is called if the thread is
         interrupted and what it waited for comes all the same."""
+        timeout = _graph.seconds(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         client = self.client()
         while True:
@@ -75,6 +76,10 @@ class Session:
         leaving = threading.Thread(target=self._leave, daemon=True, name="penstock-leave")
         leaving.start()
         leaving.join(LEAVE_S)  # A supervisor that is away does not hold anybody up.
+
+    def lapse(self):
+        """Nothing renews the lease any more."""
+        self._ended.set()
 
     def _leave(self):
         try:
@@ -139,8 +144,8 @@ class Shared:
     """What all of them are: a name, and the client that asks for it."""
 
     def __init__(self, name: Optional[str] = None, client: Any = None):
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"name is a text, not {name!r}")
+        if name is not None and (not isinstance(name, str) or name.startswith("--")):
+            raise TypeError(f"name is a text that does not begin with --, not {name!r}")
         self.name = name or f"{type(self).__name__.lower()}-{uuid.uuid4().hex}"
         self._client = client
 
@@ -160,10 +165,8 @@ class Semaphore(Shared):
     """So many holders at once, on the whole cluster; the others wait in their order. Each `acquire` has a place of its own."""
 
     def __init__(self, max_leases: int = 1, name: Optional[str] = None, client: Any = None):
-        if isinstance(max_leases, bool) or not isinstance(max_leases, int) or max_leases < 1:
-            raise ValueError(f"max_leases is a number from 1, not {max_leases!r}")
         super().__init__(name, client)
-        self.max_leases = max_leases
+        self.max_leases = _graph.whole("max_leases", max_leases, 1, 2**32 - 1)
         self._held = []
 
     def __reduce__(self):
@@ -205,7 +208,7 @@ class Lock(Semaphore):
         return type(self), (self.name,)
 
     def locked(self) -> bool:
-        return any(row["name"] == self.name and row["kind"] == "semaphore" for row in self._session.ask("list"))
+        return self._session.ask("holders", self.name)["holders"] > 0
 
 
 class Variable(Shared):
@@ -248,7 +251,7 @@ class Queue(Shared):
 
     def __init__(self, name: Optional[str] = None, client: Any = None, maxsize: int = 0):
         super().__init__(name, client)
-        self.maxsize = maxsize
+        self.maxsize = _graph.whole("maxsize", maxsize, 0, 2**32 - 1)
         self._turn = threading.Lock()  # One take at a time: the next one says that the item before has come.
         self._taken = None             # The number of a take whose answer is not known.
 
@@ -264,24 +267,40 @@ class Queue(Shared):
 
     def get(self, timeout: Optional[float] = None) -> Any:
         """Raises `TimeoutError` if there was no item in time."""
-        with self._turn:
-            session = self._session
-            if self._taken is None:
-                self._taken = next(session.numbers)
-            answer = session.ask_and_wait("taken", self._take, self.name, f"--number={self._taken}", timeout=timeout)
-            if answer is None:
-                raise TimeoutError(f"{self!r} had no item in time")
-            self._taken = None
-            self._acknowledge(session)
-            return _unpacked(answer)
+        timeout = _graph.seconds(timeout)
+        late = None if timeout is None else time.monotonic() + timeout
+        if not self._turn.acquire(timeout=-1 if timeout is None else timeout):
+            raise TimeoutError(f"{self!r} had no item in time")
+        try:
+            return self._get(None if late is None else max(0.0, late - time.monotonic()))
+        finally:
+            self._turn.release()
 
-    _take = "take"
+    def _get(self, timeout):
+        session = self._session
+        if self._taken is None:
+            self._taken = next(session.numbers)
+        words = (self.name, f"--number={self._taken}", *self._mine)
+        try:
+            answer = session.ask_and_wait("taken", self._take, *words, timeout=timeout,
+                                          undo=lambda: session.ask("return", self.name, *self._mine))
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Interrupted: the item goes to another, and the next wait is a new one.
+                self._taken = None
+            raise
+        if answer is None:
+            raise TimeoutError(f"{self!r} had no item in time")
+        self._taken = None
+        self._acknowledge(session)
+        return _unpacked(answer)
+
+    _take, _mine = "take", ()
 
     def _acknowledge(self, session):
         session.ask("acknowledge", self.name)
 
     def qsize(self) -> int:
-        return self._session.ask("size", self.name)["items"]
+        return self._session.ask("size", self.name, *self._mine)["items"]
 
 
 class Pub(Shared):
@@ -295,11 +314,16 @@ class Pub(Shared):
 class Sub(Queue):
     """What is published under a name from now on, in order. One that does not read keeps the last 10,000."""
 
-    _take = "next"
+    _take, _mine = "next", ("--mine",)
 
     def __init__(self, name: str, client: Any = None):
         super().__init__(name, client)
-        self._session.ask("subscribe", name)
+        self._own = Session(session_of(client).client())  # Each has all that is published.
+        self._own.ask("subscribe", name)
+
+    @property
+    def _session(self):
+        return self._own
 
     def __reduce__(self):
         return type(self), (self.name,)
@@ -315,7 +339,12 @@ class Sub(Queue):
             yield self.get()
 
     def close(self) -> None:
-        self._session.ask("unsubscribe", self.name)
+        self._own.end()
+
+    def __del__(self):
+        own = getattr(self, "_own", None)
+        if own is not None:
+            own.lapse()
 
 
 def _packed(value, what):

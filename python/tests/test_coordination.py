@@ -175,6 +175,49 @@ def test_items_of_a_queue_come_in_order_and_each_once(client):
         queue.get(timeout=0.02)
 
 
+# Found by a try: of 800 items 780 arrived.
+def test_threads_of_one_process_put_at_once(client):
+    queue = penstock.Queue("work", client)
+    threads = [threading.Thread(target=lambda: [queue.put(1) for _ in range(100)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert queue.qsize() == 400
+
+
+def test_a_time_limit_holds_also_beside_other_threads(client):
+    queue = penstock.Queue("work", client)
+    waits = threading.Thread(target=queue.get)
+    waits.start()
+    until(lambda: [row["waiting"] for row in client.ask("shared", "list") if row["kind"] == "queue"] or True)
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        penstock.Queue("other", client).get(timeout=0.05)
+    with pytest.raises(TimeoutError):
+        queue.get(timeout=0.05)
+    assert time.monotonic() - began < 5
+    queue.put(1)
+    waits.join(30)
+    with pytest.raises(ValueError, match="timeout"):
+        queue.get(timeout=float("nan"))
+
+
+def test_subscriptions_of_one_process_each_get_all(client):
+    first, second = penstock.Sub("news", client), penstock.Sub("news", client)
+    assert penstock.Pub("news", client).put(1) == 2
+    assert second.qsize() == 1
+    first.close()
+    assert second.get(10) == 1
+
+
+@pytest.mark.parametrize("make", [lambda: penstock.Lock("--name"), lambda: penstock.Lock(7), lambda: penstock.Semaphore(1 << 40),
+                                  lambda: penstock.Queue(maxsize=-1), lambda: penstock.Queue(maxsize=2.5)])
+def test_bad_names_and_numbers_are_refused_at_once(make):
+    with pytest.raises((TypeError, ValueError), match="name is a text|max_leases|maxsize"):
+        make()
+
+
 def test_a_full_queue_is_waited_for(client):
     queue = penstock.Queue("work", client, maxsize=1)
     queue.put(1)
@@ -250,10 +293,19 @@ lock.release()
 while any(row["kind"] == "semaphore" for row in client.ask("shared", "list")):
     pass
 print("free", flush=True)
+queue = penstock.Queue("work", client)
+thread = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+thread.start()
+try:
+    queue.get()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+queue.put("item")
+print(penstock.Queue("work", client).get(20), flush=True)
 """
 
 
 def test_an_interrupted_wait_leaves_nothing_behind():
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60,
                           env=environment())
-    assert done.stdout.split() == ["interrupted", "free"], done.stderr
+    assert done.stdout.split() == ["interrupted", "free", "interrupted", "item"], done.stderr

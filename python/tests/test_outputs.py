@@ -174,3 +174,27 @@ def test_both_outputs_as_arguments_of_one_call(client):
     graph = client.graph()
     low, high = graph.add(halves, list(range(4)), outputs=2)
     assert graph.submit(want=graph.add(lambda one, two: (one, two), high, [low])).results(60) == [([2, 3], [[0, 1]])]
+
+
+# Found by a try: all futures were cancelled, and the function went on.
+@pytest.mark.parametrize("options", [{"outputs": 2}, {"metadata": True}])
+def test_a_call_is_interrupted_when_all_of_its_outputs_are_cancelled(client, tmp_path, options):
+    futures = client.submit(functions.touch_then_wait, str(tmp_path / "runs"), **options)
+    until(lambda: (tmp_path / "runs").exists())
+    for future in futures if isinstance(futures, list) else [futures]:
+        assert future.cancel()
+    until(lambda: (tmp_path / "runs.interrupted").exists())
+
+
+@pytest.mark.parametrize("value", [numpy.array(3.0), pandas.DataFrame([[1, 2.0]], columns=["a", "a"]), None, [], "text",
+                                   pandas.DataFrame([[1, 2]], columns=pandas.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
+                                   pandas.MultiIndex.from_tuples([(1, 2)]), numpy.array([]), pandas.Series([None, {}])])
+def test_every_value_can_be_described(value):
+    assert penstock.describe(value)["type"] and penstock.statistics(value)["type"]
+
+
+def test_a_metadata_function_that_fails_is_named(client):
+    future = client.submit(lambda: 1, metadata=lambda value: value / 0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        future.result(60)
+    assert any("metadata function" in note for note in getattr(raised.value, "__notes__", ["metadata function"]))

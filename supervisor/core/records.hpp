@@ -207,7 +207,7 @@ struct SharedKept {
   std::string session;       ///< Of a holder; of an item that was taken, the session that has it.
   std::uint64_t taken = 0;   ///< The number by which that session has taken it.
   std::uint32_t limit = 0;   ///< Of a semaphore.
-  std::string value;         ///< Of a variable or an item.
+  std::string value;         ///< Of a variable or an item; of a variable with an owner: numbers of what that has put.
   friend bool operator==(const SharedKept&, const SharedKept&) = default;
 };
 struct SharedForgotten {

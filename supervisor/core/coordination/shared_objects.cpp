@@ -16,6 +16,9 @@ constexpr Duration kLeaseMax = std::chrono::hours{24};
 constexpr Duration kWaitMax = std::chrono::seconds{60};
 /// Items that wait for a subscriber; the oldest goes when another is published.
 constexpr std::size_t kUnreadMax = 10'000;
+/// Numbers of puts of a session that are remembered for each queue: more are not under way at once.
+constexpr std::size_t kPutsKnown = 64;
+constexpr std::uint32_t kRowsMax = 1000;
 
 /// Beside its value, of anything that is kept: its names and its places in tables.
 constexpr std::int64_t kPartBytes = 512;
@@ -44,7 +47,8 @@ template <class Number>
 Result<Number> number_of(const AdminRequest& request, const std::string& name, Number otherwise) {
   const std::string text = option(request, name);
   Number number = otherwise;
-  if (!text.empty() && !parse(text, number)) return bad_argument("--" + name, "'" + text + "' is no number");
+  if (!text.empty() && !parse(text, number))
+    return bad_argument("--" + name, "'" + text + "' is no number, or too large a one");
   return number;
 }
 
@@ -73,7 +77,11 @@ Result<Value> SharedObjects::carry_out(ClientId client, const AdminRequest& requ
 
 Result<Value> SharedObjects::carry_out_part(ClientId client, const AdminRequest& request, bool& deferred) {
   const std::string operation = operand(request, 0);
-  if (operation == "list") return list();
+  if (operation == "list") {
+    const Result<std::uint32_t> rows = number_of(request, "limit", kRowsMax);
+    if (!rows) return rows.error();
+    return list(std::min(*rows, kRowsMax));
+  }
   PENSTOCK_TRY(touch(request));
   if (operation == "renew") return done("renewed", true);
   if (operation == "leave") {
@@ -95,8 +103,8 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
   if (operation == "release") return done("released", release(name, option(request, "holder")));
   if (operation == "set" || operation == "publish") {
     std::string value = option(request, "value");
-    PENSTOCK_TRY(check_room_for(name, value));
     if (operation == "publish") return publish(name, value);
+    PENSTOCK_TRY(check_room_for(name, value));
     gate_.write(record::SharedKept{SharedKind::Variable, name, {}, 0, {}, 0, 0, value});
     const auto [variable, is_new] = variables_.try_emplace(name);
     if (!is_new) bytes_ -= weight_of(variable->second);
@@ -114,8 +122,17 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
     return done("deleted", true);
   }
   if (operation == "size") {
-    const auto found = queues_.find({name, {}});
+    const auto found = queues_.find({name, has_flag(request, "mine") ? token : std::string{}});
     return Value{Value::Record{{"items", found == queues_.end() ? std::size_t{0} : found->second.items.size()}}};
+  }
+  if (operation == "holders") {
+    const auto found = semaphores_.find(name);
+    return Value{
+        Value::Record{{"holders", found == semaphores_.end() ? std::size_t{0} : found->second.holders.size()}}};
+  }
+  if (operation == "return") {
+    put_back({name, has_flag(request, "mine") ? token : std::string{}}, token);
+    return done("returned", true);
   }
   if (operation == "acknowledge") {
     acknowledge({name, {}}, token);
@@ -155,8 +172,9 @@ Result<SharedObjects::Demand> SharedObjects::demand_of(const AdminRequest& reque
     PENSTOCK_TRY(check_name("--holder", demand.holder));
     const auto known = semaphores_.find(demand.of.first);
     if (known != semaphores_.end() && known->second.limit != demand.limit)
-      return bad_argument("semaphore '" + demand.of.first + "'", "has " + std::to_string(known->second.limit) +
-                                                                     " places, not " + std::to_string(demand.limit));
+      return Error{ErrorCode::InvalidArgument, "semaphore '" + demand.of.first + "'",
+                   "has " + std::to_string(known->second.limit) + " places, not " + std::to_string(demand.limit),
+                   "use the same number everywhere, or another name"};
     PENSTOCK_TRY(check_room_for(demand.of.first, {}));
     return demand;
   }
@@ -180,7 +198,7 @@ Result<void> SharedObjects::check_room_for(const std::string& name, const std::s
     return Error{ErrorCode::LimitExceeded, "value of '" + name + "'",
                  "has " + std::to_string(bytes) + " bytes; at most " +
                      std::to_string(config_.shared_value_max.value()) + " are taken",
-                 "give a future of it, or raise supervisor.shared_value_max"};
+                 "let calls return large values, or raise supervisor.shared_value_max"};
   if (bytes_ + weight_of(value) * times > config_.shared_bytes_max.value())
     return Error{ErrorCode::LimitExceeded, "'" + name + "'",
                  "does not fit beside the " + std::to_string(bytes_) + " bytes that shared objects have",
@@ -241,7 +259,10 @@ std::optional<Value> SharedObjects::try_to_meet(const Demand& demand) {
 std::optional<Value> SharedObjects::acquire(const Demand& demand) {
   Semaphore& semaphore = semaphores_[demand.of.first];
   semaphore.limit = demand.limit;
-  if (semaphore.holders.contains(demand.holder)) return done("acquired", true);
+  if (const auto held = semaphore.holders.find(demand.holder); held != semaphore.holders.end()) {
+    if (held->second != demand.token) return {};
+    return done("acquired", true);
+  }
   if (semaphore.holders.size() >= semaphore.limit) return {};
   semaphore.holders.emplace(demand.holder, demand.token);
   bytes_ += kPartBytes;
@@ -261,15 +282,27 @@ bool SharedObjects::release(const std::string& name, const std::string& holder) 
 }
 
 std::optional<Value> SharedObjects::put(const Demand& demand) {
-  std::uint64_t& last = sessions_[demand.token].put[demand.of];
-  if (last >= demand.number) return done("put", true);  // Asked again, as the answer was lost.
+  const Session& session = sessions_[demand.token];
+  const auto known = session.put.find(demand.of);
+  if (known != session.put.end() && known->second.contains(demand.number))
+    return done("put", true);  // Asked again, as the answer was lost.
   if (demand.limit > 0) {
     const auto found = queues_.find(demand.of);
     if (found != queues_.end() && found->second.items.size() >= demand.limit) return {};
   }
-  last = demand.number;
+  note_put(demand);
   push(demand.of, demand.value);
   return done("put", true);
+}
+
+// Also in the journal: a put may be asked again after a restart, when its item has been taken.
+void SharedObjects::note_put(const Demand& demand) {
+  std::set<std::uint64_t>& numbers = sessions_[demand.token].put[demand.of];
+  numbers.insert(demand.number);
+  if (numbers.size() > kPutsKnown) numbers.erase(numbers.begin());
+  std::string text;
+  for (const std::uint64_t number : numbers) text += std::to_string(number) + " ";
+  gate_.write(record::SharedKept{SharedKind::Variable, demand.of.first, demand.token, 0, {}, 0, 0, std::move(text)});
 }
 
 void SharedObjects::push(const QueueKey& to, std::string value) {
@@ -309,6 +342,24 @@ void SharedObjects::acknowledge(const QueueKey& of, const std::string& token) {
   forget_if_empty(of);
 }
 
+void SharedObjects::put_back(const QueueKey& of, const std::string& token) {
+  const auto found = queues_.find(of);
+  if (found == queues_.end() || !found->second.taken.contains(token)) return;
+  Item taken = std::move(found->second.taken[token]);
+  found->second.taken.erase(token);
+  keep_item(of, {taken.sequence, taken.value, 0}, {});
+  found->second.items.emplace(taken.sequence, std::move(taken.value));
+  to_serve_.insert({Operation::Take, of});
+}
+
+void SharedObjects::drop_oldest(const QueueKey& key) {
+  ItemList& queue = queues_[key];
+  const auto oldest = queue.items.begin();
+  bytes_ -= weight_of(oldest->second);
+  forget(SharedKind::Item, key.first, key.second, oldest->first);
+  queue.items.erase(oldest);
+}
+
 void SharedObjects::forget_if_empty(const QueueKey& key) {
   const auto found = queues_.find(key);
   if (key.second.empty() && found->second.items.empty() && found->second.taken.empty()) queues_.erase(found);
@@ -328,20 +379,23 @@ void SharedObjects::drop_queue(const QueueKey& key) {
   forget(SharedKind::Subscription, key.first, key.second);
 }
 
+// A subscriber that does not read loses the oldest, and holds nobody up.
 Result<Value> SharedObjects::publish(const std::string& name, const std::string& value) {
   std::vector<QueueKey> to;
   for (auto at = queues_.upper_bound({name, {}}); at != queues_.end() && at->first.first == name; ++at)
     to.push_back(at->first);
   const auto subscribers = static_cast<std::int64_t>(to.size());
+  const auto items_of = [&](const QueueKey& key) { return queues_[key].items.size(); };
+  while (room() < weight_of(value) * subscribers) {
+    const auto longest = std::max_element(
+        to.begin(), to.end(), [&](const QueueKey& a, const QueueKey& b) { return items_of(a) < items_of(b); });
+    if (longest == to.end() || items_of(*longest) == 0) break;
+    drop_oldest(*longest);
+  }
   PENSTOCK_TRY(check_room_for(name, value, subscribers));
   for (const QueueKey& key : to) {
     push(key, value);
-    ItemList& queue = queues_[key];
-    if (queue.items.size() <= kUnreadMax) continue;
-    const auto oldest = queue.items.begin();
-    bytes_ -= weight_of(oldest->second);
-    forget(SharedKind::Item, key.first, key.second, oldest->first);
-    queue.items.erase(oldest);
+    if (items_of(key) > kUnreadMax) drop_oldest(key);
   }
   return Value{Value::Record{{"subscribers", subscribers}}};
 }
@@ -392,6 +446,7 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
   const auto found = sessions_.find(token);
   if (found == sessions_.end()) return;
   session_ends_.erase({found->second.until, token});
+  for (const auto& [queue, numbers] : found->second.put) forget(SharedKind::Variable, queue.first, token);
   sessions_.erase(found);
   bytes_ -= kPartBytes;
   std::vector<std::uint64_t> waits;
@@ -411,16 +466,10 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
       drop_queue(key);
       continue;
     }
-    if (!returns) {
+    if (returns)
+      put_back(key, token);
+    else
       acknowledge(key, token);
-      continue;
-    }
-    ItemList& queue = queues_[key];
-    Item taken = std::move(queue.taken[token]);
-    queue.taken.erase(token);
-    keep_item(key, {taken.sequence, taken.value, 0}, {});
-    queue.items.emplace(taken.sequence, std::move(taken.value));
-    to_serve_.insert({Operation::Take, key});
   }
 }
 
@@ -456,7 +505,7 @@ Instant SharedObjects::next_due() const {
   return std::min(session, wait_ends_.empty() ? kNever : wait_ends_.begin()->first);
 }
 
-Value SharedObjects::list() const {
+Value SharedObjects::list(std::size_t rows_max) const {
   Value::List rows;
   const auto waiters_for = [&](Operation operation, const QueueKey& key) {
     const auto found = waiting_.find({operation, key});
@@ -465,19 +514,22 @@ Value SharedObjects::list() const {
                                    : std::int64_t{std::count_if(found->second.begin(), found->second.end(), waits)};
   };
   for (const auto& [name, semaphore] : semaphores_)
-    rows.push_back(Value::Record{{"name", name},
-                                 {"kind", "semaphore"},
-                                 {"holders", semaphore.holders.size()},
-                                 {"limit", semaphore.limit},
-                                 {"waiting", waiters_for(Operation::Acquire, {name, {}})}});
+    if (rows.size() < rows_max)
+      rows.push_back(Value::Record{{"name", name},
+                                   {"kind", "semaphore"},
+                                   {"holders", semaphore.holders.size()},
+                                   {"limit", semaphore.limit},
+                                   {"waiting", waiters_for(Operation::Acquire, {name, {}})}});
   for (const auto& [name, value] : variables_)
-    rows.push_back(Value::Record{{"name", name}, {"kind", "variable"}, {"bytes", value.size()}});
+    if (rows.size() < rows_max)
+      rows.push_back(Value::Record{{"name", name}, {"kind", "variable"}, {"bytes", value.size()}});
   for (const auto& [key, queue] : queues_)
-    rows.push_back(Value::Record{{"name", key.first},
-                                 {"kind", key.second.empty() ? "queue" : "subscription"},
-                                 {"items", queue.items.size()},
-                                 {"taken", queue.taken.size()},
-                                 {"waiting", waiters_for(Operation::Take, key)}});
+    if (rows.size() < rows_max)
+      rows.push_back(Value::Record{{"name", key.first},
+                                   {"kind", key.second.empty() ? "queue" : "subscription"},
+                                   {"items", queue.items.size()},
+                                   {"taken", queue.taken.size()},
+                                   {"waiting", waiters_for(Operation::Take, key)}});
   return Value{std::move(rows)};
 }
 
@@ -527,6 +579,13 @@ void SharedObjects::recover(const std::vector<record::SharedKept>& parts) {
   for (const record::SharedKept& part : parts) {
     const QueueKey key{part.name, part.owner};
     if (part.kind == SharedKind::Subscription) continue;
+    if (part.kind == SharedKind::Variable && !part.owner.empty()) {
+      begin_session(part.owner);
+      std::set<std::uint64_t>& numbers = sessions_[part.owner].put[{part.name, {}}];
+      for (std::size_t at = 0, end = 0; (end = part.value.find(' ', at)) != std::string::npos; at = end + 1)
+        if (std::uint64_t number = 0; parse(part.value.substr(at, end - at), number)) numbers.insert(number);
+      continue;
+    }
     if (part.kind == SharedKind::Item && !part.owner.empty() && !queues_.contains(key)) {
       forget(part.kind, part.name, part.owner, part.number);  // The record of the subscription was lost.
       continue;

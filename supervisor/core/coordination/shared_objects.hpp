@@ -30,10 +30,14 @@ struct EventContext;
 /// Operations; `--token` names the session, `--wait` and `--lease` are seconds:
 /// - `acquire NAME --holder --limit [--wait]`, `release NAME --holder`: a semaphore with so many holders;
 /// - `set NAME --value`, `get NAME [--wait]`, `delete NAME`: a variable; `get` waits until it is set;
-/// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most;
+/// - `holders NAME`: of a semaphore;
+/// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most; again with
+/// the
+///   same number, the item is there once;
 /// - `take NAME --number [--wait]`: the first item; with the same number again, the same one. The item is gone when the
 /// session
-///   takes another, or says `acknowledge NAME --number`;
+///   takes another, or says `acknowledge NAME`, and there for
+///   others after `return NAME`; `size NAME`;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
 ///   what was published since the session has subscribed;
 /// - `renew`, and `leave`: the end of the session; what it took counts as acknowledged;
@@ -79,7 +83,7 @@ class SharedObjects {
   struct Session {
     Duration lease{};
     Instant until = kNever;
-    std::map<QueueKey, std::uint64_t> put;  ///< The number of the last item that it has put.
+    std::map<QueueKey, std::set<std::uint64_t>> put;  ///< The numbers of the last items that it has put.
   };
   struct Demand {
     Operation operation = Operation::Get;
@@ -119,12 +123,17 @@ class SharedObjects {
   bool release(const std::string& name, const std::string& holder);
   void push(const QueueKey& to, std::string value);
   void acknowledge(const QueueKey& of, const std::string& token);
+  /// The item that the session has taken is there for others, in its place.
+  void put_back(const QueueKey& of, const std::string& token);
+  void note_put(const Demand& demand);
+  void drop_oldest(const QueueKey& key);
+  std::int64_t room() const { return config_.shared_bytes_max.value() - bytes_; }
   void drop_queue(const QueueKey& key);
   void forget_if_empty(const QueueKey& key);
   Result<Value> publish(const std::string& name, const std::string& value);
   /// `returns`: items that it took and has not acknowledged are there for others.
   void end_session(const std::string& token, bool returns);
-  Value list() const;
+  Value list(std::size_t rows_max) const;
 
   void keep_item(const QueueKey& of, const Item& item, const std::string& taker);
   void forget(SharedKind kind, const std::string& name, const std::string& owner, std::uint64_t number = 0);
