@@ -180,7 +180,8 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   }
   write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
   if (devices != 0) write_device_sets(from.attempts, [&](unsigned count) { return to.initDeviceSets(count); });
-  // Lent is 5 and Wanted 6; so are some others together.
+  // Two bits of all outcomes that Lent (5) and Wanted (6) have; other outcomes may have both together, and the function
+  // looks at each.
   if ((outcomes & 4U) != 0 && (outcomes & 3U) != 0) write_slot_states(from.attempts, to);
   if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }

@@ -8,7 +8,7 @@ from dask.callbacks import local_callbacks, unpack_callbacks
 
 from penstock import _abi
 
-# What these do with a value is nothing: it need not be brought here.
+# These callbacks use no values, so that none needs to be brought here.
 VALUELESS = ("ProgressBar", "Profiler", "ResourceProfiler")
 LOOK_S = 0.5  # How often it is asked whether the job has ended, if no news came.
 

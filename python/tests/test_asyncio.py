@@ -51,7 +51,7 @@ def test_a_cancel_goes_both_ways(client, tmp_path):
     run(work())
 
 
-# It waited for ever: what cannot be read was told to the event loop, not to who awaited it.
+# `await` never returned: the error of reading the value reached the event loop, not the coroutine.
 def test_a_value_that_cannot_be_read_here_is_raised(client):
     async def work():
         with pytest.raises(penstock.NotSerializable, match="cannot be read here"):

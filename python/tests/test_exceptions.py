@@ -252,7 +252,7 @@ def test_gather_skips_it_and_as_completed_gives_it(client):
     assert type(given[futures[0]]) is SystemExit and given[futures[1]] == 2
 
 
-# It waited for ever: asyncio refuses to give a StopIteration to a future.
+# `await` never returned: asyncio refuses to give a StopIteration to a future.
 def test_await_raises_it(client):
     async def kind_of(function, *args):
         try:

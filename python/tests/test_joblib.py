@@ -161,7 +161,7 @@ def test_a_large_argument_travels_once_and_is_not_copied(client):
             places = Parallel(batch_size=1)(delayed(calls.address_of)(array) for _ in range(6))
             assert None not in places and len(set(places)) == 1, "one segment, whoever reads it"
             assert len(scattered) == 2, "what may have changed since the last Parallel is sent again"
-            # Who writes to it has pages of its own.
+            # A call that writes to the array has pages of its own.
             assert Parallel(batch_size=1)(delayed(calls.write_to)(array, i) for i in range(1, 4)) == [1.0, 2.0, 3.0]
             assert array[0] == 0.0
         assert not backend._arguments and not backend._running

@@ -92,7 +92,7 @@ def test_an_output_that_is_lost_is_made_again_with_its_call(cluster, tmp_path): 
         assert client.submit(len, high).result(60) == SIZE - SIZE // 2
 
 
-# What it reads is made again in a job of its own: the part borrows the output that it is, not the first one.
+# The input is made again in a job of its own: each part then borrows its own output, not the first one.
 def test_an_output_of_a_call_that_waits_for_its_input_to_be_made_again(cluster, tmp_path):  # noqa: F811
     log = tmp_path / "log"
     with Client(cluster.address) as client:

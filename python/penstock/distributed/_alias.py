@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 
-# What libraries import from there, beside the names of the package itself.
+# Names that libraries import from there, beside those of the package itself.
 PLACES = {
     "client": ("Client", "Future", "wait", "as_completed", "futures_of", "default_client", "get_client",
                "fire_and_forget",

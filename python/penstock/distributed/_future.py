@@ -128,7 +128,7 @@ class Future(penstock.Future):
         from penstock.distributed._waiting import ended
         self._check_kept()
         await ended([self], timeout=timeout)
-        # What has ended is brought from where it is kept, which takes a moment.
+        # The value of an ended call is brought from where it is kept, which takes a moment.
         if self._loaded or self.cancelled() or penstock.Future.status.fget(self) == "error":
             return function(0)
         return await asyncio.get_running_loop().run_in_executor(None, functools.partial(function, None))

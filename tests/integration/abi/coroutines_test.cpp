@@ -10,22 +10,14 @@
 #include <vector>
 
 #include "client/include/penstock/client.hpp"
+#include "tests/integration/abi/embedded_client.hpp"
 
 namespace penstock::engine {
 namespace {
 
-class CoroutinesTest : public ::testing::Test {
+class CoroutinesTest : public EmbeddedClientTest {
  public:
-  static Client open() {
-    Expected<Client> client = Client::open({.address = {}, .slots = 2});
-    EXPECT_TRUE(client) << (client ? "" : client.failure().text());
-    return std::move(client).value();
-  }
-  Job submit(GraphBuilder&& graph) {
-    Expected<Job> job = client.submit(std::move(graph), {});
-    EXPECT_TRUE(job) << (job ? "" : job.failure().text());
-    return std::move(job).value();
-  }
+  CoroutinesTest() : EmbeddedClientTest(2) {}
   Coroutine<std::string> joined(std::string left, std::string right) {
     GraphBuilder graph;
     const auto join = graph.operation<std::string>("concatenate");
@@ -40,7 +32,6 @@ class CoroutinesTest : public ::testing::Test {
     return {reinterpret_cast<const char*>(&ns), sizeof ns};
   }
 
-  Client client = open();
   EventLoop loop{client};
 };
 

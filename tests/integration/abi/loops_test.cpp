@@ -9,24 +9,16 @@
 #include <vector>
 
 #include "client/include/penstock/client.hpp"
+#include "tests/integration/abi/embedded_client.hpp"
 
 namespace penstock::engine {
 namespace {
 
 constexpr std::int64_t kStateBytes = 100'000;
 
-class LoopsTest : public ::testing::Test {
+class LoopsTest : public EmbeddedClientTest {
  protected:
-  static Client open() {
-    Expected<Client> client = Client::open({.address = {}, .slots = 2});
-    EXPECT_TRUE(client) << (client ? "" : client.failure().text());
-    return std::move(client).value();
-  }
-  Job submit(GraphBuilder&& graph) {
-    Expected<Job> job = client.submit(std::move(graph), {});
-    EXPECT_TRUE(job) << (job ? "" : job.failure().text());
-    return std::move(job).value();
-  }
+  LoopsTest() : EmbeddedClientTest(2) {}
   /// Bytes of all outputs on the cluster.
   std::int64_t held() {
     const Expected<std::string> answer = client.ask("data");
@@ -47,7 +39,6 @@ class LoopsTest : public ::testing::Test {
       if (std::chrono::steady_clock::now() > deadline) return false;  // tidy: allow call: a deadline
     return true;
   }
-  Client client = open();
 };
 
 TEST_F(LoopsTest, AThousandStepsHoldTheStateAndTheNextOne) {

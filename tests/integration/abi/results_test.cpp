@@ -6,28 +6,19 @@
 #include <string>
 
 #include "client/include/penstock/client.hpp"
+#include "tests/integration/abi/embedded_client.hpp"
 #include "tests/integration/abi/one_literal.hpp"
 
 namespace penstock::engine {
 namespace {
 
-class ResultsTest : public ::testing::Test {
+class ResultsTest : public EmbeddedClientTest {
  protected:
-  static Client open() {
-    Expected<Client> client = Client::open({.address = {}, .slots = 1});
-    EXPECT_TRUE(client) << (client ? "" : client.failure().text());
-    return std::move(client).value();
-  }
-  Job submit(GraphBuilder&& graph, const JobOptions& options = {}) {
-    Expected<Job> job = client.submit(std::move(graph), options);
-    EXPECT_TRUE(job) << (job ? "" : job.failure().text());
-    return std::move(job).value();
-  }
+  ResultsTest() : EmbeddedClientTest(1) {}
   template <class T>
   static std::string why_not(const Expected<T>& result) {
     return result ? "it is there" : result.failure().code + ": " + result.failure().message;
   }
-  Client client = open();
 };
 
 constexpr const char* kNotHere =
