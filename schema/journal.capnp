@@ -156,12 +156,12 @@ struct OrderRecord {
 struct SharedRecord {
   kind @0 :UInt8;
   name @1 :Text;
-  owner @2 :Text;    # of a holder, its own name; of a subscription and its items, the subscribed session
+  owner @2 :Text;    # of a holder, its own name; of a subscription with its items, and of puts, the session
   number @3 :UInt64; # of an item, in the order of its queue
   session @4 :Text;  # of a holder; of an item that was taken, the session that has it
   taken @5 :UInt64;  # the number by which that session has taken it
   limit @6 :UInt32;  # of a semaphore
-  value @7 :Text;    # of a variable or an item; of a variable with an owner: the numbers by which that session has put items
+  value @7 :Text;    # of a variable or an item; of puts, their numbers, each with a space behind it
 }
 
 struct PolicyRecord {

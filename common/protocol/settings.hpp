@@ -66,7 +66,7 @@ template <class Config, class Visit>
 void visit_program_settings(Config& c, Visit& visit) {
   visit({"nesting_max", "jobs", "a job that a run submits is refused if so many jobs are above it already: each level keeps a runner"}, c.nesting_max, std::uint32_t{0}, std::uint32_t{65535});
   visit({"children_max", "jobs", "a run that has submitted so many jobs that are not released is refused further ones"}, c.children_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
-  visit({"shared_value_max", "bytes", "a larger value of a variable, or item of a queue, is refused: give a future of it instead"}, c.shared_value_max, Bytes{1}, kMiB * 16);
+  visit({"shared_value_max", "bytes", "a larger value of a variable, or item of a queue, is refused: calls return large ones"}, c.shared_value_max, Bytes{1}, kMiB * 16);
   visit({"shared_bytes_max", "bytes", "values of variables and items of queues take at most so much together; more are refused"}, c.shared_bytes_max, Bytes{0}, kGiB * 64);
 }
 

@@ -40,7 +40,7 @@ struct KeptKey {
 };
 
 /// Parts of the objects that programs share. DO NOT RENUMBER (journal).
-enum class SharedKind : std::uint8_t { Variable = 0, Holder = 1, Item = 2, Subscription = 3 };
+enum class SharedKind : std::uint8_t { Variable = 0, Holder = 1, Item = 2, Subscription = 3, Puts = 4 };
 
 namespace record {
 /// A job with a checked graph. The graph must not change or end until the record is known to be written: another thread
@@ -197,17 +197,18 @@ struct PolicyKept {
   std::vector<Shares> shares{};
   friend bool operator==(const PolicyKept&, const PolicyKept&) = default;
 };
-/// A part of the objects that programs share: a variable, a holder of a semaphore, an item of a queue, or a
-/// subscription. Each record replaces the one with the same kind, name, owner and number.
+/// A part of the objects that programs share: a variable, a holder of a semaphore, an item of a queue, a subscription,
+/// or the numbers of the last items that a session has put. Each record replaces the one with the same kind, name,
+/// owner and number.
 struct SharedKept {
   SharedKind kind = SharedKind::Variable;
   std::string name;
-  std::string owner;         ///< Of a holder, its own name; of a subscription and its items, the subscribed session.
+  std::string owner;         ///< Of a holder, its own name; of a subscription with its items, and of puts, the session.
   std::uint64_t number = 0;  ///< Of an item, in the order of its queue.
   std::string session;       ///< Of a holder; of an item that was taken, the session that has it.
   std::uint64_t taken = 0;   ///< The number by which that session has taken it.
   std::uint32_t limit = 0;   ///< Of a semaphore.
-  std::string value;         ///< Of a variable or an item; of a variable with an owner: numbers of what that has put.
+  std::string value;         ///< Of a variable or an item; of puts, their numbers, each with a space behind it.
   friend bool operator==(const SharedKept&, const SharedKept&) = default;
 };
 struct SharedForgotten {

@@ -508,7 +508,7 @@ Result<record::Ordered> decode_order(std::string_view value) {
 Result<record::SharedKept> decode_shared(std::string_view value) {
   return unseal<schema::SharedRecord, record::SharedKept>(value, [](schema::SharedRecord::Reader in) {
     record::SharedKept part;
-    part.kind = wire::enumerator(in.getKind(), SharedKind::Subscription, "kind of a shared object");
+    part.kind = wire::enumerator(in.getKind(), SharedKind::Puts, "kind of a shared object");
     part.name = wire::text(in.getName());
     part.owner = wire::text(in.getOwner());
     part.number = in.getNumber();

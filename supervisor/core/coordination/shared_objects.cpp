@@ -100,7 +100,7 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
   const std::string operation = operand(request, 0);
   const std::string name = operand(request, 1);
   const std::string token = option(request, "token");
-  if (operation == "release") return done("released", release(name, option(request, "holder")));
+  if (operation == "release") return done("released", release(name, option(request, "holder"), token));
   if (operation == "set" || operation == "publish") {
     std::string value = option(request, "value");
     if (operation == "publish") return publish(name, value);
@@ -140,7 +140,7 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
   }
   if (operation == "subscribe") {
     if (queues_.contains({name, token})) return done("subscribed", true);
-    PENSTOCK_TRY(check_room_for(name, {}));
+    PENSTOCK_TRY(check_place_for(name));
     queues_.try_emplace({name, token});
     bytes_ += kPartBytes;
     gate_.write(record::SharedKept{SharedKind::Subscription, name, token, 0, {}, 0, 0, {}});
@@ -175,7 +175,12 @@ Result<SharedObjects::Demand> SharedObjects::demand_of(const AdminRequest& reque
       return Error{ErrorCode::InvalidArgument, "semaphore '" + demand.of.first + "'",
                    "has " + std::to_string(known->second.limit) + " places, not " + std::to_string(demand.limit),
                    "use the same number everywhere, or another name"};
-    PENSTOCK_TRY(check_room_for(demand.of.first, {}));
+    if (known != semaphores_.end())
+      if (const auto held = known->second.holders.find(demand.holder);
+          held != known->second.holders.end() && held->second != demand.token)
+        return Error{ErrorCode::InvalidArgument, "holder '" + demand.holder + "'", "is one of another session",
+                     "give each acquisition a name of its own"};
+    PENSTOCK_TRY(check_place_for(demand.of.first));
     return demand;
   }
   if (operation == "get") return demand;
@@ -199,11 +204,19 @@ Result<void> SharedObjects::check_room_for(const std::string& name, const std::s
                  "has " + std::to_string(bytes) + " bytes; at most " +
                      std::to_string(config_.shared_value_max.value()) + " are taken",
                  "let calls return large values, or raise supervisor.shared_value_max"};
-  if (bytes_ + weight_of(value) * times > config_.shared_bytes_max.value())
-    return Error{ErrorCode::LimitExceeded, "'" + name + "'",
-                 "does not fit beside the " + std::to_string(bytes_) + " bytes that shared objects have",
-                 "take items from their queues, end waits, or raise supervisor.shared_bytes_max"};
+  if (room_for_values() < weight_of(value) * times) return no_room_for(name);
   return {};
+}
+
+Result<void> SharedObjects::check_place_for(const std::string& name) const {
+  if (config_.shared_bytes_max.value() - bytes_ < kPartBytes) return no_room_for(name);
+  return {};
+}
+
+Error SharedObjects::no_room_for(const std::string& name) const {
+  return {ErrorCode::LimitExceeded, "'" + name + "'",
+          "does not fit beside the " + std::to_string(bytes_) + " bytes that shared objects have",
+          "take items from their queues, end waits, or raise supervisor.shared_bytes_max"};
 }
 
 Result<void> SharedObjects::touch(const AdminRequest& request) {
@@ -214,7 +227,7 @@ Result<void> SharedObjects::touch(const AdminRequest& request) {
       seconds_of(request, "lease", known == sessions_.end() ? kLease : known->second.lease, kLeaseMax);
   if (!lease) return lease.error();
   if (known == sessions_.end()) {
-    PENSTOCK_TRY(check_room_for("session", {}));
+    PENSTOCK_TRY(check_place_for("session"));
     bytes_ += kPartBytes;
   }
   Session& session = sessions_[token];
@@ -233,14 +246,17 @@ Result<Value> SharedObjects::wait_or_answer(ClientId client, const AdminRequest&
   // A free place, or an item that is there, is one that no waiter could have had.
   if (std::optional<Value> met = try_to_meet(demand)) return std::move(*met);
   if (*wait <= Duration{0}) return done(word_of(demand.operation), false);
-  PENSTOCK_TRY(check_room_for(demand.of.first, demand.value));
+  if (demand.operation == Operation::Put)
+    PENSTOCK_TRY(check_room_for(demand.of.first, demand.value));
+  else
+    PENSTOCK_TRY(check_place_for(demand.of.first));
   deferred = true;
   const std::uint64_t id = next_waiter_++;
   bytes_ += weight_of(demand.value);
   const Instant until = later(event_.now, *wait);
   waiters_.emplace(id, Waiter{client, request.request, std::move(demand), until});
   wait_ends_.emplace(until, id);
-  waiting_[key].push_back(id);
+  waiting_[key].insert(id);
   return Value{};
 }
 
@@ -259,10 +275,7 @@ std::optional<Value> SharedObjects::try_to_meet(const Demand& demand) {
 std::optional<Value> SharedObjects::acquire(const Demand& demand) {
   Semaphore& semaphore = semaphores_[demand.of.first];
   semaphore.limit = demand.limit;
-  if (const auto held = semaphore.holders.find(demand.holder); held != semaphore.holders.end()) {
-    if (held->second != demand.token) return {};
-    return done("acquired", true);
-  }
+  if (semaphore.holders.contains(demand.holder)) return done("acquired", true);
   if (semaphore.holders.size() >= semaphore.limit) return {};
   semaphore.holders.emplace(demand.holder, demand.token);
   bytes_ += kPartBytes;
@@ -271,9 +284,12 @@ std::optional<Value> SharedObjects::acquire(const Demand& demand) {
   return done("acquired", true);
 }
 
-bool SharedObjects::release(const std::string& name, const std::string& holder) {
+bool SharedObjects::release(const std::string& name, const std::string& holder, const std::string& token) {
   const auto found = semaphores_.find(name);
-  if (found == semaphores_.end() || found->second.holders.erase(holder) == 0) return false;
+  if (found == semaphores_.end()) return false;
+  const auto held = found->second.holders.find(holder);
+  if (held == found->second.holders.end() || held->second != token) return false;
+  found->second.holders.erase(held);
   bytes_ -= kPartBytes;
   forget(SharedKind::Holder, name, holder);
   to_serve_.insert({Operation::Acquire, {name, {}}});
@@ -302,7 +318,7 @@ void SharedObjects::note_put(const Demand& demand) {
   if (numbers.size() > kPutsKnown) numbers.erase(numbers.begin());
   std::string text;
   for (const std::uint64_t number : numbers) text += std::to_string(number) + " ";
-  gate_.write(record::SharedKept{SharedKind::Variable, demand.of.first, demand.token, 0, {}, 0, 0, std::move(text)});
+  gate_.write(record::SharedKept{SharedKind::Puts, demand.of.first, demand.token, 0, {}, 0, 0, std::move(text)});
 }
 
 void SharedObjects::push(const QueueKey& to, std::string value) {
@@ -386,7 +402,7 @@ Result<Value> SharedObjects::publish(const std::string& name, const std::string&
     to.push_back(at->first);
   const auto subscribers = static_cast<std::int64_t>(to.size());
   const auto items_of = [&](const QueueKey& key) { return queues_[key].items.size(); };
-  while (room() < weight_of(value) * subscribers) {
+  while (room_for_values() < weight_of(value) * subscribers) {
     const auto longest = std::max_element(
         to.begin(), to.end(), [&](const QueueKey& a, const QueueKey& b) { return items_of(a) < items_of(b); });
     if (longest == to.end() || items_of(*longest) == 0) break;
@@ -404,20 +420,13 @@ void SharedObjects::serve_waiters() {
   while (!to_serve_.empty()) {
     const WaitKey key = *to_serve_.begin();
     to_serve_.erase(to_serve_.begin());
-    const auto found = waiting_.find(key);
-    if (found == waiting_.end()) continue;
-    std::deque<std::uint64_t>& line = found->second;
-    while (!line.empty()) {
-      const auto waiter = waiters_.find(line.front());
-      if (waiter != waiters_.end()) {
-        std::optional<Value> met = try_to_meet(waiter->second.demand);
-        if (!met) break;
-        answer(waiter->second, std::move(*met));
-        stop_waiting(waiter->first);
-      }
-      line.pop_front();
+    for (auto line = waiting_.find(key); line != waiting_.end(); line = waiting_.find(key)) {
+      const std::uint64_t first = *line->second.begin();
+      std::optional<Value> met = try_to_meet(waiters_.at(first).demand);
+      if (!met) break;
+      answer(waiters_.at(first), std::move(*met));
+      stop_waiting(first);
     }
-    if (line.empty()) waiting_.erase(found);
   }
 }
 
@@ -430,6 +439,9 @@ void SharedObjects::answer(const Waiter& waiter, Value value) {
 
 void SharedObjects::stop_waiting(std::uint64_t id) {
   const auto found = waiters_.find(id);
+  const auto line = waiting_.find({found->second.demand.operation, found->second.demand.of});
+  line->second.erase(id);
+  if (line->second.empty()) waiting_.erase(line);
   wait_ends_.erase({found->second.until, id});
   bytes_ -= weight_of(found->second.demand.value);
   waiters_.erase(found);
@@ -446,7 +458,7 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
   const auto found = sessions_.find(token);
   if (found == sessions_.end()) return;
   session_ends_.erase({found->second.until, token});
-  for (const auto& [queue, numbers] : found->second.put) forget(SharedKind::Variable, queue.first, token);
+  for (const auto& [queue, numbers] : found->second.put) forget(SharedKind::Puts, queue.first, token);
   sessions_.erase(found);
   bytes_ -= kPartBytes;
   std::vector<std::uint64_t> waits;
@@ -457,16 +469,14 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
   for (const auto& [name, semaphore] : semaphores_)
     for (const auto& [holder, session] : semaphore.holders)
       if (session == token) held.emplace_back(name, holder);
-  for (const auto& [name, holder] : held) release(name, holder);
+  for (const auto& [name, holder] : held) release(name, holder, token);
   std::vector<QueueKey> keys;
   for (const auto& [key, queue] : queues_)
     if (key.second == token || queue.taken.contains(token)) keys.push_back(key);
   for (const QueueKey& key : keys) {
-    if (key.second == token) {
+    if (key.second == token)
       drop_queue(key);
-      continue;
-    }
-    if (returns)
+    else if (returns)
       put_back(key, token);
     else
       acknowledge(key, token);
@@ -509,9 +519,7 @@ Value SharedObjects::list(std::size_t rows_max) const {
   Value::List rows;
   const auto waiters_for = [&](Operation operation, const QueueKey& key) {
     const auto found = waiting_.find({operation, key});
-    const auto waits = [&](std::uint64_t id) { return waiters_.contains(id); };
-    return found == waiting_.end() ? std::int64_t{0}
-                                   : std::int64_t{std::count_if(found->second.begin(), found->second.end(), waits)};
+    return found == waiting_.end() ? std::size_t{0} : found->second.size();
   };
   for (const auto& [name, semaphore] : semaphores_)
     if (rows.size() < rows_max)
@@ -559,6 +567,9 @@ void SharedObjects::validate() const {
   }
   for (const auto& [id, waiter] : waiters_) bytes += weight_of(waiter.demand.value);
   PENSTOCK_CHECK(bytes == bytes_);
+  std::size_t in_line = 0;
+  for (const auto& [key, line] : waiting_) in_line += line.size();
+  PENSTOCK_CHECK(in_line == waiters_.size());
   PENSTOCK_CHECK(sessions_.size() == session_ends_.size() && waiters_.size() == wait_ends_.size() && to_serve_.empty());
 }
 
@@ -579,7 +590,7 @@ void SharedObjects::recover(const std::vector<record::SharedKept>& parts) {
   for (const record::SharedKept& part : parts) {
     const QueueKey key{part.name, part.owner};
     if (part.kind == SharedKind::Subscription) continue;
-    if (part.kind == SharedKind::Variable && !part.owner.empty()) {
+    if (part.kind == SharedKind::Puts) {
       begin_session(part.owner);
       std::set<std::uint64_t>& numbers = sessions_[part.owner].put[{part.name, {}}];
       for (std::size_t at = 0, end = 0; (end = part.value.find(' ', at)) != std::string::npos; at = end + 1)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -107,6 +106,8 @@ class SharedObjects {
   Result<Value> wait_or_answer(ClientId client, const AdminRequest& request, Demand demand, bool& deferred);
   Result<Demand> demand_of(const AdminRequest& request) const;
   Result<void> check_room_for(const std::string& name, const std::string& value, std::int64_t times = 1) const;
+  Result<void> check_place_for(const std::string& name) const;
+  Error no_room_for(const std::string& name) const;
   Result<void> touch(const AdminRequest& request);
 
   /// The answer, or none if the demand cannot be met yet.
@@ -120,14 +121,17 @@ class SharedObjects {
   void answer(const Waiter& waiter, Value value);
   void stop_waiting(std::uint64_t id);
 
-  bool release(const std::string& name, const std::string& holder);
+  bool release(const std::string& name, const std::string& holder, const std::string& token);
   void push(const QueueKey& to, std::string value);
   void acknowledge(const QueueKey& of, const std::string& token);
   /// The item that the session has taken is there for others, in its place.
   void put_back(const QueueKey& of, const std::string& token);
   void note_put(const Demand& demand);
   void drop_oldest(const QueueKey& key);
-  std::int64_t room() const { return config_.shared_bytes_max.value() - bytes_; }
+  /// An eighth is left to sessions, places and waits: otherwise nobody could come to take items from full queues.
+  std::int64_t room_for_values() const {
+    return config_.shared_bytes_max.value() - config_.shared_bytes_max.value() / 8 - bytes_;
+  }
   void drop_queue(const QueueKey& key);
   void forget_if_empty(const QueueKey& key);
   Result<Value> publish(const std::string& name, const std::string& value);
@@ -146,8 +150,8 @@ class SharedObjects {
   std::map<QueueKey, ItemList> queues_;
   std::map<std::string, Session> sessions_;
   std::set<std::pair<Instant, std::string>> session_ends_;
-  std::map<std::uint64_t, Waiter> waiters_;  ///< By their numbers, which are in their order.
-  std::map<WaitKey, std::deque<std::uint64_t>> waiting_;
+  std::map<std::uint64_t, Waiter> waiters_;             ///< By their numbers, which are in their order.
+  std::map<WaitKey, std::set<std::uint64_t>> waiting_;  ///< By what they wait for, none of them empty.
   std::set<std::pair<Instant, std::uint64_t>> wait_ends_;
   std::set<WaitKey> to_serve_;       ///< Within an event.
   std::uint64_t next_sequence_ = 1;  ///< Of items; over all queues and terms.

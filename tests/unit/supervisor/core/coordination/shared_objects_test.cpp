@@ -1,10 +1,14 @@
 #include "supervisor/core/coordination/shared_objects.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/journal_harness.hpp"
@@ -145,7 +149,8 @@ TEST_F(SharedObjectsTest, AnItemThatIsReturnedIsThereForOthersInItsPlace) {
 
 TEST_F(SharedObjectsTest, APlaceIsOfTheSessionThatHasTakenIt) {
   EXPECT_EQ(now({"acquire", "lock", "--holder=1"}), "yes");
-  EXPECT_EQ(now({"acquire", "lock", "--holder=1"}, "b"), "no");
+  EXPECT_EQ(now({"acquire", "lock", "--holder=1"}, "b"), "InvalidArgument: is one of another session");
+  EXPECT_EQ(now({"release", "lock", "--holder=1"}, "b"), "no");
   EXPECT_EQ(now({"holders", "lock"}), "1");
   EXPECT_EQ(now({"holders", "other"}), "0");
 }
@@ -200,7 +205,7 @@ TEST_F(SharedObjectsTest, ASubscriberThatDoesNotReadKeepsTheLatest) {
 
 TEST(SharedObjectsLimits, ASubscriberThatDoesNotReadHoldsNobodyUp) {
   SupervisorConfig config;
-  config.shared_bytes_max = Bytes{6 * 512 + 3};  // Two sessions, a subscription, and three messages.
+  config.shared_bytes_max = Bytes{3514};  // Seven eighths: two sessions, a subscription, and three messages.
   SupervisorHarness cluster{config};
   ASSERT_TRUE(cluster.ask("shared", {"subscribe", "news", "--token=b"}));
   for (const char* number : {"1", "2", "3", "4", "5"}) {
@@ -210,6 +215,20 @@ TEST(SharedObjectsLimits, ASubscriberThatDoesNotReadHoldsNobodyUp) {
   }
   const Result<Value> oldest = cluster.ask("shared", {"next", "news", "--number=1", "--token=b"});
   EXPECT_EQ(text_of(*oldest), "3") << "the older ones have made room";
+}
+
+// A consumer that begins when its queue has filled all that values may take finds a place.
+TEST(SharedObjectsLimits, FullQueuesAreTakenFromByThoseThatBeginThen) {
+  SupervisorConfig config;
+  config.shared_bytes_max = Bytes{16 * 512};
+  SupervisorHarness cluster{config};
+  std::uint64_t put = 0;
+  const auto fill = [&] {
+    return cluster.ask("shared", {"put", "work", "--number=" + std::to_string(put + 1), "--value=", "--token=a"});
+  };
+  while (fill().has_value()) ++put;
+  EXPECT_EQ(put, 13U);
+  EXPECT_EQ(text_of(*cluster.ask("shared", {"take", "work", "--number=1", "--token=b"})), "");
 }
 
 TEST_F(SharedObjectsTest, AListHasSoManyRows) {
@@ -236,7 +255,8 @@ TEST_F(SharedObjectsTest, BadRequestsAreRefusedAndChangeNothing) {
 TEST(SharedObjectsLimits, AValueAndAllValuesTogetherHaveLimits) {
   SupervisorConfig config;
   config.shared_value_max = Bytes{10};
-  config.shared_bytes_max = Bytes{4 * 512 + 25};  // A session and three variables, each with its names.
+  config.shared_bytes_max =
+      Bytes{2369};  // Seven eighths: a session and three variables of 25 bytes, each with its names.
   SupervisorHarness cluster{config};
   const auto set = [&](const std::string& name, std::size_t bytes) {
     const Result<Value> answer =
@@ -288,6 +308,54 @@ TEST_F(SharedObjectsTest, AnOperatorSeesThem) {
   const Value& lock = rows->list()->front();
   EXPECT_EQ(*lock["holders"].integer(), 1);
   EXPECT_EQ(*lock["limit"].integer(), 3);
+}
+
+/// A client of a queue that repeats what was not answered, as the library does, over restarts of the supervisor.
+struct QueueModel {
+  std::string put(const std::string& session, std::uint64_t number) {
+    const std::string value = session + std::to_string(number);
+    if (say({"put", "work", "--number=" + std::to_string(number), "--value=" + value}, session) == "yes")
+      sent.insert(value);
+    return value;
+  }
+  void take(const std::string& session, std::uint64_t number, bool acknowledges) {
+    const std::string value = say({"take", "work", "--number=" + std::to_string(number)}, session);
+    if (value != "no") taken[value].insert({session, number});
+    if (acknowledges) say({"acknowledge", "work"}, session);
+  }
+  std::string say(Words words, const std::string& session) {
+    words.push_back("--token=" + session);
+    cluster->client_says(AdminRequest{1, "shared", std::move(words), "ann@host"});
+    cluster.write_all();
+    const std::vector<AdminAnswer> answers = cluster->take_for<AdminAnswer>();
+    return answers.size() == 1 && answers[0].value.record() != nullptr ? text_of(answers[0].value) : std::string{"?"};
+  }
+
+  JournalHarness cluster;
+  std::set<std::string> sent;
+  std::map<std::string, std::set<std::pair<std::string, std::uint64_t>>> taken;  ///< By session and number of the take.
+};
+
+TEST(SharedObjectsProperty, EachItemOfAQueueIsTakenOnceOverRestartsAndRepeatedRequests) {
+  EXPECT_TRUE(rc::check("items are neither lost nor doubled", [](const std::vector<std::uint8_t>& steps) {
+    QueueModel model;
+    std::map<std::string, std::uint64_t> numbers;
+    for (const std::uint8_t step : steps) {
+      const std::string session{static_cast<char>('a' + step % 3)};
+      std::uint64_t& number = numbers[session];
+      switch (step / 3 % 6) {
+        case 0: model.put(session, ++number); break;
+        case 1: model.put(session, std::max<std::uint64_t>(number, 1)); break;  // Asked again.
+        case 2: model.take(session, ++number, true); break;
+        case 3: model.take(session, ++number, false); break;
+        case 4: model.take(session, std::max<std::uint64_t>(number, 1), false); break;
+        default: model.cluster.restart(); break;
+      }
+    }
+    for (std::uint64_t last = 1000; model.say({"size", "work"}, "z") != "0"; ++last) model.take("z", last, true);
+    RC_ASSERT(model.taken.size() == model.sent.size());
+    for (const auto& [value, takes] : model.taken) RC_ASSERT(takes.size() == 1U);
+  }));
 }
 
 // All of it is in the journal, and those that hold something have a lease to come back.
