@@ -4,6 +4,9 @@
 //     --noise=PERCENT     of each datum is random (100), the rest repeats
 //     --packing=WORD      never, pays (the default), always
 //     --maps              data are mapped, as workers of one host do, and not copied; nobody reads them here
+//     --chunk=KIB         the unit of checking and resuming (as workers have it)
+//     --raw               with --apart: each round moves the same bytes over plain sockets, too, a thread for each stream:
+//                         into memory that is kept, and into one small buffer as iperf3 does; the end has the ratios
 //     --apart             the holder is a process of its own; the processor's time is then the reader's alone
 //     --parent=PID        ends with that process, which has started it
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
@@ -29,6 +32,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/scale/raw_transfer.hpp"
 #include "common/base/rng.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
@@ -95,6 +99,9 @@ struct Load {
   HostPort from;
   bool apart = false;
   bool maps = false;
+  bool raw = false;
+  std::uint16_t raw_port = 0;  ///< 0: plain sockets are not measured.
+  std::uint32_t chunk_bytes = TransferLimits{}.chunk_bytes;
   std::size_t bytes = 0;  ///< Of each datum.
   std::uint32_t count = 0;
   std::uint32_t streams = 0;
@@ -124,8 +131,8 @@ struct Reader {
   std::unique_ptr<Pings> pings;
 };
 
-/// Fetches all data, once; false if one does not arrive.
-bool bring(Reader& reader, const HostPort& from, const Load& load) {
+/// Fetches all data, once. The rate in GB/s; 0 if one does not arrive.
+double bring(Reader& reader, const HostPort& from, const Load& load) {
   std::uint32_t done = 0;
   bool failed = false;
   Pings& pings = *reader.pings;
@@ -148,7 +155,52 @@ bool bring(Reader& reader, const HostPort& from, const Load& load) {
       load.count, load.bytes >> 20U, load.streams, gigabytes / seconds, cpu / gigabytes, pings.count(),
       pings.percentile(0.5), pings.percentile(0.99), pings.percentile(1), failed ? "; FAILED" : "");
   for (std::uint32_t i = 0; i < load.count; ++i) reader.store.drop(key_of(i));
-  return !failed;
+  return failed ? 0 : gigabytes / seconds;
+}
+
+/// The same over plain sockets.
+double bring_raw(Reader& reader, std::uint16_t port, const Load& load, bool keeps) {
+  const std::int64_t cpu_before = process_usage().cpu_us;
+  const Instant begin = monotonic_now();
+  std::vector<std::shared_ptr<Blob>> kept(load.count);
+  const auto into = [&](std::uint32_t number) {
+    kept[number] = reader.store.allocate(load.bytes);
+    return kept[number] == nullptr ? nullptr : kept[number]->data();
+  };
+  const bool good =
+      fetch_raw(port, load.streams, load.count, load.bytes, keeps ? into : std::function<std::byte*(std::uint32_t)>{});
+  const double seconds = static_cast<double>((monotonic_now() - begin).count()) / 1e9;
+  const double gigabytes = static_cast<double>(load.bytes) * load.count / 1e9;
+  const double cpu = static_cast<double>(process_usage().cpu_us - cpu_before) / 1e6;
+  std::printf("  plain sockets, %s: %.2f GB/s, %.2f s of processor for a GB%s\n", keeps ? "kept" : "dropped",
+              gigabytes / seconds, cpu / gigabytes, good ? "" : "; FAILED");
+  return good ? gigabytes / seconds : 0;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+/// All rounds. The first, which has new memory, does not count for the medians.
+bool bring_often(Reader& reader, const HostPort& from, const Load& load) {
+  std::vector<double> ours;
+  std::vector<double> kept;
+  std::vector<double> dropped;
+  for (std::uint32_t round = 0; round < load.rounds; ++round) {
+    const double rate = bring(reader, from, load);
+    if (rate <= 0) return false;
+    const double raw = load.raw_port == 0 ? 0 : bring_raw(reader, load.raw_port, load, true);
+    const double raw_dropped = load.raw_port == 0 ? 0 : bring_raw(reader, load.raw_port, load, false);
+    if (round == 0) continue;
+    ours.push_back(rate);
+    kept.push_back(raw);
+    dropped.push_back(raw_dropped);
+  }
+  if (load.raw_port != 0)
+    std::printf("medians: %.2f GB/s; plain sockets %.2f kept (ratio %.2f), %.2f dropped (ratio %.2f)\n", median(ours),
+                median(kept), median(ours) / median(kept), median(dropped), median(ours) / median(dropped));
+  return true;
 }
 
 int measure(const Load& load) {
@@ -159,22 +211,22 @@ int measure(const Load& load) {
   options.limits.streams_max = load.streams;
   options.limits.packing = options.server.packing = load.packing;
   options.limits.maps = load.maps;
+  options.limits.chunk_bytes = load.chunk_bytes;
   auto here = TransferThread::open(reader.loop, reader.store, options);
   if (!load.serve.host.empty()) options.listen = load.serve;
   if (load.from.host.empty() && !fill(there, load)) return 1;
   auto holder = TransferThread::open(reader.loop, there, options);
   if (!here || !holder) return 1;
   if (!load.serve.host.empty()) {
-    std::printf("%u\n", (*holder)->port());
+    const RawHolder raw{[&there](std::uint32_t number) { return there.find(key_of(number))->bytes(); }};
+    std::printf("%u %u\n", (*holder)->port(), raw.port());
     std::fflush(stdout);
     reader.loop.run();
   }
   reader.transfer = std::move(here).value();
   reader.pings = std::make_unique<Pings>(reader.loop);
   const HostPort from = load.from.host.empty() ? HostPort{"127.0.0.1", (*holder)->port()} : load.from;
-  for (std::uint32_t round = 0; round < load.rounds; ++round)
-    if (!bring(reader, from, load)) return 1;
-  return 0;
+  return bring_often(reader, from, load) ? 0 : 1;
 }
 
 /// This program as a holder, in a process of its own that ends with this object, or with this process if that is
@@ -203,7 +255,7 @@ class Holder {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     std::FILE* said = fdopen(ends[0], "r");
-    if (std::fscanf(said, "%hu", &port_) != 1) port_ = 0;  // The holder writes its port when all data are there.
+    if (std::fscanf(said, "%hu %hu", &port_, &raw_port_) != 2) port_ = 0;  // The holder writes its port when all data are there.
     std::fclose(said);
   }
   ~Holder() {
@@ -215,16 +267,19 @@ class Holder {
   Holder& operator=(const Holder&) = delete;
 
   std::uint16_t port() const { return port_; }  ///< 0: it could not be started.
+  std::uint16_t raw_port() const { return raw_port_; }
 
  private:
   pid_t child_ = 0;
   std::uint16_t port_ = 0;
+  std::uint16_t raw_port_ = 0;
 };
 
 int measure_apart(Load load) {
   const Holder holder{load};
   if (holder.port() == 0) return 1;
   load.from = {"127.0.0.1", holder.port()};
+  if (load.raw) load.raw_port = holder.raw_port();
   return measure(load);
 }
 
@@ -233,6 +288,7 @@ bool take_option(std::string_view text, Load& load) {
   if (equals == std::string_view::npos) return false;
   const std::string value{text.substr(equals + 1)};
   const std::string_view name = text.substr(0, equals);
+  if (name == "--chunk") return load.chunk_bytes = std::strtoul(value.c_str(), nullptr, 10) << 10U, true;
   if (name == "--noise") return load.noise_percent = std::strtoul(value.c_str(), nullptr, 10), true;
   if (name == "--packing") {
     load.packing = value == "never" ? Packing::Never : value == "always" ? Packing::Always : Packing::WherePays;
@@ -253,6 +309,8 @@ int run(int argc, char** argv) {
     const std::string_view text{argv[i]};
     if (text == "--apart") {
       load.apart = true;
+    } else if (text == "--raw") {
+      load.raw = true;
     } else if (text == "--maps") {
       load.maps = true;
     } else if (!text.starts_with("--") && given < numbers.size()) {

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <lz4.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "common/host/block_hash.hpp"
 #include "common/host/descriptor.hpp"
 
 namespace penstock::worker {
@@ -41,7 +41,7 @@ FileHead head_of(const DataKey& key, std::size_t bytes) {
   head.subtask = key.producer.index.value();
   head.output = key.output;
   head.bytes = bytes;
-  head.hash = XXH3_64bits(&head, offsetof(FileHead, hash));
+  head.hash = block_hash({reinterpret_cast<const std::byte*>(&head), offsetof(FileHead, hash)});
   return head;
 }
 
@@ -96,7 +96,7 @@ class ChunkWriter {
         data = scratch_.data();
       }
     }
-    head.hash = XXH3_64bits_withSeed(data, head.stored, number_++);
+    head.hash = block_hash({reinterpret_cast<const std::byte*>(data), head.stored}, number_++);
     written_ += static_cast<std::int64_t>(sizeof head + head.stored);
     return write_all(file_, &head, sizeof head) && write_all(file_, data, head.stored);
   }
@@ -115,10 +115,10 @@ bool read_chunk(const Descriptor& file, std::span<std::byte> chunk, std::uint64_
   if (!read_all(file, &head, sizeof head) || head.stored > chunk.size() || head.compressed > 1) return false;
   if (head.compressed == 0)
     return head.stored == chunk.size() && read_all(file, chunk.data(), chunk.size()) &&
-           XXH3_64bits_withSeed(chunk.data(), chunk.size(), number) == head.hash;
+           block_hash(chunk, number) == head.hash;
   scratch.resize(head.stored);
   if (!read_all(file, scratch.data(), head.stored)) return false;
-  if (XXH3_64bits_withSeed(scratch.data(), head.stored, number) != head.hash) return false;
+  if (block_hash(std::as_bytes(std::span{scratch.data(), head.stored}), number) != head.hash) return false;
   return LZ4_decompress_safe(scratch.data(), reinterpret_cast<char*>(chunk.data()), static_cast<int>(head.stored),
                              static_cast<int>(chunk.size())) == static_cast<int>(chunk.size());
 }

@@ -38,7 +38,7 @@ std::shared_ptr<Blob> Blob::allocate(std::size_t bytes) {
 }
 
 std::shared_ptr<Blob> Blob::of(Segment segment, std::shared_ptr<const void> hold) {
-  std::shared_ptr<Blob> blob{new Blob{std::move(segment), nullptr}};
+  std::shared_ptr<Blob> blob{new Blob{std::move(segment), nullptr, false}};
   blob->hold_ = std::move(hold);
   return blob;
 }
@@ -46,15 +46,16 @@ std::shared_ptr<Blob> Blob::of(Segment segment, std::shared_ptr<const void> hold
 std::shared_ptr<Blob> Blob::allocate_segment(std::size_t bytes, std::shared_ptr<SegmentReserve> reserve) {
   if (bytes == 0) return nullptr;
   if (std::optional<Segment> kept = reserve->take(bytes))
-    return std::shared_ptr<Blob>{new Blob{std::move(*kept), std::move(reserve)}};
+    return std::shared_ptr<Blob>{new Blob{std::move(*kept), std::move(reserve), true}};
   Result<Segment> segment = Segment::create(bytes);
   if (!segment) return nullptr;
-  return std::shared_ptr<Blob>{new Blob{std::move(segment).value(), std::move(reserve)}};
+  return std::shared_ptr<Blob>{new Blob{std::move(segment).value(), std::move(reserve), false}};
 }
 
-Blob::Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve)
+Blob::Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve, bool reused)
     : data_(segment.data()),
       size_(segment.bytes().size()),
+      reused_(reused),
       segment_(std::move(segment)),
       reserve_(std::move(reserve)) {}
 

@@ -43,6 +43,8 @@ class Blob {
   /// is no memory for that.
   std::byte* reopen();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// It has the memory of an earlier datum, with pages that are there already.
+  bool is_reused() const { return reused_; }
   /// A segment takes a descriptor.
   bool is_segment() const { return segment_.has_value() && segment_->handle(); }
   /// The process needs the descriptor: the bytes stay where they are, and from now on this is plain memory. REQUIRES:
@@ -57,10 +59,11 @@ class Blob {
 
  private:
   Blob(std::byte* data, std::size_t size) : data_(data), size_(size) {}
-  Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve);
+  Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve, bool reused);
 
   std::byte* const data_;
   const std::size_t size_;
+  const bool reused_ = false;
   std::shared_ptr<const void> hold_;  ///< Of memory that another process counts. Released after the mapping.
   mutable std::once_flag sealing_;    ///< Guards the sealing of `segment_`; its bytes do not move.
   mutable std::optional<Segment> segment_;

@@ -31,7 +31,7 @@ PageWarmer::~PageWarmer() {
 }
 
 void PageWarmer::warm(const std::shared_ptr<Blob>& blob, std::size_t from, std::size_t to) {
-  if (blob->bytes().size() < kBytesMin) return;
+  if (blob->bytes().size() < kBytesMin || blob->is_reused()) return;
   const std::lock_guard lock{mutex_};
   if (!thread_.joinable()) try {
       thread_ = std::thread{[this] { run(); }};

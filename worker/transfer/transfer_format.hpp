@@ -3,11 +3,11 @@
 // Between processes of a host, handles replace the chunks.
 #pragma once
 
-#include <xxhash.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "common/host/block_hash.hpp"
 
 namespace penstock::worker {
 
@@ -91,7 +91,7 @@ struct PackedChunk {
 
 /// Hashed with the offset as seed: chunks cannot change places.
 inline std::uint64_t chunk_hash(std::span<const std::byte> chunk, std::uint64_t offset) {
-  return XXH3_64bits_withSeed(chunk.data(), chunk.size(), offset);
+  return block_hash(chunk, offset);
 }
 
 }  // namespace penstock::worker
