@@ -108,6 +108,7 @@ struct JobChangedRecord {
   limitSinceMs @19 :Int64;       # since then its time limit counts, Unix time; 0: not yet
   hasTimeLimit @20 :Bool;   # that below is known
   timeLimitNs @21 :Int64;   # of the job; 0: none
+  keptByOrder @22 :Bool;    # its outputs stay until another order
 }
 
 struct SubtaskChangedRecord {
@@ -137,6 +138,7 @@ struct JobEndedRecord {
   identity @9 :Control.JobIdentity;  # the same
   keptSubtasks @10 :List(UInt32);    # columns: those whose outputs are kept, where the graph has keys; before 0.2.0 none
   keptKeys @11 :List(Text);
+  keptByOrder @12 :Bool;    # as in JobChangedRecord
 }
 
 struct OutputsReleasedRecord {

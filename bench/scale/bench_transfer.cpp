@@ -5,8 +5,8 @@
 //     --packing=WORD      never, pays (the default), always
 //     --maps              data are mapped, as workers of one host do, and not copied; nobody reads them here
 //     --chunk=KIB         the unit of checking and resuming (as workers have it)
-//     --raw               with --apart: each round moves the same bytes over plain sockets, too, a thread for each stream:
-//                         into memory that is kept, and into one small buffer as iperf3 does; the end has the ratios
+//     --raw               with --apart: each round moves the same bytes over plain sockets, too, a thread for each
+//                         stream: into memory that is kept, and into a small buffer as iperf3 does; medians at the end
 //     --apart             the holder is a process of its own; the processor's time is then the reader's alone
 //     --parent=PID        ends with that process, which has started it
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
@@ -255,7 +255,7 @@ class Holder {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     std::FILE* said = fdopen(ends[0], "r");
-    if (std::fscanf(said, "%hu %hu", &port_, &raw_port_) != 2) port_ = 0;  // The holder writes its port when all data are there.
+    if (std::fscanf(said, "%hu %hu", &port_, &raw_port_) != 2) port_ = 0;  // Written when all is there.
     std::fclose(said);
   }
   ~Holder() {

@@ -1,8 +1,10 @@
 """Graphs and collections of Dask on a client."""
 from typing import Any
 
+from penstock._datasets import Datasets
 
-class Collections:
+
+class Collections(Datasets):
     """Of a `Client`."""
 
     def get(self, graph: Any, keys: Any, **options: Any) -> Any:

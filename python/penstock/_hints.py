@@ -1,7 +1,6 @@
 """What others' clients have and ours has not, and what is there instead."""
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
 _COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `penstock counters` (docs/cli.md)"
-_KEPT = "submit a graph under a name, client.graph().submit(name=...), and attach(name) from elsewhere"
 _WITHIN = "in a call penstock.get_client() is the client of its cluster, and penstock.current_attempt() says what runs there"
 _BETWEEN = "calls share nothing but arguments and results: give futures, or use a database or files that all hosts see"
 HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin": _EACH_WORKER,
@@ -9,7 +8,6 @@ HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin
          "scheduler_info": _COMMANDS, "who_has": _COMMANDS, "has_what": _COMMANDS, "nthreads": _COMMANDS,
          "ncores": _COMMANDS, "processing": _COMMANDS, "call_stack": _COMMANDS, "profile": _COMMANDS,
          "dashboard_link": _COMMANDS, "wait_for_workers": "calls wait for workers by themselves",
-         "publish_dataset": _KEPT, "get_dataset": _KEPT, "list_datasets": _KEPT, "unpublish_dataset": _KEPT,
          "replicate": "data are copied to where they are read", "rebalance": "data stay where they are read next",
          "shutdown": "close() ends an embedded cluster; another is ended where it was started",
          "get_worker_logs": "client.logs(future), or job.logs()", "retire_workers": "`penstock drain WORKER` (docs/operations.md)",

@@ -35,6 +35,10 @@ class WrongGraph(PenstockError, TypeError):
     """A handle was given to another graph than its own."""
 
 
+class DatasetExists(PenstockError):
+    """A dataset of that name is published already."""
+
+
 class ResultTooLarge(PenstockError):
     """A result or a scattered object is larger than what may be stored."""
 

@@ -88,8 +88,8 @@ def test_a_recursion_without_end(client):
 
 
 def test_what_other_clients_have_and_ours_has_not_says_what_is_instead(client):
-    with pytest.raises(AttributeError, match="has no 'publish_dataset': submit a graph under a name"):
-        client.publish_dataset
+    with pytest.raises(AttributeError, match="has no 'replicate': data are copied to where they are read"):
+        client.replicate
     with pytest.raises(AttributeError, match="has no 'anything'$"):
         client.anything
     assert not hasattr(client, "run")

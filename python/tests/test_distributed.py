@@ -407,9 +407,9 @@ def test_a_lock_holds_among_calls(client, tmp_path):
 
 
 def test_methods_that_are_not_there_name_what_is(client):
-    with pytest.raises(AttributeError, match="attach"):
-        client.publish_dataset
-    assert not hasattr(client, "publish_dataset")
+    with pytest.raises(AttributeError, match="copied to where they are read"):
+        client.replicate
+    assert not hasattr(client, "replicate")
 
 
 def test_a_report_is_written(client, tmp_path):
@@ -473,3 +473,18 @@ def test_what_calls_share_is_that_of_penstock(client):
     assert queue.get(10) == 1
     with Semaphore(2, "pair", client=client) as held:
         assert held.name == "pair"
+
+
+def test_datasets_are_published(client):
+    with pytest.raises(ValueError, match="name="):
+        client.publish_dataset(1)
+    client.datasets["one"] = client.submit(lambda: 7)
+    with pytest.raises(KeyError, match="already exists"):
+        client.publish_dataset(one=1)
+    assert client.list_datasets() == ("one",) and "one" in client.datasets and len(client.datasets) == 1
+    assert client.datasets["one"].result(timeout=60) == 7
+    assert client.get_dataset("other", default=None) is None
+    with pytest.raises(KeyError, match="not found"):
+        client.get_dataset("other")
+    del client.datasets["one"]
+    assert list(client.datasets) == []

@@ -24,6 +24,7 @@ struct KeptOutputs {
   std::vector<OutputLocation> locations;
   Seldom<KeptKeys> keys;  ///< Of a job that was recovered as one that had ended: it has no graph.
   bool sorted = false;    ///< By producer and output: the job has ended, and others have external inputs from it.
+  bool kept_by_order = false;  ///< Until another order, whether or not a client follows the job.
   bool release_when_unreferenced = false;  ///< Released when no job refers to its outputs any more.
   Seldom<LookupMap<SubtaskIndex, BorrowedOutputs>> borrowed;
   Seldom<IndexSet> released;               ///< Subtasks with outputs that went before those of the whole job.

@@ -109,6 +109,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "shares") return driver_.answers.describe_shares();
   if (command == "queue") return driver_.answers.describe_queue();
   if (command == "limits") return policy_base_.rules.describe_limits();
+  if (command == "keep" || command == "unkeep") return keep_by_request(request);
   if (command == "hold" || command == "release") return admin_.orders.hold_by_request(request);
   if (command == "set" && operand(request, 0) == "time-limit") return admin_.time_limit_orders.set_by_request(request);
   if (command == "set") return admin_.orders.set_by_request(request);
@@ -134,6 +135,13 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   }
   return Error{ErrorCode::Unsupported, command, "is no command of this supervisor",
                "it is version " + std::string{kSoftwareVersion}};
+}
+
+Result<Value> SupervisorCore::keep_by_request(const AdminRequest& request) {
+  Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));
+  if (job == nullptr)
+    return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
+  return lifecycle_.releases.keep_by_order(*job, request.command == "keep");
 }
 
 Result<Value> SupervisorCore::drain_by_request(const AdminRequest& request) {

@@ -92,6 +92,7 @@ struct JobChanged {
   std::optional<std::string> account{};        ///< As in `JobPolicy`; none: an older version has not written it.
   std::int64_t limit_since_ms = 0;  ///< Unix time from which its time limit counts; 0: not yet, or without one.
   std::optional<Duration> time_limit{};  ///< As in `JobSpec`; none: an older version has not written it.
+  bool kept_by_order = false;            ///< As in `KeptOutputs`.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// The changes of a subtask that has not ended; each record replaces the one before.
@@ -119,6 +120,7 @@ struct JobEnded {
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
   std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
+  bool kept_by_order = false;   ///< As in `KeptOutputs`.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Outputs of the job that were kept for its client, and are needed no more. Each output is named once; behind each
@@ -249,6 +251,7 @@ struct RecoveredJob {
   std::string pool;             ///< The same.
   std::uint64_t preempted = 0;  ///< The same.
   bool unneeded = false;        ///< The same, or as in `JobEnded`.
+  bool kept_by_order = false;   ///< The same.
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.

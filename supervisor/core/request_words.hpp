@@ -46,7 +46,8 @@ inline std::string operand(const AdminRequest& request, std::size_t position) {
 /// Whether the command changes something; all others only ask.
 inline bool is_order(const std::string& command) {
   return command == "cancel" || command == "priority" || command == "drain" || command == "undrain" ||
-         command == "set" || command == "hold" || command == "release" || command == "move" || command == "reload";
+         command == "set" || command == "hold" || command == "release" || command == "move" || command == "reload" ||
+         command == "keep" || command == "unkeep";
 }
 
 }  // namespace penstock::supervisor

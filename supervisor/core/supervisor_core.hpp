@@ -78,6 +78,7 @@ class SupervisorCore {
   void answer(ClientId client, const AdminRequest& request);
   Result<Value> execute(ClientId client, const AdminRequest& request, bool& deferred);
   Result<Value> drain_by_request(const AdminRequest& request);
+  Result<Value> keep_by_request(const AdminRequest& request);
   void watch();
 
   /// The last step of every event. Workers forget their reports only when all that the reports said is on the disk.

@@ -507,22 +507,27 @@ JobId Recovery::recover_graph(JobId id, JobInParts& job) {
   return graph.brought_by;
 }
 
+void recover_end(record::JobEnded over, RecoveredJob& job) {
+  job.spec = std::move(over.spec);
+  job.is_over = true;
+  job.everything = std::move(over.everything);
+  job.submitted_ms = over.submitted_ms;
+  job.ended_ms = over.ended_ms;
+  job.checkpoints = std::move(over.checkpoints);
+  job.unneeded = over.unneeded;
+  job.kept_by_order = over.kept_by_order;
+  job.scale = over.scale;
+  job.identity = over.identity;
+  job.keys = std::move(over.keys);
+}
+
 Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   result_.state.next_job = std::max(result_.state.next_job, JobId{id.value() + 1});
   RecoveredJob recovered;
   recovered.id = id;
   if (job.over.has_value()) {
     // All other entries of the job are from before its end, or name outputs that were released since.
-    recovered.spec = std::move(job.over->spec);
-    recovered.is_over = true;
-    recovered.everything = std::move(job.over->everything);
-    recovered.submitted_ms = job.over->submitted_ms;
-    recovered.ended_ms = job.over->ended_ms;
-    recovered.checkpoints = std::move(job.over->checkpoints);
-    recovered.unneeded = job.over->unneeded;
-    recovered.scale = job.over->scale;
-    recovered.identity = job.over->identity;
-    recovered.keys = std::move(job.over->keys);
+    recover_end(std::move(*job.over), recovered);
     recovered.released = std::move(job.released);
     result_.state.jobs.push_back(std::move(recovered));
     return {};
@@ -565,6 +570,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
     recovered.unneeded = job.changed->unneeded;
+    recovered.kept_by_order = job.changed->kept_by_order;
     recovered.limit_since_ms = job.changed->limit_since_ms;
   }
   recovered.graph = recover_graph(id, job);

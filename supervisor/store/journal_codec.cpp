@@ -217,6 +217,7 @@ std::string encode(const record::JobChanged& changed) {
                                           out.setLimitSinceMs(changed.limit_since_ms);
                                           out.setHasTimeLimit(changed.time_limit.has_value());
                                           out.setTimeLimitNs(changed.time_limit.value_or(Duration{0}).count());
+                                          out.setKeptByOrder(changed.kept_by_order);
                                         }));
 }
 
@@ -254,6 +255,7 @@ std::string encode(const record::JobEnded& ended) {
     out.setSubmittedMs(ended.submitted_ms);
     out.setEndedMs(ended.ended_ms);
     out.setUnneeded(ended.unneeded);
+    out.setKeptByOrder(ended.kept_by_order);
     out.setScale(ended.scale);
     if (ended.identity.valid()) wire::write_identity(ended.identity, out.initIdentity());
     if (ended.keys.empty()) return;
@@ -441,7 +443,8 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getScale(),
                               in.getHasAccount() ? std::optional{wire::text(in.getAccount())} : std::nullopt,
                               in.getLimitSinceMs(),
-                              in.getHasTimeLimit() ? std::optional{Duration{in.getTimeLimitNs()}} : std::nullopt};
+                              in.getHasTimeLimit() ? std::optional{Duration{in.getTimeLimitNs()}} : std::nullopt,
+                              in.getKeptByOrder()};
   });
 }
 
@@ -480,6 +483,7 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.submitted_ms = in.getSubmittedMs();
     ended.ended_ms = in.getEndedMs();
     ended.unneeded = in.getUnneeded();
+    ended.kept_by_order = in.getKeptByOrder();
     ended.scale = in.getScale();
     ended.identity = wire::read_identity(in.getIdentity());
     const auto kept_subtasks = in.getKeptSubtasks();

@@ -101,6 +101,7 @@ RecoveredState RecordLog::state() const {
       job.everything = entry.over->everything;
       job.checkpoints = entry.over->checkpoints;
       job.unneeded = entry.over->unneeded;
+      job.kept_by_order = entry.over->kept_by_order;
       job.scale = entry.over->scale;
       job.identity = entry.over->identity;
       job.keys = entry.over->keys;
@@ -131,6 +132,7 @@ RecoveredState RecordLog::state() const {
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;
         job.unneeded = entry.changed->unneeded;
+        job.kept_by_order = entry.changed->kept_by_order;
       }
     }
     state.jobs.push_back(std::move(job));

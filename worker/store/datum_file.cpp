@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
-#include "common/host/block_hash.hpp"
 #include "common/host/descriptor.hpp"
+#include "worker/store/block_hash.hpp"
 
 namespace penstock::worker {
 namespace {

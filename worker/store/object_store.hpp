@@ -43,7 +43,7 @@ class Blob {
   /// is no memory for that.
   std::byte* reopen();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  /// It has the memory of an earlier datum, with pages that are there already.
+  /// The memory is that of an earlier datum, with pages that are there already.
   bool is_reused() const { return reused_; }
   /// A segment takes a descriptor.
   bool is_segment() const { return segment_.has_value() && segment_->handle(); }

@@ -26,8 +26,8 @@ class PageWarmer {
   PageWarmer(const PageWarmer&) = delete;
   PageWarmer& operator=(const PageWarmer&) = delete;
 
-  /// Touches the bytes from `from` to `to`. A small datum, and memory that was used before, are ignored. Ends early when no other reference to the blob is
-  /// left.
+  /// Touches the bytes from `from` to `to`. A small datum, and memory that was used before, are ignored.
+  /// Ends early when no other reference to the blob is left.
   void warm(const std::shared_ptr<Blob>& blob, std::size_t from, std::size_t to);
 
  private:

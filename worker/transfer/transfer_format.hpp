@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/host/block_hash.hpp"
+#include "worker/store/block_hash.hpp"
 
 namespace penstock::worker {
 

@@ -19,12 +19,13 @@ from penstock._shapes import SHAPES
 from penstock.distributed import _cluster, _defaults
 from penstock.distributed._asynchronous import Asynchronous
 from penstock.distributed._cluster_questions import ClusterQuestions
+from penstock.distributed._datasets import Datasets
 from penstock.distributed._future import Future, seconds
 from penstock.distributed._waiting import futures_of
 from penstock.errors import PenstockError
 
 
-class Client(Asynchronous, ClusterQuestions, _Client):
+class Client(Asynchronous, ClusterQuestions, Datasets, _Client):
     """As `dask.distributed.Client`: `address` is a supervisor's, or a `LocalCluster`; without one a cluster is
     embedded in
     this process, for which `n_workers`, `threads_per_worker` and `memory_limit` may be given. Until it is closed, Dask

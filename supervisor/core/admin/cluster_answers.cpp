@@ -107,6 +107,7 @@ Value ClusterAnswers::describe_job(const Job& job) const {
   if (job.spec.time_limit > Duration{0}) fields.emplace_back("time_limit_s", seconds(job.spec.time_limit));
   if (const std::optional<Duration> left = time_left_of(job, event_.now))
     fields.emplace_back("time_left_s", seconds(*left));
+  if (job.outputs.kept_by_order) fields.emplace_back("kept", true);
   if (!job.status.error->message.empty()) fields.emplace_back("error", to_string(*job.status.error));
   if (job.graph.shape != nullptr && job.status.state == JobState::Running) {
     std::uint64_t ready = 0;

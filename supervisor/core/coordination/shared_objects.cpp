@@ -80,7 +80,7 @@ Result<Value> SharedObjects::carry_out_part(ClientId client, const AdminRequest&
   if (operation == "list") {
     const Result<std::uint32_t> rows = number_of(request, "limit", kRowsMax);
     if (!rows) return rows.error();
-    return list(std::min(*rows, kRowsMax));
+    return list(std::min(*rows, kRowsMax), option(request, "begins"));
   }
   PENSTOCK_TRY(touch(request));
   if (operation == "renew") return done("renewed", true);
@@ -515,24 +515,24 @@ Instant SharedObjects::next_due() const {
   return std::min(session, wait_ends_.empty() ? kNever : wait_ends_.begin()->first);
 }
 
-Value SharedObjects::list(std::size_t rows_max) const {
+Value SharedObjects::list(std::size_t rows_max, const std::string& begins) const {
   Value::List rows;
+  const auto is_wanted = [&](const std::string& name) { return rows.size() < rows_max && name.starts_with(begins); };
   const auto waiters_for = [&](Operation operation, const QueueKey& key) {
     const auto found = waiting_.find({operation, key});
     return found == waiting_.end() ? std::size_t{0} : found->second.size();
   };
   for (const auto& [name, semaphore] : semaphores_)
-    if (rows.size() < rows_max)
+    if (is_wanted(name))
       rows.push_back(Value::Record{{"name", name},
                                    {"kind", "semaphore"},
                                    {"holders", semaphore.holders.size()},
                                    {"limit", semaphore.limit},
                                    {"waiting", waiters_for(Operation::Acquire, {name, {}})}});
   for (const auto& [name, value] : variables_)
-    if (rows.size() < rows_max)
-      rows.push_back(Value::Record{{"name", name}, {"kind", "variable"}, {"bytes", value.size()}});
+    if (is_wanted(name)) rows.push_back(Value::Record{{"name", name}, {"kind", "variable"}, {"bytes", value.size()}});
   for (const auto& [key, queue] : queues_)
-    if (rows.size() < rows_max)
+    if (is_wanted(key.first))
       rows.push_back(Value::Record{{"name", key.first},
                                    {"kind", key.second.empty() ? "queue" : "subscription"},
                                    {"items", queue.items.size()},

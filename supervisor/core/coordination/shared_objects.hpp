@@ -40,7 +40,7 @@ struct EventContext;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
 ///   what was published since the session has subscribed;
 /// - `renew`, and `leave`: the end of the session; what it took counts as acknowledged;
-/// - `list`: all objects, for operators.
+/// - `list [--begins=TEXT]`: all objects, or those with such names, for operators.
 /// Errors: InvalidArgument; LimitExceeded, with the setting to raise.
 /// Cost: logarithmic in the objects, sessions and waiters; of `publish`, linear in the subscribers of the topic.
 class SharedObjects {
@@ -137,7 +137,7 @@ class SharedObjects {
   Result<Value> publish(const std::string& name, const std::string& value);
   /// `returns`: items that it took and has not acknowledged are there for others.
   void end_session(const std::string& token, bool returns);
-  Value list(std::size_t rows_max) const;
+  Value list(std::size_t rows_max, const std::string& begins) const;
 
   void keep_item(const QueueKey& of, const Item& item, const std::string& taker);
   void forget(SharedKind kind, const std::string& name, const std::string& owner, std::uint64_t number = 0);

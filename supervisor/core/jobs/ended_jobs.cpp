@@ -50,7 +50,7 @@ void EndedJobs::sort() {
 
 const Job* EndedJobs::first() const {
   for (const JobId id : ended_)
-    if (const Job* job = jobs_.find(id); job->outputs.borrowed->empty()) return job;
+    if (const Job* job = jobs_.find(id); job->outputs.borrowed->empty() && !job->outputs.kept_by_order) return job;
   return nullptr;
 }
 

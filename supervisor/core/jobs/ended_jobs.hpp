@@ -25,7 +25,8 @@ class EndedJobs {
   /// Puts recovered jobs in the order of their ends.
   void sort();
 
-  /// The job that is to be forgotten now, or null. A job from which others borrow is not forgotten before they end.
+  /// The job that is to be forgotten now, or null. A job from which others borrow is not forgotten before they end,
+  /// and one that is kept by an order not before the order is taken back.
   const Job* due(Instant now) const;
   /// When a job becomes too old; `kNever`: there is none.
   Instant next_due() const;

@@ -66,6 +66,7 @@ void JobReleases::finish_if_done(Job& job) {
   drop_references(job);
   tables_.ended.add(job);
   learn_durations(job);
+  if (job.outputs.locations.empty()) job.outputs.kept_by_order = false;
   const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
   if (unneeded || (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id))) spend(job);
   policy_base_.records.record_end(job);
@@ -84,8 +85,24 @@ void JobReleases::finish_if_done(Job& job) {
   forget_old_jobs();
 }
 
+Result<Value> JobReleases::keep_by_order(Job& job, bool keep) {
+  const bool runs = job.status.state == JobState::Running;
+  if (keep && !runs && (job.outputs.locations.empty() || job.outputs.release_when_unreferenced))
+    return Error{ErrorCode::NotFound, to_string(job.id), "has no outputs any more",
+                 "give the order while a client has the job"};
+  const bool before = std::exchange(job.outputs.kept_by_order, keep);
+  if (before != keep) {
+    if (keep && runs) job.outputs.release_when_unreferenced = false;
+    if (keep) spend(job);
+    runs ? policy_base_.records.record_change(job) : policy_base_.records.record_end(job);
+    if (!keep && !runs && job.outbox.followers().empty()) release_job(job);
+  }
+  return Value{Value::Record{{"job", to_string(job.id)}, {"kept", keep}, {"was", before}}};
+}
+
 void JobReleases::release_job(Job& job) {
   PENSTOCK_CHECK(job.status.state != JobState::Running);
+  if (job.outputs.kept_by_order) return;
   const bool was_unneeded = std::exchange(job.outputs.release_when_unreferenced, !job.outputs.borrowed->empty());
   if (job.outputs.release_when_unreferenced) {
     if (!was_unneeded && !job.outputs.locations.empty()) policy_base_.records.record_end(job);
@@ -130,7 +147,8 @@ void JobReleases::release_for(Job& job, ClientId client) {
     return release_job(job);
   }
   const bool has_name = job.spec.name != to_string(job.id);
-  if (has_name || !job.outbox.followers().empty() || std::exchange(job.outputs.release_when_unreferenced, true)) return;
+  if (has_name || job.outputs.kept_by_order || !job.outbox.followers().empty()) return;
+  if (std::exchange(job.outputs.release_when_unreferenced, true)) return;
   policy_base_.records.record_change(job);
 }
 

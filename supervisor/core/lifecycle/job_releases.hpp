@@ -48,8 +48,12 @@ class JobReleases {
   void leave_graph(Job& job);
   /// Ends the job if no subtask of it is open.
   void finish_if_done(Job& job);
-  /// REQUIRES: it has ended.
+  /// Not if an order keeps it. REQUIRES: it has ended.
   void release_job(Job& job);
+  /// `keep JOB`: its outputs stay, with or without a client that follows, until `unkeep JOB`; then they go, unless a
+  /// client follows or other jobs read them. A nested job that is kept does not end with its run.
+  /// Errors: NotFound: it has no outputs any more.
+  Result<Value> keep_by_order(Job& job, bool keep);
   /// A client asks nothing more about the job. One that runs is released when it has ended, unless others follow it
   /// then, or somebody may ask for it by its name.
   void release_for(Job& job, ClientId client);

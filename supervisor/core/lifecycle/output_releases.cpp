@@ -16,6 +16,7 @@
 namespace penstock::supervisor {
 
 void JobReleases::release_outputs(Job& job, std::span<const SubtaskRange> ranges) {
+  if (job.outputs.kept_by_order) return;
   if (job.status.state != JobState::Running && job.outputs.locations.empty())
     return release_job(job);  // All is lost, and the workers have not heard that the job is over.
   std::vector<std::uint32_t> unread;

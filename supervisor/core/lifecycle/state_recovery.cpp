@@ -67,6 +67,7 @@ void StateRecovery::recover_ended_job(RecoveredJob& recovered) {
   tables_.jobs.add_name(job);
   tables_.ended.add(job);
   job.outputs.release_when_unreferenced = recovered.unneeded;
+  job.outputs.kept_by_order = recovered.kept_by_order;
   acceptance_.adopt_ended(job);
   if (job.outputs.locations.empty() && !recovered.unneeded) return;
   job.outputs.keep_until = later(event_.now, config_.results_keep);
@@ -114,6 +115,8 @@ void StateRecovery::recover_job(RecoveredJob& recovered, const GraphsAgain& grap
   job.status.on_hold = recovered.on_hold;
   if (recovered.limit_since_ms != 0) job.status.limit_since = ledger_.clock.instant_of(recovered.limit_since_ms);
   job.outputs.release_when_unreferenced = recovered.unneeded;
+  job.outputs.kept_by_order = recovered.kept_by_order;
+  if (job.outputs.kept_by_order && job.spec.parent.any()) tables_.nested.remove(job.spec.parent->id, job.id);
   if (job.shares != nullptr && !recovered.pool.empty()) {
     job.shares->pool.name = job.shares->pool.kept_name.edit() = recovered.pool;
     driver_.fallbacks.open_pools(job);

@@ -10,13 +10,26 @@ namespace penstock::supervisor {
 void JobRecords::record_change(const Job& job) {
   policy_.agenda.look_at(job.id);  // The author of the change wants to see what follows.
   if (!gate_.durable()) return;
-  gate_.write(record::JobChanged{
-      job.id, job.spec.priority, job.status.cancelling, *job.status.error, true, job.spec.policy.weight,
-      job.spec.policy.slots_max, job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos,
-      job.spec.policy.queue, job.status.on_hold, job.shares == nullptr ? "" : *job.shares->pool.kept_name,
-      job.outputs.release_when_unreferenced, job.shares == nullptr ? 0 : job.shares->preemptions,
-      job.spec.policy.user_factor, job.scale.code(), job.spec.policy.account,
-      job.status.limit_since == kNever ? 0 : clock_.unix_ms(job.status.limit_since), job.spec.time_limit});
+  gate_.write(record::JobChanged{job.id,
+                                 job.spec.priority,
+                                 job.status.cancelling,
+                                 *job.status.error,
+                                 true,
+                                 job.spec.policy.weight,
+                                 job.spec.policy.slots_max,
+                                 job.shares == nullptr ? 0 : job.shares->position,
+                                 job.spec.policy.qos,
+                                 job.spec.policy.queue,
+                                 job.status.on_hold,
+                                 job.shares == nullptr ? "" : *job.shares->pool.kept_name,
+                                 job.outputs.release_when_unreferenced,
+                                 job.shares == nullptr ? 0 : job.shares->preemptions,
+                                 job.spec.policy.user_factor,
+                                 job.scale.code(),
+                                 job.spec.policy.account,
+                                 job.status.limit_since == kNever ? 0 : clock_.unix_ms(job.status.limit_since),
+                                 job.spec.time_limit,
+                                 job.outputs.kept_by_order});
 }
 
 void JobRecords::record_change(const Job& job, std::uint32_t subtask) {
@@ -49,6 +62,7 @@ void JobRecords::record_end(const Job& job) {
   over.scale = job.scale.code();
   over.identity = job.identity;
   over.keys = kept_keys_of(job);
+  over.kept_by_order = job.outputs.kept_by_order;
   for (const OutputLocation& output : job.outputs.locations)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});

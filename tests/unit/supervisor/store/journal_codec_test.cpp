@@ -63,6 +63,21 @@ TEST(JournalCodec, HowAPriorityWasWrittenComesBack) {
   EXPECT_EQ(decode_job_ended(encode(record::JobEnded{.job = JobId{7}, .scale = 42})).value().scale, 42);
 }
 
+TEST(JournalCodec, ThatAJobIsKeptByAnOrderComesBack) {
+  EXPECT_TRUE(decode_changed(encode(record::JobChanged{.job = JobId{7}, .kept_by_order = true}))->kept_by_order);
+  EXPECT_FALSE(decode_changed(encode(record::JobChanged{.job = JobId{7}}))->kept_by_order);
+  EXPECT_TRUE(decode_job_ended(encode(record::JobEnded{.job = JobId{7}, .kept_by_order = true}))->kept_by_order);
+  EXPECT_FALSE(decode_job_ended(encode(record::JobEnded{.job = JobId{7}}))->kept_by_order);
+}
+
+TEST(JournalCodec, TheHeadOfAGraphComesBack) {
+  const Result<GraphHead> graph_head = decode_graph_head(encode(GraphHead{JobId{4}, 10, 2}));
+  ASSERT_TRUE(graph_head.has_value());
+  EXPECT_EQ(graph_head->brought_by, JobId{4});
+  EXPECT_EQ(graph_head->subtasks, 10U);
+  EXPECT_EQ(graph_head->chunks, 2U);
+}
+
 TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   const Result<Head> head = decode_head(encode(Head{kFormat, JobId{12}}));
   ASSERT_TRUE(head.has_value());
@@ -80,11 +95,6 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   EXPECT_EQ(accepted->submitted_ms, 77);
   EXPECT_EQ(accepted->graph_of, JobId{4});
   EXPECT_FALSE(decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2, 77, JobId::none()}))->graph_of.valid());
-  const Result<GraphHead> graph_head = decode_graph_head(encode(GraphHead{JobId{4}, 10, 2}));
-  ASSERT_TRUE(graph_head.has_value());
-  EXPECT_EQ(graph_head->brought_by, JobId{4});
-  EXPECT_EQ(graph_head->subtasks, 10U);
-  EXPECT_EQ(graph_head->chunks, 2U);
 
   const Graph graph = GraphBuilder{}.sources(3).join().keys({"a", "b", "c", "d"}).build();
   GraphPacker packer;
@@ -95,7 +105,8 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
 
   const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
                                    true,       2500,    8,    -7,
-                                   "expedite", "short", true, "second", true, 7, 0, 255};
+                                   "expedite", "short", true, "second",
+                                   true,       7,       0,    255};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
   const record::PolicyKept kept{1'800'000'000'000,
                                 {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},

@@ -46,6 +46,21 @@ TEST(PageWarmer, AllPagesBecomePresentAndKeepTheirBytes) {
   EXPECT_EQ(blob->bytes()[kBytes - 1], std::byte{0});
 }
 
+// Walking the pages of reused memory took an eighth of the processor time of a receiver.
+TEST(PageWarmer, MemoryOfAnEarlierDatumIsLeftAlone) {
+  if (!kernel_can()) GTEST_SKIP() << "this kernel is older than 5.14";
+  PageWarmer warmer;
+  const auto reserve = std::make_shared<SegmentReserve>(ReserveLimits{kBytes, 1});
+  EXPECT_FALSE(Blob::allocate_segment(kBytes, reserve)->is_reused());
+  const std::shared_ptr<Blob> reused = Blob::allocate_segment(kBytes, reserve);
+  ASSERT_TRUE(reused->is_reused());
+  const std::shared_ptr<Blob> fresh = new_memory();
+  warmer.warm(reused, 0, kBytes);
+  warmer.warm(fresh, 0, kBytes);
+  while (present(*fresh) < kBytes / kPage) std::this_thread::yield();
+  EXPECT_EQ(present(*reused), 0U);
+}
+
 TEST(PageWarmer, NothingBeyondWhatWasAskedForIsTouched) {
   if (!kernel_can()) GTEST_SKIP() << "this kernel is older than 5.14";
   PageWarmer warmer;

@@ -175,5 +175,88 @@ TEST_F(SmallHistoryTest, TheOneThatHasJustEndedStaysHoweverLargeItIs) {
   cluster->ignore();
 }
 
+/// A job with one kept output.
+class KeptByOrderTest : public ::testing::Test {
+ protected:
+  KeptByOrderTest() : cluster(SupervisorConfig{.finished_jobs_age_max = hours{1}}) {
+    cluster->join();
+    cluster->submit(GraphBuilder{}.sources(1).build());
+    cluster.write_all();
+  }
+  void end() {
+    cluster->succeed(1, 0, {{0, 30}});
+    cluster.write_all();
+    cluster->ignore();
+  }
+  void order(const char* command) { EXPECT_EQ(answer_to(command, "1").refusal.message, ""); }
+  AdminAnswer answer_to(const char* command, const char* job) {
+    cluster->client_says(AdminRequest{1, command, {job}, {}});
+    cluster.write_all();
+    const std::vector<AdminAnswer> answers = cluster->take_for<AdminAnswer>();
+    EXPECT_EQ(answers.size(), 1U);
+    return answers.empty() ? AdminAnswer{} : answers[0];
+  }
+  std::size_t outputs() {
+    const Job* job = cluster->core().find_job(JobId{1});
+    return job == nullptr ? 0 : job->outputs.locations.size();
+  }
+  bool is_forgotten() {
+    cluster.write_all();
+    const auto told = cluster->take<ForgetJob>();
+    return std::any_of(told.begin(), told.end(), [](const auto& each) { return each.second.job == JobId{1}; });
+  }
+
+  JournalHarness cluster;
+};
+
+TEST_F(KeptByOrderTest, OutputsStayWithoutAClientUntilTheyAreKeptNoMore) {
+  end();
+  order("keep");
+  EXPECT_EQ((*cluster->ask("job", {"1"}))["kept"], Value{true});
+  cluster->client_says(ReleaseJob{JobId{1}});
+  cluster->client_says(ReleaseOutputs{.job = JobId{1}, .subtasks = {{SubtaskIndex{0}, SubtaskIndex{0}}}});
+  cluster->tick_after(hours{48});
+  EXPECT_EQ(outputs(), 1U);
+  EXPECT_FALSE(is_forgotten());
+  order("unkeep");
+  EXPECT_EQ(outputs(), 0U);
+  EXPECT_TRUE(is_forgotten());
+  cluster->ignore();
+}
+
+TEST_F(KeptByOrderTest, TheOrderIsKnownAfterARestart) {
+  order("keep");
+  cluster.restart();
+  EXPECT_EQ((*cluster->ask("job", {"1"}))["kept"], Value{true}) << "of a job that runs";
+  cluster->join();
+  cluster.write_all();
+  cluster->client_says(ReleaseJob{JobId{1}});
+  end();
+  EXPECT_EQ(outputs(), 1U);
+  cluster.restart(hours{48});
+  EXPECT_EQ((*cluster->ask("job", {"1"}))["kept"], Value{true}) << "of one that has ended";
+  order("unkeep");
+  cluster.restart();
+  const Result<Value> after = cluster->ask("job", {"1"});
+  EXPECT_TRUE(!after || (*after)["kept"] != Value{true});
+  cluster->ignore();
+}
+
+TEST_F(KeptByOrderTest, AnOutputThatAClientNeedsStaysWhenTheOrderEnds) {
+  end();
+  order("keep");
+  order("unkeep");
+  EXPECT_EQ(outputs(), 1U);
+  cluster->ignore();
+}
+
+TEST_F(KeptByOrderTest, WhatIsGoneIsRefused) {
+  end();
+  cluster->client_says(ReleaseJob{JobId{1}});
+  EXPECT_EQ(answer_to("keep", "1").refusal.code, ErrorCode::NotFound);
+  EXPECT_EQ(answer_to("keep", "9").refusal.code, ErrorCode::NotFound);
+  cluster->ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

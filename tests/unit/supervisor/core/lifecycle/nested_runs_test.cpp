@@ -197,6 +197,21 @@ TEST_F(NestedRunsTest, AReleasedJobIsForgottenAtItsEnd) {
   cluster->ignore();
 }
 
+TEST_F(NestedRunsTest, AJobThatIsKeptByAnOrderOutlivesItsRun) {
+  begin(1);
+  const JobId child = submit_in(run_of(0));
+  const std::string name = to_string(child);
+  cluster->succeed(1, 0, {{0, 100}}, child.value());
+  cluster.write_all();
+  cluster->client_says(AdminRequest{1, "keep", {name}, {}});
+  cluster.write_all();
+  cluster->succeed(1, 0);
+  cluster.write_all();
+  cluster->client_says(ReleaseJob{child});
+  EXPECT_EQ(cluster->job(child.value()).outputs.locations.size(), 1U);
+  cluster->ignore();
+}
+
 TEST_F(NestedRunsTest, ARunThatIsNotUnderWayIsRefused) {
   begin(2);
   ParentRun wrong = run_of(0);

@@ -1,4 +1,4 @@
-#include "common/host/block_hash.hpp"
+#include "worker/store/block_hash.hpp"
 
 #if defined(PENSTOCK_XXH3_DISPATCH)
 #include <xxh_x86dispatch.h>

@@ -1,4 +1,4 @@
-#include "common/host/block_hash.hpp"
+#include "worker/store/block_hash.hpp"
 
 #include <gtest/gtest.h>
 #include <xxhash.h>

@@ -1,0 +1,157 @@
+"""Datasets that are published by name: their values stay on the cluster, with or without the client that made them.
+
+A dataset is a job of its own that borrows the values without a copy, kept by the order `keep`, and a shared variable that
+says which job it is, with the pickled shape in which the values were given."""
+import contextlib
+import io
+import pickle
+from typing import Any, List, Optional
+
+from penstock import _graph, _wire
+from penstock._batch import Call
+from penstock._futures import Future, collecting
+from penstock.errors import DatasetExists, PenstockError
+
+_PREFIX = "dataset "
+_SHAPE_BYTES_MAX = 64 << 10  # Of a pickled shape that stands in the variable; a larger one is an output of the job.
+
+
+class _Loan(Call):
+    """The output of another job as a value of this client."""
+
+    __slots__ = ("lender",)
+
+    def __init__(self, future, lender):
+        super().__init__(future, _Borrows, None, (), (), _graph.Options())
+        self.lender = lender  # Job, its identity, and the subtask.
+
+    def add_to(self, graph, _):
+        return graph.borrow(*self.lender)
+
+
+class _Borrows:
+    """In place of a program."""
+
+    name = "dataset"
+
+
+class _Shape(pickle.Unpickler):
+    """Reads a shape with futures in place of what stood for them."""
+
+    def __init__(self, data, futures):
+        super().__init__(io.BytesIO(data))
+        self.futures = futures
+
+    def find_class(self, module, name):
+        if (module, name) == (_wire.load_input.__module__, _wire.load_input.__name__):
+            return self.futures.__getitem__
+        return super().find_class(module, name)
+
+
+def _shape_of(value):
+    """The pickled shape, and the futures in it."""
+    with collecting() as inputs:
+        try:
+            return pickle.dumps(value, 5), inputs.futures
+        except Exception:
+            inputs.futures.clear()
+            inputs.numbers.clear()
+            return _wire.cloudpickle_or_refuse(value, "a dataset", lambda _: True), inputs.futures
+
+
+class Datasets:
+    """Those of a `Client`."""
+
+    def publish_dataset(self, value: Any = None, *, name: Optional[str] = None, override: bool = False, **datasets: Any) -> None:
+        """Publishes `value` under `name`, or each keyword under its own: a future, lists or dictionaries of futures, a
+        persisted collection, or any object. It is there for every client by `get_dataset`, after this client is closed and
+        after a restart of the supervisor, until `unpublish_dataset`. Futures are waited for; their values are not copied.
+        Raises `DatasetExists`, unless `override` replaces the one of that name."""
+        if name is not None:
+            datasets = {name: value, **datasets}
+        elif value is not None:
+            raise TypeError("a dataset needs a name: publish_dataset(value, name=...), or publish_dataset(NAME=value)")
+        for one, given in datasets.items():
+            self._publish(one, given, override)
+
+    def _publish(self, name, value, override):
+        from penstock.coordination import Lock
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the name of a dataset is a text, not {name!r}")
+        with Lock(f"publish {name}", client=self):
+            before = self._dataset(name)
+            if before is not None and not override:
+                raise DatasetExists("is published already", subject=name, remedy="unpublish it, or give override=True")
+            self._keep_as(name, value)
+            if before is not None:
+                self._drop_dataset(before)
+
+    def _keep_as(self, name, value):
+        from penstock._builder import Handle
+        from penstock.coordination import Variable
+        shape, futures = _shape_of(value)
+        graph = self.graph()
+        handles = [Handle(graph, graph._number_of(future)) for future in futures]
+        is_large = len(shape) > _SHAPE_BYTES_MAX or not futures
+        if is_large:
+            handles.append(graph.value(shape))
+        with graph.submit(want=handles) as job:
+            job.result()
+            self.ask("keep", job.number)
+            with self._connection as handle:
+                identity = self._library.identity_of(handle, job.number)
+            Variable(_PREFIX + name, client=self).set({
+                "job": job.number, "identity": identity, "numbers": [handle.number for handle in handles],
+                "shape": None if is_large else shape})
+
+    def _dataset(self, name):
+        from penstock.coordination import Variable
+        with contextlib.suppress(TimeoutError):
+            return Variable(_PREFIX + name, client=self).get(timeout=0)
+        return None
+
+    def _drop_dataset(self, known):
+        try:
+            self.ask("unkeep", known["job"])
+        except PenstockError as error:
+            if error.code != "NotFound":
+                raise
+
+    def get_dataset(self, name: str) -> Any:
+        """What was published under that name, with futures of this client in it. Raises `KeyError`."""
+        known = self._dataset(name)
+        if known is None:
+            raise KeyError(f"no dataset {name!r} is published; there are {self._dataset_names()}")
+        shape = known["shape"]
+        futures = [self._borrowed(f"{name}-{at}", (known["job"], known["identity"], number))
+                   for at, number in enumerate(known["numbers"])]
+        if shape is None:
+            shape = Future.result(futures.pop())
+        return _Shape(shape, futures).load()
+
+    def _borrowed(self, key, lender) -> Future:
+        future = self._future_kind(self, None)
+        call = _Loan(future, lender)
+        with self._lock:
+            self._check_open()
+            future._name = key
+            self._enqueue(call, future)
+        return future
+
+    def list_datasets(self) -> List[str]:
+        """The names of all that are published."""
+        return self._dataset_names()
+
+    def _dataset_names(self):
+        return [row["name"][len(_PREFIX):] for row in self.ask("shared", "list", f"--begins={_PREFIX}")
+                if row["kind"] == "variable"]
+
+    def unpublish_dataset(self, name: str) -> None:
+        """The dataset is there no more. Its values go when no client has futures of them. Raises `KeyError`."""
+        from penstock.coordination import Lock, Variable
+        with Lock(f"publish {name}", client=self):
+            known = self._dataset(name)
+            if known is None:
+                raise KeyError(f"no dataset {name!r} is published")
+            Variable(_PREFIX + name, client=self).delete()
+            self._drop_dataset(known)
