@@ -10,7 +10,7 @@ from typing import Any, List, Optional
 from penstock import _graph, _wire
 from penstock._batch import Call
 from penstock._futures import Future, collecting
-from penstock.errors import DatasetExists, PenstockError
+from penstock.errors import DatasetExists, PenstockError, ResultLost
 
 _PREFIX = "dataset "
 _SHAPE_BYTES_MAX = 64 << 10  # Of a pickled shape that stands in the variable; a larger one is an output of the job.
@@ -46,6 +46,10 @@ class _Shape(pickle.Unpickler):
         if (module, name) == (_wire.load_input.__module__, _wire.load_input.__name__):
             return self.futures.__getitem__
         return super().find_class(module, name)
+
+
+def _is_lost(future):
+    return isinstance(Future.exception(future), ResultLost)
 
 
 def _shape_of(value):
@@ -120,11 +124,17 @@ class Datasets:
     def get_dataset(self, name: str) -> Any:
         """What was published under that name, with futures of this client in it. Raises `KeyError`."""
         known = self._dataset(name)
-        if known is None:
-            raise KeyError(f"no dataset {name!r} is published; there are {self._dataset_names()}")
+        while True:
+            if known is None:
+                raise KeyError(f"no dataset {name!r} is published; there are {self._dataset_names()}")
+            futures = [self._borrowed(f"{name}-{at}", (known["job"], known["identity"], number))
+                       for at, number in enumerate(known["numbers"])]
+            self._flush()  # From here on the values stay for us, also if the dataset is published no more.
+            now = self._dataset(name)
+            if now == known or not any(future.done() and _is_lost(future) for future in futures):
+                break
+            known = now  # It was replaced or unpublished meanwhile.
         shape = known["shape"]
-        futures = [self._borrowed(f"{name}-{at}", (known["job"], known["identity"], number))
-                   for at, number in enumerate(known["numbers"])]
         if shape is None:
             shape = Future.result(futures.pop())
         return _Shape(shape, futures).load()
