@@ -34,12 +34,17 @@ Result<std::vector<HostPort>> read_addresses(const std::string& text) {
   return addresses;
 }
 
+/// An empty name is none: a worker of that name would be refused.
+std::string name_of(const penstock_client_options& options) {
+  return options.name == nullptr || *options.name == '\0' ? host_name() : options.name;
+}
+
 Result<void> connect(penstock_client& client, const penstock_client_options& options) {
   client::RemoteOptions remote;
   Result<std::vector<HostPort>> addresses = read_addresses(options.address);
   if (!addresses) return std::move(addresses).error();
   remote.supervisors = std::move(addresses).value();
-  remote.name = options.name == nullptr ? host_name() : options.name;
+  remote.name = name_of(options);
   if (options.connect_timeout_ms > 0) remote.connect_timeout = std::chrono::milliseconds{options.connect_timeout_ms};
   client.remote = std::make_unique<client::Session>();
   client.listen_to(*client.remote);
@@ -59,7 +64,7 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
   topology.gpus_together = true;
   Result<std::vector<FoundBand>> bands = find_bands(topology);
   if (!bands) return std::move(bands).error();
-  embedded.worker.name = options.name == nullptr ? host_name() : options.name;
+  embedded.worker.name = name_of(options);
   for (FoundBand& found : *bands) {
     if (found.band.kind == BandKind::Cpu)
       client.slots += static_cast<std::uint32_t>(found.band.capacity.slots.value() / kOneSlot.value());

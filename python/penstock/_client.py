@@ -635,11 +635,11 @@ class Client(Questions, Collections):
 
     # Failures first: what was cancelled because of them fails with the same exception.
     def _apply(self, batch, news):
-        without = [index for first, last in news.cancelled for index in range(first, last + 1)]
+        without = {index for first, last in news.cancelled for index in range(first, last + 1)}
         for index, error in news.failures:
             future = batch.future(index)
             if _losses.put_down(batch, index, error):
-                without.append(index)
+                without.add(index)
             else:
                 batch.failed[index] = error if future is None else errors.about(error, future.key)
                 if future is not None:
@@ -655,14 +655,14 @@ class Client(Questions, Collections):
         for index in _losses.run_again(self, batch, sorted(without)):
             future = batch.future(index)
             if future is not None:
-                self._tell_cancelled(batch, index, future)
+                self._tell_cancelled(batch, index, future, without)
         for index in without:
             batch.forget_inputs(index, index)
         if news.state != _abi.RUNNING:
             batch.end()
             self._release_if_over(batch)
 
-    def _tell_cancelled(self, batch, index, future):
+    def _tell_cancelled(self, batch, index, future, without):
         error = batch.failed_before(index)
         if error is not None:
             return future._fail(errors.about(error, future.key))
@@ -671,8 +671,8 @@ class Client(Questions, Collections):
             return future._fail(_losses.explained(errors.about(batch.lost[id(other)], other.key), other))
         for other in batch.inputs_of(index):
             # Another batch's, which is told in its own news, or one that is told in the same news, in whatever order.
-            if not other.done() and other._batch is batch:
-                self._tell_cancelled(batch, other._index, other)
+            if not other.done() and other._batch is batch and other._index in without:
+                self._tell_cancelled(batch, other._index, other, without)
             if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
                 return future._fail(super(Future, other).exception())
         future._be_cancelled()

@@ -16,6 +16,8 @@ from penstock.errors import MissingModule, NotSerializable, VersionMismatch
 
 
 serving = None  # The `Runner` of this process; `_attempt` asks it.
+KEPT_BYTES = 64 << 20  # Of freed memory; half of what a runner may hold without being counted (worker.runner_bytes_spared).
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 RETURN = "return what it is made of, and make it where it is needed"
 # What repeating would not mend, and how the worker calls it: penstock_runner_fail_as.
 NOT_MENDED = ((NotSerializable, b"InvalidArgument"), (MissingModule, b"ProgramNotFound"),
@@ -222,6 +224,7 @@ def main(command):
     os.dup2(nothing, 0)
     os.close(nothing)
     global serving
+    keep_freed_memory()
     serving = Runner(descriptor, command)
     if "PENSTOCK_SETUP" in os.environ:
         from penstock import _setup
@@ -229,6 +232,18 @@ def main(command):
     status = serving.serve()
     end_orderly()
     os._exit(status)  # Threads that the user's code has left behind do not keep the slot.
+
+
+def keep_freed_memory():
+    """Large arrays take memory that was freed before. By default the C library gives it back to the system, and each page of
+    the next array costs a fault: a quarter of the processor time of joins and sorts (docs/data-plane.md). What the user's
+    environment says about `malloc` stays in force."""
+    if any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
+        return
+    with contextlib.suppress(AttributeError):  # Another C library than glibc.
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES)
+        mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def end_orderly():

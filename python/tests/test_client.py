@@ -311,6 +311,18 @@ def test_a_cancel_interrupts_what_runs(client, tmp_path):
     assert client.submit(functions.increment, 1).result(20) == 2
 
 
+def test_a_cancel_leaves_what_its_call_reads_alone(client, tmp_path):
+    first = client.submit(functions.wait_for, str(tmp_path / "go"))
+    middle = client.submit(len, first)
+    last = client.submit(functions.increment, middle)
+    client._flush()
+    assert middle.cancel()
+    until(last.done)
+    assert last.cancelled() and not first.done()
+    (tmp_path / "go").touch()
+    assert first.result(20) == str(tmp_path / "go")
+
+
 def test_a_runner_that_dies_fails_its_subtask_only(client):
     with pytest.raises(RunnerCrashed, match="exited with code 7") as caught:
         client.submit(functions.leave, 7).result()

@@ -111,3 +111,8 @@ def test_a_function_that_ignores_interrupts_does_so_for_itself_only(impatient, t
 def test_what_a_function_starts_finds_the_modules_of_the_client(client):
     command = [sys.executable, "-c", "import functions; print(functions.add(1, 2))"]
     assert client.submit(subprocess.check_output, command).result(60) == b"3\n"
+
+
+def test_an_empty_name_is_none():
+    with Client(slots=1, name="") as client:
+        assert client.submit(len, [1, 2]).result(60) == 2

@@ -77,7 +77,7 @@ Result<Value> SharedObjects::carry_out(ClientId client, const AdminRequest& requ
 
 Result<Value> SharedObjects::carry_out_part(ClientId client, const AdminRequest& request, bool& deferred) {
   const std::string operation = operand(request, 0);
-  if (operation == "list") {
+  if (operation == "list" || operation.empty()) {
     const Result<std::uint32_t> rows = number_of(request, "limit", kRowsMax);
     if (!rows) return rows.error();
     return list(std::min(*rows, kRowsMax), option(request, "begins"));

@@ -40,7 +40,7 @@ struct EventContext;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
 ///   what was published since the session has subscribed;
 /// - `renew`, and `leave`: the end of the session; what it took counts as acknowledged;
-/// - `list [--begins=TEXT]`: all objects, or those with such names, for operators.
+/// - `list [--begins=TEXT] [--limit=N]`, or nothing: all objects, or those with such names, for operators.
 /// Errors: InvalidArgument; LimitExceeded, with the setting to raise.
 /// Cost: logarithmic in the objects, sessions and waiters; of `publish`, linear in the subscribers of the topic.
 class SharedObjects {

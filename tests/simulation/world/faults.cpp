@@ -197,6 +197,7 @@ void FaultPlan::operate() {
   if (jobs.empty()) return;
   const std::string job = to_string(jobs[rng.below(jobs.size())]);
   const std::string subtask = std::to_string(rng.below(world_.options().subtasks_max));
+  keep_or_not(job);
   switch (rng.below(6)) {
     case 0:
       if (faults.cancels && rng.chance(1, 6)) world_.client().order({0, "cancel", {job}});
@@ -231,6 +232,19 @@ void FaultPlan::operate() {
     }
     default: break;
   }
+}
+
+/// In one world of five outputs of jobs are kept without a client, for a while.
+bool FaultPlan::keeps_jobs() const {
+  return world_.options().faults.operators && Rng{mix_bits(world_.options().seed) ^ 0x6ee9}.chance(1, 5);
+}
+
+void FaultPlan::keep_or_not(const std::string& job) {
+  if (!keeps_jobs()) return;
+  // A stream of its own: seeds that once found something go on finding it.
+  const auto now = static_cast<std::uint64_t>(world_.now().time_since_epoch().count());
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(now + 0x6ee9)};
+  if (rng.chance(1, 2)) world_.client().order({0, rng.chance(2, 3) ? "keep" : "unkeep", {job}});
 }
 
 /// Of hosts with several devices each job may use parts of some, or all of them again.
@@ -324,6 +338,8 @@ void FaultPlan::stop() {
     world_.timeline().after(std::chrono::seconds{after}, [this] {
       for (const JobId id : world_.jobs())
         if (world_.config().has_rules) world_.client().order({0, "release", {to_string(id)}});
+      for (const JobId id : world_.jobs())
+        if (keeps_jobs()) world_.client().order({0, "unkeep", {to_string(id)}});
     });
   if (world_.options().policy) return;
   // Also of accepted jobs, even if their clients have not heard of the acceptance yet.

@@ -25,6 +25,8 @@ class FaultPlan {
   void reset(class WorkerHost& host);
   void cut_off(class WorkerHost& host);
   void operate();
+  bool keeps_jobs() const;
+  void keep_or_not(const std::string& job);
   void keep_to_devices(const std::vector<JobId>& jobs, EntitlementBatch& plan) const;
   void send_entitlements(const EntitlementBatch& plan);
   void change_policy(const std::string& job);

@@ -308,6 +308,10 @@ TEST_F(SharedObjectsTest, AnOperatorSeesThem) {
   const Value& lock = rows->list()->front();
   EXPECT_EQ(*lock["holders"].integer(), 1);
   EXPECT_EQ(*lock["limit"].integer(), 3);
+  EXPECT_EQ(cluster.ask("shared")->list()->size(), 4U);
+  const Result<Value> some = cluster.ask("shared", {"list", "--begins=be"});
+  ASSERT_EQ(some->list()->size(), 1U);
+  EXPECT_EQ(*some->list()->front()["name"].text(), "best");
 }
 
 /// A client of a queue that repeats what was not answered, as the library does, over restarts of the supervisor.
