@@ -649,8 +649,7 @@ class Client(Questions, Collections):
                 future = batch.future(index)
                 if future is not None:
                     future._succeed()
-                    if future._call is not None:
-                        _lineage.settle(future._call, self._generations)
+                    _lineage.succeeded(future, batch, self)
             batch.forget_inputs(first, last)
         for index in _losses.run_again(self, batch, sorted(without)):
             future = batch.future(index)

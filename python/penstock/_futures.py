@@ -201,7 +201,8 @@ class Future(LightFuture):
         """(whether its value is here, that, the batch that has it, its subtask there) of the same moment."""
         with self._condition:
             seen = self._loaded, self._result, self._batch if self._state == "FINISHED" else None, self._index
-        return seen if self._given is None else (True, _wire.unpack_own(self._given.datum), *seen[2:])
+            datum = None if self._given is None else self._given.datum
+        return seen if datum is None else (True, _wire.unpack_own(datum), *seen[2:])
 
     def _be_of(self, batch, index):
         with self._condition:
@@ -224,8 +225,9 @@ class Future(LightFuture):
             number = columns.borrow(batch.job, batch.identity, index, output)
             columns.borrowed[number] = self, batch
             return number
-        if self._given is not None:
-            return columns.literal(self._given.datum)
+        given = self._given
+        if given is not None:
+            return columns.literal(given.datum)
         loaded, value, *_ = self._seen()
         if not loaded:
             raise ResultLost("was released", subject=self.key)
@@ -240,6 +242,14 @@ class Future(LightFuture):
     def _be_given(self, given):
         self._given, self._loaded = given, True
         self._succeed()
+
+    def _leave_to(self, batch):
+        """What was scattered is where its batch has it, and no longer here as well."""
+        with self._condition:
+            if self._batch is not batch or self._given is None:
+                return
+            given, self._given, self._loaded = self._given, None, False
+        self.client._freed.append(weakref.ref(given))  # Only calls that have read it keep it from now on.
 
     def _fail(self, error):
         with contextlib.suppress(concurrent.futures.InvalidStateError):

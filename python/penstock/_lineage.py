@@ -68,7 +68,9 @@ class Ancestors:
             reference, size = self._kept.popleft()
             self._bytes -= size
             call = reference()
-            if call is not None and call.future() is None:  # It may have been made again meanwhile.
+            # It may have been made again meanwhile; what was scattered may have left its future.
+            future = None if call is None else call.future()
+            if call is not None and (future is None or recipe_of(future) is not call):
                 call.forget()
 
 
@@ -95,6 +97,15 @@ def settle(call, kept):
     call.generation = 1 + max([origin.generation for origin in call.origins], default=0)
     if kept is not None and call.origins and (kept < 2 or call.generation % (kept // 2) == 0):
         _forget_before(call, kept)
+
+
+def succeeded(future, batch, client):
+    """The call of a future has left; a scattered object of an embedded client is in this process, where the batch has it:
+    what is lost there would be lost here, too."""
+    if future._call is not None:
+        settle(future._call, client._generations)
+    elif client.address is None and client._generations is not None:
+        future._leave_to(batch)
 
 
 def recipe_of(future):

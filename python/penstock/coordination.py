@@ -6,6 +6,7 @@ a process holds is held by a lease that its client renews: of one that has died 
 ...     write()                                                       # doctest: +SKIP
 """
 import base64
+import contextlib
 import itertools
 import threading
 import time
@@ -102,7 +103,8 @@ def _renew(session, ended):
 
 
 def _interruptible(wait, field, undo):
-    """`wait()` on a thread of its own where this one is the main thread: there Ctrl-C is to be noticed."""
+    """`wait()` on a thread of its own where this one is the main thread: there Ctrl-C is to be noticed. `undo` ends the wait
+    at the supervisor and gives back what it may have brought."""
     if threading.current_thread() is not threading.main_thread():
         return wait()
     answer, done = [], threading.Event()
@@ -121,8 +123,9 @@ def _interruptible(wait, field, undo):
         done.wait()
     except BaseException:
         left.append(True)
-        if done.is_set() and undo is not None and answer[0][1] is None and answer[0][0][field]:
-            undo()
+        if undo is not None:  # Before the next request of this thread: an item that came meanwhile would be lost to it.
+            with contextlib.suppress(PenstockError):
+                undo()
         raise
     value, error = answer[0]
     if error is not None:
@@ -283,7 +286,7 @@ class Queue(Shared):
         words = (self.name, f"--number={self._taken}", *self._mine)
         try:
             answer = session.ask_and_wait("taken", self._take, *words, timeout=timeout,
-                                          undo=lambda: session.ask("return", self.name, *self._mine))
+                                          undo=lambda: session.ask("return", *words))
         except BaseException as error:
             if not isinstance(error, Exception):  # Interrupted: the item goes to another, and the next wait is a new one.
                 self._taken = None

@@ -74,3 +74,30 @@ def test_a_result_is_in_memory_once_and_only_what_is_written_is_copied(tmp_path)
         written = all_of_it() - before - read
         print(f"{SIZE} bytes: read {read / SIZE:.2f}x, by writing to four places {written} bytes more", file=sys.stderr)
         assert read < 1.3 * SIZE and written < SIZE // 8
+
+
+def anonymous():
+    """Bytes of this process that are no file's and no memory segment's."""
+    lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Anonymous:"))
+
+
+# Three copies stayed: of the client, in the graph that brought the object, and in a record of the worker.
+def test_a_scattered_object_is_in_memory_once_when_it_is_read():
+    with Client(slots=1, warm=False) as client:
+        assert client.submit(functions.increment, 1).result(60) == 2
+        before = anonymous()
+        future = client.scatter(numpy.ones(SIZE // 8))
+        assert client.submit(numpy.sum, future).result(60) == SIZE // 8
+        functions.until(lambda: anonymous() < before + SIZE // 2)
+        assert client.submit(numpy.sum, future).result(60) == SIZE // 8, "it is there for the next reader"
+        value = future.result(60)
+        assert value[0] == 1 and len(value) == SIZE // 8
+        assert anonymous() < before + SIZE // 2
+
+
+def test_a_scattered_object_is_kept_here_as_well_where_lineage_is_full():
+    with Client(slots=1, warm=False, lineage="full") as client:
+        future = client.scatter(numpy.ones(SIZE // 8))
+        assert client.submit(numpy.sum, future).result(60) == SIZE // 8
+        assert future._given is not None

@@ -18,6 +18,11 @@ std::string_view GraphShape::payload(std::uint32_t subtask) const {
   return std::string_view{graph_.payloads}.substr(first, graph_.payload_offsets[subtask + 1] - first);
 }
 
+void GraphShape::forget_payloads() {
+  std::string{}.swap(graph_.payloads);  // An assignment would keep the memory.
+  graph_.payload_offsets = {};
+}
+
 std::string GraphShape::name(std::uint32_t subtask) const {
   if (graph_.name_offsets.empty()) return std::to_string(subtask);
   return std::string{key(subtask)};

@@ -25,7 +25,7 @@ struct ExternalInput {
   ExternalDatum datum;
 };
 
-/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job
+/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while a job
 /// runs, so that the same graph submitted again can share it.
 ///
 /// `rank` is the static order in which subtasks are best run: user priority, then critical path, then position. The
@@ -99,6 +99,8 @@ class GraphShape {
   std::uint64_t total_ns() const { return total_ns_; }
   /// Bytes of memory that it takes, payloads and names apart.
   std::uint64_t memory_bytes() const;
+  /// Payloads are empty from now on. REQUIRES: all jobs of the graph have ended, and no other one comes.
+  void forget_payloads();
 
  private:
   friend class GraphIntake;

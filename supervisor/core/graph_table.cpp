@@ -7,7 +7,14 @@
 
 namespace penstock::supervisor {
 
-SharedGraph& GraphTable::add(std::unique_ptr<const GraphShape> shape) {
+namespace {
+
+/// Of each subtask on average.
+constexpr std::uint64_t kLargePayload = std::uint64_t{64} << 10U;
+
+}  // namespace
+
+SharedGraph& GraphTable::add(std::unique_ptr<GraphShape> shape) {
   SharedGraph& graph = *graphs_.emplace_back(std::make_unique<SharedGraph>());
   const Graph& content = shape->graph();
   graph.eligible.resize(content.templates.size());
@@ -53,6 +60,16 @@ void GraphTable::leave(SharedGraph& graph) {
     PENSTOCK_COVERAGE_MARK("a graph is no longer kept for being submitted again");
     drop(*idle_.front());
   }
+}
+
+void GraphTable::let_payloads_go(SharedGraph& graph) {
+  const std::uint64_t bytes = graph.shape->graph().payloads.capacity();
+  if (graph.jobs > 1 || bytes < kLargePayload * graph.shape->size()) return;
+  PENSTOCK_COVERAGE_MARK("large payloads went with the end of their job");
+  if (is_found(graph)) by_hash_.erase(graph.shape->hash());
+  graph.shape->forget_payloads();
+  graph.bytes -= bytes;
+  held_bytes_ -= bytes;
 }
 
 bool GraphTable::is_found(const SharedGraph& graph) const {

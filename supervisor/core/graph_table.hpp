@@ -29,7 +29,7 @@ struct LearnedDuration {
 
 /// A checked graph with everything that its jobs share. State of one run is in `Job`.
 struct SharedGraph {
-  std::unique_ptr<const GraphShape> shape;
+  std::unique_ptr<GraphShape> shape;
   std::vector<EligibleBands> eligible;   ///< By template.
   std::vector<LearnedDuration> learned;  ///< By template.
   std::uint64_t bytes = 0;               ///< Everything counted: payloads and names, too.
@@ -48,11 +48,14 @@ class GraphTable {
 
   /// Takes in a graph for a first job. From now on its content finds this one, and no earlier one of the same content:
   /// two graphs that were sent whole are never taken for one on the word of a hash.
-  SharedGraph& add(std::unique_ptr<const GraphShape> shape);
+  SharedGraph& add(std::unique_ptr<GraphShape> shape);
   /// The graph for one job more; null if it is not known.
   SharedGraph* join(const GraphHash& hash);
   /// The same for one that is at hand.
   void join(SharedGraph& graph);
+  /// A job has ended, which keeps outputs. If no other job has its graph and payloads are most of it, as where large
+  /// objects are brought to the cluster, they go: the graph is not found again.
+  void let_payloads_go(SharedGraph& graph);
   /// A job needs its graph no longer.
   void leave(SharedGraph& graph);
 

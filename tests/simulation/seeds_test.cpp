@@ -28,6 +28,7 @@ const std::map<std::string, std::string>& out_of_reach() {
       {"a supervisor means another job of that number", "a replaced branch is refused before it names jobs"},
       {"a worker means another job of that number", "the same"},
       {"a failure that repeating would not mend", "simulated attempts fail without a code"},
+      {"large payloads went with the end of their job", "payloads of simulated graphs are small"},
       {"a graph is too dear for the memory that is left", "simulated graphs come whole, and memory has no limit"},
       {"a job is too dear for the memory that is left", "the same"},
       {"the graphs of one client are too dear together", "the same"},

@@ -100,7 +100,14 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
   const std::string operation = operand(request, 0);
   const std::string name = operand(request, 1);
   const std::string token = option(request, "token");
-  if (operation == "release") return done("released", release(name, option(request, "holder"), token));
+  if (operation == "release") {
+    const std::string holder = option(request, "holder");
+    end_waits([&](const Demand& demand) {
+      return demand.operation == Operation::Acquire && demand.of.first == name && demand.token == token &&
+             demand.holder == holder;
+    });
+    return done("released", release(name, holder, token));
+  }
   if (operation == "set" || operation == "publish") {
     std::string value = option(request, "value");
     if (operation == "publish") return publish(name, value);
@@ -131,7 +138,14 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
         Value::Record{{"holders", found == semaphores_.end() ? std::size_t{0} : found->second.holders.size()}}};
   }
   if (operation == "return") {
-    put_back({name, has_flag(request, "mine") ? token : std::string{}}, token);
+    const Result<std::uint64_t> number = number_of(request, "number", std::uint64_t{0});
+    if (!number) return number.error();
+    const QueueKey of{name, has_flag(request, "mine") ? token : std::string{}};
+    end_waits([&](const Demand& demand) {
+      return demand.operation == Operation::Take && demand.of == of && demand.token == token &&
+             (*number == 0 || demand.number == *number);
+    });
+    put_back(of, token, *number);
     return done("returned", true);
   }
   if (operation == "acknowledge") {
@@ -358,9 +372,10 @@ void SharedObjects::acknowledge(const QueueKey& of, const std::string& token) {
   forget_if_empty(of);
 }
 
-void SharedObjects::put_back(const QueueKey& of, const std::string& token) {
+void SharedObjects::put_back(const QueueKey& of, const std::string& token, std::uint64_t number) {
   const auto found = queues_.find(of);
   if (found == queues_.end() || !found->second.taken.contains(token)) return;
+  if (number != 0 && found->second.taken[token].number != number) return;
   Item taken = std::move(found->second.taken[token]);
   found->second.taken.erase(token);
   keep_item(of, {taken.sequence, taken.value, 0}, {});
@@ -461,10 +476,7 @@ void SharedObjects::end_session(const std::string& token, bool returns) {
   for (const auto& [queue, numbers] : found->second.put) forget(SharedKind::Puts, queue.first, token);
   sessions_.erase(found);
   bytes_ -= kPartBytes;
-  std::vector<std::uint64_t> waits;
-  for (const auto& [id, waiter] : waiters_)
-    if (waiter.demand.token == token) waits.push_back(id);
-  for (const std::uint64_t id : waits) give_up(id);
+  end_waits([&](const Demand& demand) { return demand.token == token; });
   std::vector<std::pair<std::string, std::string>> held;
   for (const auto& [name, semaphore] : semaphores_)
     for (const auto& [holder, session] : semaphore.holders)
@@ -502,6 +514,13 @@ void SharedObjects::end_due() {
     give_up(id);
   }
   serve_waiters();
+}
+
+void SharedObjects::end_waits(const std::function<bool(const Demand&)>& are_over) {
+  std::vector<std::uint64_t> over;
+  for (const auto& [id, waiter] : waiters_)
+    if (are_over(waiter.demand)) over.push_back(id);
+  for (const std::uint64_t id : over) give_up(id);
 }
 
 void SharedObjects::give_up(std::uint64_t id) {

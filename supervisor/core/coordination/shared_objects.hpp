@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,16 +28,15 @@ struct EventContext;
 /// all is there, and sessions begin their leases anew.
 ///
 /// Operations; `--token` names the session, `--wait` and `--lease` are seconds:
-/// - `acquire NAME --holder --limit [--wait]`, `release NAME --holder`: a semaphore with so many holders;
+/// - `acquire NAME --holder --limit [--wait]`, `release NAME --holder`: a semaphore with so many holders; a release
+///   ends the wait of that holder, too;
 /// - `set NAME --value`, `get NAME [--wait]`, `delete NAME`: a variable; `get` waits until it is set;
 /// - `holders NAME`: of a semaphore;
-/// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most; again with
-/// the
-///   same number, the item is there once;
+/// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most; again
+///   with the same number, the item is there once;
 /// - `take NAME --number [--wait]`: the first item; with the same number again, the same one. The item is gone when the
-/// session
-///   takes another, or says `acknowledge NAME`, and there for
-///   others after `return NAME`; `size NAME`;
+///   session takes another, or says `acknowledge NAME`. `return NAME --number` ends that wait, and the item is there
+///   for others; `size NAME`;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
 ///   what was published since the session has subscribed;
 /// - `renew`, and `leave`: the end of the session; what it took counts as acknowledged;
@@ -118,14 +118,15 @@ class SharedObjects {
   /// Serves those that wait for what has changed, in their order, as far as they can be served.
   void serve_waiters();
   void give_up(std::uint64_t id);
+  void end_waits(const std::function<bool(const Demand&)>& are_over);
   void answer(const Waiter& waiter, Value value);
   void stop_waiting(std::uint64_t id);
 
   bool release(const std::string& name, const std::string& holder, const std::string& token);
   void push(const QueueKey& to, std::string value);
   void acknowledge(const QueueKey& of, const std::string& token);
-  /// The item that the session has taken is there for others, in its place.
-  void put_back(const QueueKey& of, const std::string& token);
+  /// The item that the session has taken by that number is there for others, in its place. 0: by any number.
+  void put_back(const QueueKey& of, const std::string& token, std::uint64_t number = 0);
   void note_put(const Demand& demand);
   void drop_oldest(const QueueKey& key);
   /// An eighth is left to sessions, places and waits: otherwise nobody could come to take items from full queues.

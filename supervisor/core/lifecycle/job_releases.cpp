@@ -66,6 +66,7 @@ void JobReleases::finish_if_done(Job& job) {
   drop_references(job);
   tables_.ended.add(job);
   learn_durations(job);
+  tables_.graphs.let_payloads_go(*job.graph.shared);
   if (job.outputs.locations.empty()) job.outputs.kept_by_order = false;
   const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
   if (unneeded || (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id))) spend(job);

@@ -39,6 +39,8 @@ constexpr std::uint16_t kMoves[] = {
     /* Storing */ to(S::Free),
 };
 
+constexpr std::size_t kPayloadBytesKept = 4096;
+
 }  // namespace
 
 bool is_legal_move(SubtaskState from, SubtaskState next) {
@@ -50,7 +52,10 @@ void SubtaskRecord::reset() {
   inputs.clear();
   pins.clear();
   outputs.clear();
-  payload.clear();
+  if (payload.capacity() > kPayloadBytesKept)
+    std::string{}.swap(payload);  // A record is used again, and would keep that memory. An assignment keeps it, too.
+  else
+    payload.clear();
 }
 
 }  // namespace penstock::worker

@@ -68,6 +68,33 @@ TEST(GraphTable, CountsGraphsOnceAndTheirJobsEach) {
   EXPECT_EQ(table.held_bytes(), bytes) << "only one is kept";
 }
 
+// A scattered object stayed as a payload for as long as its future did, beside its datum.
+TEST(GraphTable, LargePayloadsGoWithTheOnlyJobAndTheGraphIsNotFoundAgain) {
+  constexpr std::size_t kLarge = 200'000;
+  const auto with_payload = [](std::size_t bytes) {
+    return shape_of(GraphBuilder{}.sources(2).payloads({std::string(bytes, 'x'), ""}).build());
+  };
+  GraphTable table{4, kPlenty};
+  SharedGraph& graph = table.add(with_payload(kLarge));
+  const GraphHash hash = graph.shape->hash();
+  const std::uint64_t before = table.held_bytes();
+  table.join(graph);
+  table.let_payloads_go(graph);
+  EXPECT_EQ(graph.shape->payload(0).size(), kLarge) << "another job needs it";
+  table.leave(graph);
+  PENSTOCK_EXPECT_COVERAGE_MARK("large payloads went with the end of their job", table.let_payloads_go(graph));
+  EXPECT_EQ(graph.shape->payload(0), "");
+  EXPECT_LT(graph.shape->graph().payloads.capacity(), 100U);
+  EXPECT_LE(table.held_bytes() + kLarge, before);
+  EXPECT_EQ(table.join(hash), nullptr);
+  table.leave(graph);
+  EXPECT_EQ(table.held_bytes(), 0U);
+
+  SharedGraph& small = table.add(with_payload(100'000));
+  table.let_payloads_go(small);
+  EXPECT_EQ(small.shape->payload(0).size(), 100'000U) << "it may be submitted again";
+}
+
 TEST(GraphTable, NoneIsKeptWhenNoneMayBe) {
   GraphTable table{0, kPlenty};
   table.leave(table.add(chain(2)));

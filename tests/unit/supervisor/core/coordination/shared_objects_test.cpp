@@ -147,6 +147,25 @@ TEST_F(SharedObjectsTest, AnItemThatIsReturnedIsThereForOthersInItsPlace) {
   EXPECT_EQ(now({"return", "work"}, "b"), "yes") << "it has none, and nothing happens";
 }
 
+// An interrupted wait took the next item, which was lost when its process took another one before it gave that back.
+TEST_F(SharedObjectsTest, AWaitThatIsGivenUpTakesNothing) {
+  const std::uint64_t interrupted = wait_for({"take", "work", "--number=1"}, "b");
+  const std::uint64_t other = wait_for({"take", "work", "--number=2"}, "b");
+  EXPECT_EQ(now({"return", "work", "--number=1"}, "b"), "yes");
+  EXPECT_EQ(answers(), Words{std::to_string(interrupted) + " no"});
+  EXPECT_EQ(now({"put", "work", "--number=1", "--value=x"}), "yes");
+  EXPECT_EQ(answers(), Words{std::to_string(other) + " x"});
+  EXPECT_EQ(now({"return", "work", "--number=1"}, "b"), "yes") << "the item that the session has is another one's";
+  EXPECT_EQ(now({"size", "work"}), "0");
+
+  EXPECT_EQ(now({"acquire", "lock", "--holder=1"}), "yes");
+  const std::uint64_t waits = wait_for({"acquire", "lock", "--holder=2"}, "b");
+  EXPECT_EQ(now({"release", "lock", "--holder=2"}, "b"), "no") << "it has none";
+  EXPECT_EQ(answers(), Words{std::to_string(waits) + " no"});
+  EXPECT_EQ(now({"release", "lock", "--holder=1"}), "yes");
+  EXPECT_EQ(now({"holders", "lock"}), "0");
+}
+
 TEST_F(SharedObjectsTest, APlaceIsOfTheSessionThatHasTakenIt) {
   EXPECT_EQ(now({"acquire", "lock", "--holder=1"}), "yes");
   EXPECT_EQ(now({"acquire", "lock", "--holder=1"}, "b"), "InvalidArgument: is one of another session");

@@ -55,5 +55,13 @@ TEST(SubtaskRecord, AResetKeepsBuffersOnly) {
   EXPECT_EQ(record.payload.capacity(), capacity);
 }
 
+// The bytes of a scattered object stayed in a record that was used again.
+TEST(SubtaskRecord, AResetGivesTheMemoryOfALargePayloadBack) {
+  SubtaskRecord record;
+  record.payload.assign(1U << 20U, 'x');
+  record.reset();
+  EXPECT_LT(record.payload.capacity(), 8192U);
+}
+
 }  // namespace
 }  // namespace penstock::worker
