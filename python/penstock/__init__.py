@@ -16,6 +16,7 @@ _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder"
            "fire_and_forget": "_waiting", "Attempt": "_attempt", "current_attempt": "_attempt",
            "yield_slot": "_attempt", "get_client": "_nested", "worker_client": "_nested", "secede": "_nested",
            "rejoin": "_nested", "describe": "_outputs", "statistics": "_outputs", "Pool": "_multiprocessing",
+           **dict.fromkeys(("Actor", "actor", "get_actor", "current_actor"), "actors"),
            **dict.fromkeys(("Lock", "Semaphore", "Event", "Variable", "Queue", "Pub", "Sub"), "coordination")}
 __all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from penstock._multiprocessing import Pool
     from penstock._nested import get_client, rejoin, secede, worker_client
     from penstock._outputs import describe, statistics
+    from penstock.actors import Actor, actor, current_actor, get_actor
     from penstock.coordination import Event, Lock, Pub, Queue, Semaphore, Sub, Variable
     from penstock._waiting import as_completed, fire_and_forget, progress, wait
 
@@ -37,6 +39,9 @@ def __getattr__(name):
     if name in _PLACES:
         import importlib
         value = getattr(importlib.import_module("penstock." + _PLACES[name]), name)
+    elif name == "actors":
+        import importlib
+        value = importlib.import_module("penstock.actors")
     elif name in __all__:
         value = getattr(errors, name)
     else:

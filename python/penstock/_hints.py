@@ -2,7 +2,7 @@
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
 _COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `penstock counters` (docs/cli.md)"
 _WITHIN = "in a call penstock.get_client() is the client of its cluster, and penstock.current_attempt() says what runs there"
-_BETWEEN = "calls share nothing but arguments and results: give futures, or use a database or files that all hosts see"
+_BETWEEN = "penstock.Variable and the like (docs/coordination.md), or an actor that keeps it (docs/actors.md)"
 HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin": _EACH_WORKER,
          "register_worker_plugin": _EACH_WORKER, "upload_file": "give Client(), submit() or get() files=[...]",
          "scheduler_info": _COMMANDS, "who_has": _COMMANDS, "has_what": _COMMANDS, "nthreads": _COMMANDS,
@@ -17,7 +17,6 @@ HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin
 
 
 MODULE_HINTS = {"get_worker": _WITHIN,
-                "Actor": _BETWEEN,
                 "LocalCluster": "Client() starts one inside this process", "default_client": "penstock.dask.default_client()"}
 
 

@@ -12,7 +12,7 @@ from _thread import get_ident
 from types import CoroutineType
 
 from penstock import _abi, _raised, _warned, _wire
-from penstock.errors import MissingModule, NotSerializable, VersionMismatch
+from penstock.errors import ActorDied, MissingModule, NotSerializable, VersionMismatch
 
 
 serving = None  # The `Runner` of this process; `_attempt` asks it.
@@ -21,7 +21,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 RETURN = "return what it is made of, and make it where it is needed"
 # What repeating would not mend, and how the worker calls it: penstock_runner_fail_as.
 NOT_MENDED = ((NotSerializable, b"InvalidArgument"), (MissingModule, b"ProgramNotFound"),
-              (VersionMismatch, b"VersionMismatch"))
+              (VersionMismatch, b"VersionMismatch"), (ActorDied, b"InvalidArgument"))
 
 
 class Inputs:

@@ -94,6 +94,10 @@ class TimedOut(SubtaskFailed, TimeoutError):
     """The subtask exceeded its time limit."""
 
 
+class ActorDied(PenstockError, RuntimeError):
+    """The actor is gone, or has died while a call of it was under way, which may have run, or a part of it."""
+
+
 _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "VersionMismatch": VersionMismatch,
             "LimitExceeded": ResultTooLarge, "StorageFull": ResultTooLarge, "NotFound": ResultLost,
             "InputLost": ResultLost}

@@ -96,13 +96,13 @@ def test_what_other_clients_have_and_ours_has_not_says_what_is_instead(client):
 
 
 def test_what_other_packages_have_and_ours_has_not_says_what_is_instead():
-    with pytest.raises(AttributeError, match="no attribute 'Actor': calls share nothing but"):
-        penstock.Actor
+    with pytest.raises(AttributeError, match="no attribute 'LocalCluster': Client.. starts one"):
+        penstock.LocalCluster
     with pytest.raises(AttributeError, match="no attribute 'get_worker': in a call penstock.get_client"):
         penstock.get_worker
     with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
         penstock.nothing
-    assert not hasattr(penstock, "Actor") and hasattr(penstock, "Variable")
+    assert not hasattr(penstock, "LocalCluster") and hasattr(penstock, "Variable")
 
 
 def test_a_client_and_a_future_within_a_function_say_where_they_belong(client):

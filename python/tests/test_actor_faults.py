@@ -1,0 +1,289 @@
+"""Actors on clusters of processes: what becomes of them, their names and their calls when processes die."""
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+
+import numpy
+import pytest
+from actor_classes import Counter, Listed, OnceBroken, until
+from test_cluster import Cluster, await_workers, cluster  # noqa: F401
+
+import penstock
+from penstock import Client, _actor_calls, _actor_wire, actors, coordination, errors
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def kill(pid):
+    os.kill(pid, signal.SIGKILL)
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
+def dies(handle):
+    """Why it has ended; calls that leave while its process dies may be under way then."""
+    told = []
+
+    def is_over():
+        with pytest.raises(errors.ActorDied) as caught:
+            while True:
+                handle.add().result(60)
+        told[:] = [caught.value]
+        return "under way" not in str(caught.value)
+    until(is_over)
+    return told[0]
+
+
+def under_way(handle, tmp_path):
+    """A call that has begun and does not end by itself."""
+    began = tmp_path / f"began-{os.urandom(4).hex()}"
+    future = handle.note_and_wait(str(began), str(tmp_path / "go"))
+    until(began.exists)
+    return future
+
+
+@pytest.fixture
+def client(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        yield client
+
+
+def test_a_killed_process_is_told_to_its_calls_and_ends_an_actor_without_restarts(client, tmp_path):
+    counter = client.actor(Counter, 1, name="mortal")
+    future = under_way(counter, tmp_path)
+    kill(actors.list(client)[0]["pid"])
+    with pytest.raises(errors.ActorDied, match="while the call was under way: it may have run"):
+        future.result(30)
+    assert "started again 0 times at most" in str(dies(counter))
+    again = client.actor(Counter, 2, name="mortal")
+    assert again.value == 2, "the name was free"
+    again.kill()
+
+
+def test_an_actor_is_made_again_as_often_as_was_said(client, tmp_path):
+    counter = client.actor(Counter, 1, restarts=2)
+    for starts in (1, 2):
+        assert counter.add().result(60) == 2, "its state is that of its constructor"
+        assert actors.list(client)[0]["starts"] == starts
+        future = under_way(counter, tmp_path)
+        kill(actors.list(client)[0]["pid"])
+        with pytest.raises(errors.ActorDied):
+            future.result(30)
+    assert counter.add().result(60) == 2
+    kill(counter.pid().result(60))
+    assert "started again 2 times at most" in str(dies(counter))
+
+
+def test_calls_are_made_again_in_their_order_where_that_is_wanted(client, tmp_path):
+    listed = client.actor(Listed, restarts=-1, retry_calls=True)
+    actors.ready(listed, 60)
+    pid = actors.list(client)[0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    futures = [listed.note(numpy.full(5, number)) for number in range(50)]
+    kill(pid)
+    for future in futures:
+        future.result(60)
+    assert [array[0] for array in listed.seen] == list(range(50))
+
+
+def test_a_method_that_ends_its_process_is_a_death(client):
+    counter = client.actor(Counter, restarts=1)
+    with pytest.raises(errors.ActorDied):
+        counter.end_process().result(30)
+    assert counter.add().result(60) == 1
+
+
+def test_a_constructor_that_ends_its_process_uses_a_restart(client, tmp_path):
+    assert client.actor(OnceBroken, str(tmp_path / "note"), restarts=1).there().result(60) is True
+    broken = client.actor(OnceBroken, str(tmp_path / "other"))
+    with pytest.raises(errors.ActorDied, match="started again 0 times"):
+        broken.there().result(60)
+
+
+def test_kill_with_restart_uses_one(client):
+    counter = client.actor(Counter, restarts=1)
+    before = counter.pid().result(60)
+    actors.kill(counter, restart=True)
+    with contextlib.suppress(errors.ActorDied):  # It may be sent while the process ends.
+        counter.add().result(60)
+    assert counter.pid().result(60) != before
+
+
+def test_kill_ends_a_method_that_runs_and_frees_the_slot(client, tmp_path):
+    counter = client.actor(Counter, name="killed", keep_slot=True, slots=1)
+    future = under_way(counter, tmp_path)
+    counter.kill()
+    with pytest.raises(errors.ActorDied):
+        future.result(30)
+    assert "was killed" in str(dies(counter))
+    assert client.gather(client.map(abs, [-1, -2, -3])) == [1, 2, 3]
+
+
+def test_kill_ends_threads_that_nothing_interrupts(client, tmp_path):
+    counter = client.actor(Counter, max_concurrency=2)
+    future = under_way(counter, tmp_path)
+    pid = actors.list(client)[0]["pid"]
+    counter.kill()
+    with pytest.raises(errors.ActorDied):
+        future.result(30)
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+@pytest.mark.parametrize("overlap", ["allow", "never"])
+def test_an_actor_moves_when_its_worker_is_killed(cluster, client, tmp_path, overlap):  # noqa: F811
+    await_workers(client, "w1", "w2")
+    counter = client.actor(Counter, 1, restarts=3, overlap=overlap, name="moves")
+    assert counter.add().result(60) == 2
+    before = actors.list(client)[0]
+    future = under_way(counter, tmp_path)
+    kill(parent_of(before["pid"]))
+    with pytest.raises(errors.ActorDied):
+        future.result(30)
+    until(lambda: not os.path.exists(f"/proc/{before['pid']}"))
+    assert counter.add().result(60) == 2
+    after = penstock.get_actor("moves", client)
+    assert after.add().result(60) == 3
+    assert {before["worker"], actors.list(client)[0]["worker"]} == {"w1", "w2"}
+
+
+def test_an_actor_runs_on_the_worker_that_was_asked_for(client):
+    await_workers(client, "w1", "w2")
+    for worker in ("w1", "w2", "w1"):
+        pinned = client.actor(Counter, workers=worker)
+        actors.ready(pinned, 60)
+        assert [row["worker"] for row in actors.list(client)] == [worker]
+        pinned.kill()
+        dies(pinned)
+
+
+def test_actors_and_their_names_outlive_the_supervisor(cluster, client, tmp_path):  # noqa: F811
+    counter = client.actor(Counter, 1, name="kept", restarts=1)
+    pid = counter.pid().result(60)
+    cluster.kill_supervisor()
+    assert counter.add().result(60) == 2, "calls do not go by the supervisor"
+    cluster.supervise(cluster.address)
+    with Client(cluster.address, timeout=30) as other:
+        found = penstock.get_actor("kept", other)
+        assert found.add().result(60) == 3 and found.pid().result(60) == pid
+        with pytest.raises(errors.PenstockError, match="there is an actor of this name"):
+            other.actor(Counter, name="kept")
+        kill(pid)
+        until(lambda: [row["starts"] for row in actors.list(other)] == [2])
+        assert found.value == 1, "it was made again"
+        found.kill()
+        dies(found)
+        assert other.actor(Counter, 9, name="kept").value == 9
+
+
+def test_an_actor_that_dies_while_the_supervisor_is_away_is_made_again_when_it_is_back(cluster, client):  # noqa: F811
+    counter = client.actor(Counter, 1, restarts=1)
+    pid = counter.add().result(60) and counter.pid().result(60)
+    cluster.kill_supervisor()
+    kill(pid)
+    future = counter.add()
+    cluster.supervise(cluster.address)
+    with contextlib.suppress(errors.ActorDied):  # It may have been sent before the connection ended.
+        assert future.result(60) == 2
+    until(lambda: [row["starts"] for row in actors.list(client)] == [2])
+    assert counter.value in (1, 2)
+
+
+OWNER = """
+import sys, penstock
+from penstock import Client, coordination
+from actor_classes import Counter
+coordination.LEASE_S = 1.0
+client = Client(sys.argv[1])
+kept = client.actor(Counter, 1, name="kept")
+ends = client.actor(Counter, 2)
+print(kept.pid().result(60), ends.pid().result(60), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", "closed"])
+def test_an_actor_without_a_name_ends_with_the_process_that_made_it(cluster, client, how):  # noqa: F811
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, cluster.address], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        assert len(owner.stdout.readline().split()) == 2
+        assert len(actors.list(client)) == 2
+    finally:
+        owner.kill() if how == "killed" else owner.stdin.close()
+        owner.wait(30)
+        owner.stdout.close()
+    until(lambda: [row["name"] for row in actors.list(client)] == ["kept"])
+    assert penstock.get_actor("kept", client).value == 1
+
+
+def test_an_actor_ends_with_its_last_handle_in_the_process_that_made_it(client):
+    counter, other = client.actor(Counter, 1), None
+    other = counter
+    assert counter.add().result(60) == 2
+    del counter
+    gc.collect()
+    assert other.add().result(60) == 3
+    del other
+    gc.collect()
+    until(lambda: not actors.list(client))
+
+
+def test_callers_elsewhere_hear_of_a_death_at_once(client, tmp_path):
+    """Also those that wait in a call of another process."""
+    counter = client.actor(Counter, 1, name="heard")
+    actors.ready(counter, 60)
+
+    def wait(handle, began, path):
+        try:
+            return handle.note_and_wait(began, path).result(60)
+        except penstock.ActorDied as error:
+            return str(error)
+    told = client.submit(wait, counter, str(tmp_path / "began"), str(tmp_path / "go"))
+    until((tmp_path / "began").exists)
+    kill(actors.list(client)[0]["pid"])
+    assert "while the call was under way" in told.result(30)
+
+
+def test_an_actor_on_another_host_is_reached_by_tcp(client, monkeypatch):
+    """As if the hosts were others: the socket of the host is not tried then."""
+    counter = client.actor(Counter, 1)
+    actors.ready(counter, 60)
+    reached = []
+    monkeypatch.setattr(_actor_wire, "host_token", lambda: "another host")
+    connect = _actor_wire.socket.create_connection
+    monkeypatch.setattr(_actor_wire.socket, "create_connection",
+                        lambda place, *rest: reached.append(place) or connect(place, *rest))
+    copy, facts = actors.Actor(counter._facts, client), counter._facts
+    copy._peer = _actor_calls.Peer(facts["identity"], facts["job"], "copy", False, client)
+    assert copy.add().result(60) == 2
+    array = numpy.arange(2_000_000.0)
+    assert numpy.array_equal(copy.echo(array).result(60), array)
+    assert reached and reached[0][0] == "127.0.0.1"
+    assert counter.add().result(60) == 3
+
+
+def test_the_lock_of_an_owner_is_renewed(client, monkeypatch):
+    monkeypatch.setattr(coordination, "LEASE_S", 1.0)
+    with Client(client.address) as other:
+        counter = other.actor(Counter, 1)
+        actors.ready(counter, 60)
+        lock = next(row for row in client.ask("shared", "list") if "owner" in row["name"])
+        assert lock["holders"] == 1 and lock["waiting"] == 1
+
+
+def test_a_worker_of_one_slot_has_many_actors(tmp_path):
+    made = Cluster(tmp_path, workers=("only",))
+    try:
+        with Client(made.address) as client:
+            many = [client.actor(Counter, number) for number in range(5)]
+            assert [one.value for one in many] == list(range(5))
+    finally:
+        made.end()
