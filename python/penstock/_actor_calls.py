@@ -438,6 +438,7 @@ def _read(peer_of, connection):
     peer = peer_of()
     connection.close()
     connection.sock.close()
+    reader.close()
     if peer is not None:
         peer._over(connection)
 

@@ -263,10 +263,10 @@ class Incoming:
 
     def read(self) -> None:
         """On a thread of its own, until the caller leaves."""
+        reader = wire.FrameReader(self.sock)
         try:
             wire.accept(self.sock, self.host.key)
             wire.tune(self.sock, STALL_S)
-            reader = wire.FrameReader(self.sock)
             while True:
                 self._take(*reader.read())
                 self._wait_for_room()
@@ -275,6 +275,7 @@ class Incoming:
         finally:
             self.close()
             self.sock.close()
+            reader.close()
             with self.host.lock:
                 self.host.connections.discard(self)
 

@@ -1,8 +1,11 @@
 """Connections between callers and actors: both prove that they know the actor's key, then frames go both ways.
 
-A frame is a head (kind, number of buffers, number of the call, length of the pickle), the length of each buffer, the pickle,
-and the buffers themselves, which are neither copied nor encoded on their way. Nothing is unpickled before the proof."""
+A frame is a head (kind, where its buffers are, their number, the number of the call, the length of the pickle), the length
+of each buffer, the pickle, and the buffers: behind it, or, if they are large and both sides are on one host, in memory that
+the receiver is given. Nothing is unpickled before the proof."""
+import array
 import contextlib
+import fcntl
 import hashlib
 import hmac
 import mmap
@@ -13,7 +16,7 @@ import struct
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-HEAD = struct.Struct("<BxxxIQQ")
+HEAD = struct.Struct("<BBxxIQQ")
 MAGIC = b"PNA1"
 KEY_BYTES, PROOF_BYTES = 32, 32
 HANDSHAKE_S = 10.0          # For the whole proof; a peer that takes longer is cut off.
@@ -24,8 +27,12 @@ BUFFERS_MAX = 1 << 20       # Of one frame, alike.
 READ_BYTES = 256 << 10      # Small frames are read together, so many bytes at once.
 JOINED_BYTES = 64 << 10     # A smaller frame is one piece for the kernel, which costs less than its parts.
 MAPPED_BYTES = 1 << 20      # A larger buffer is pages of its own, which nobody fills with zeros first.
+ALIGNMENT = 64              # Of buffers in memory that is given.
+GIVEN_BYTES = 1 << 20       # Larger buffers of a frame are given on one host.
 PIECES_MAX = 512            # Of one call of the kernel.
 BACKLOG = 128
+FILES_MAX = 64              # That have come, and whose frames have not been read to their ends.
+RIGHTS_BYTES = socket.CMSG_SPACE(4)
 
 # From a caller.
 CALL, CALL_WITH_INPUTS, READ, PING, CANCEL, EXIT = range(1, 7)
@@ -178,16 +185,29 @@ def size_of(data, raws):
 
 def send(sock: socket.socket, kind: int, number: int, data: bytes, raws: Any = ()) -> None:
     """Sends one frame. REQUIRES: no other thread sends on this socket meanwhile, and its limits are kept."""
-    head = HEAD.pack(kind, len(raws), number, len(data))
-    if raws:
-        head += struct.pack(f"<{len(raws)}Q", *[raw.nbytes for raw in raws])
-    if len(data) < JOINED_BYTES:
-        head += data
-        if not raws:
-            return sock.sendall(head)
-        parts = [memoryview(head), *raws]
-    else:
-        parts = [memoryview(head), memoryview(data), *raws]
+    if not raws:
+        head = HEAD.pack(kind, 0, 0, number, len(data))
+        if len(data) < JOINED_BYTES:
+            return sock.sendall(head + data)
+        return _send_parts(sock, [memoryview(head), memoryview(data)])
+    sizes = [raw.nbytes for raw in raws]
+    given = _given(raws, sizes) if sock.family == socket.AF_UNIX and sum(sizes) >= GIVEN_BYTES else -1
+    try:
+        head = HEAD.pack(kind, int(given >= 0), len(raws), number, len(data)) + struct.pack(f"<{len(raws)}Q", *sizes)
+        parts = [memoryview(head), memoryview(data)]
+        if given >= 0:
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [given]))]
+            sent = sock.sendmsg(parts[:1], rights)
+            parts[0] = parts[0][sent:]
+        else:
+            parts += raws
+        _send_parts(sock, parts)
+    finally:
+        if given >= 0:
+            os.close(given)
+
+
+def _send_parts(sock, parts):
     parts = [part for part in parts if part.nbytes]
     at = 0
     while at < len(parts):
@@ -197,6 +217,34 @@ def send(sock: socket.socket, kind: int, number: int, data: bytes, raws: Any = (
             at += 1
         if sent:
             parts[at] = parts[at][sent:]
+
+
+def _aligned(size):
+    return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def _given(raws, sizes):
+    """A file in memory that has these buffers, which nobody can make shorter; -1 if there is none to be had."""
+    try:
+        file = os.memfd_create("penstock-actor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except (AttributeError, OSError):
+        return -1
+    try:
+        at = 0
+        for raw, size in zip(raws, sizes):
+            done = 0
+            while done < size:
+                done += os.pwrite(file, raw[done:], at + done)
+            at += _aligned(size)
+        os.ftruncate(file, at)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    except OSError:  # No room: it goes by the socket, piece by piece.
+        os.close(file)
+        return -1
+    except BaseException:
+        os.close(file)
+        raise
+    return file
 
 
 def memory_of(size: int) -> Any:
@@ -217,16 +265,27 @@ class FrameReader:
         self._sock = sock
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._at = self._end = 0
+        self._files: Optional[List[int]] = [] if sock.family == socket.AF_UNIX else None
 
     def read(self) -> Tuple[int, int, Any, List[Any]]:
         """(kind, number, pickle, buffers). Raises `EOFError` at the end, `OSError`, or `Refused` beyond a limit."""
-        kind, count, number, length = HEAD.unpack(self._take(HEAD.size))
-        if count > BUFFERS_MAX or length > FRAME_BYTES_MAX:
+        kind, is_given, count, number, length = HEAD.unpack(self._take(HEAD.size))
+        if not count:
+            if length > FRAME_BYTES_MAX or is_given:
+                raise Refused("a frame is beyond the limits")
+            return kind, number, self._take(length), []
+        if count > BUFFERS_MAX:
+            raise Refused("a frame has too many buffers")
+        sizes = struct.unpack(f"<{count}Q", self._take(8 * count))
+        if length + sum(sizes) > FRAME_BYTES_MAX:
             raise Refused("a frame is beyond the limits")
-        sizes = struct.unpack(f"<{count}Q", self._take(8 * count)) if count else ()
-        if count and length + sum(sizes) > FRAME_BYTES_MAX:
-            raise Refused("a frame is beyond the limits")
-        return kind, number, self._take(length), [self._filled(size) for size in sizes]
+        data = self._take(length)
+        return kind, number, data, self._mapped(sizes) if is_given else [self._filled(size) for size in sizes]
+
+    def close(self) -> None:
+        """Closes what has come and was not asked for."""
+        while self._files:
+            os.close(self._files.pop())
 
     def _take(self, size):
         """A copy of the next bytes."""
@@ -243,15 +302,41 @@ class FrameReader:
             self._buffer[:there] = bytes(self._buffer[self._at:self._end])
             self._at, self._end = 0, there
         while self._end - self._at < size:
-            self._end += self._received(self._buffer[self._end:])
             if self._at == self._end:
                 self._at = self._end = 0
+            self._end += self._received(self._buffer[self._end:])
 
     def _received(self, target):
-        count = self._sock.recv_into(target)
+        if self._files is None:
+            count = self._sock.recv_into(target)
+        else:
+            count, ancillary, _, _ = self._sock.recvmsg_into([target], RIGHTS_BYTES, socket.MSG_CMSG_CLOEXEC)
+            for level, what, files in ancillary:
+                if level == socket.SOL_SOCKET and what == socket.SCM_RIGHTS:
+                    self._files += array.array("i", files[:len(files) // 4 * 4])
+                    if len(self._files) > FILES_MAX:
+                        raise Refused("more files came than frames")
         if not count:
             raise EOFError("the connection has ended")
         return count
+
+    def _mapped(self, sizes):
+        """The buffers of a frame in the memory that came with it."""
+        if not self._files:
+            raise Refused("the memory of a frame is missing")
+        file = self._files.pop(0)
+        try:
+            total = sum([_aligned(size) for size in sizes])
+            if os.fstat(file).st_size < total or not fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+                raise Refused("the memory of a frame is too short, or may become so")
+            pages = memoryview(mmap.mmap(file, total, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)))
+        finally:
+            os.close(file)
+        at, found = 0, []
+        for size in sizes:
+            found.append(pages[at:at + size])
+            at += _aligned(size)
+        return found
 
     def _filled(self, size):
         """The next bytes, where they stay."""
