@@ -5,14 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy
 import pytest
 from actor_classes import Counter, Listed, OnceBroken, until
-from test_cluster import Cluster, await_workers, cluster  # noqa: F401
+from test_cluster import BINARY, Cluster, await_workers, cluster  # noqa: F401
 
 import penstock
-from penstock import Client, _actor_calls, _actor_wire, actors, coordination, errors
+from penstock import Client, _actor_calls, _actor_host, _actor_wire, actors, coordination, errors
 
 
 def environment():
@@ -287,3 +288,106 @@ def test_a_worker_of_one_slot_has_many_actors(tmp_path):
             assert [one.value for one in many] == list(range(5))
     finally:
         made.end()
+
+
+class Pressed(Counter):
+    """With limits that a test reaches."""
+
+    def __init__(self, path):
+        super().__init__()
+        _actor_host.PENDING_MAX, _actor_host.STALL_S = 20, 1
+        self.path, self.bytes = path, b"x" * 500_000
+
+    def add(self, amount=1):
+        until(lambda: os.path.exists(self.path))
+        return super().add(amount)
+
+    def much(self):
+        return self.bytes
+
+
+def test_a_caller_is_held_up_where_too_many_calls_wait(client, tmp_path):
+    pressed, go, sent = client.actor(Pressed, str(tmp_path / "go")), tmp_path / "go", []
+    actors.ready(pressed, 60)
+
+    def call():
+        for _ in range(20_000):
+            sent.append(pressed.add())
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    seen = []
+
+    def has_stopped():
+        seen.append(len(sent))
+        return len(seen) > 40 and len(set(seen[-40:])) == 1
+    until(has_stopped)
+    assert 20 <= len(sent) < 5_000, "the actor reads few, and a socket holds hundreds"
+    go.touch()
+    thread.join(60)
+    assert sent[-1].result(60) == 20_000
+
+
+STUCK = """
+import os, signal, sys, penstock
+from penstock import Client
+client = Client(sys.argv[1])
+pressed = penstock.get_actor("pressed")
+pressed.much().result(60)
+futures = [pressed.much() for _ in range(15)]
+os.kill(os.getpid(), signal.SIGSTOP)
+try:
+    for future in futures:
+        future.result(60)
+except penstock.ActorDied:
+    print("cut off", flush=True)
+print(len(pressed.much().result(60)), flush=True)
+"""
+
+
+def test_a_caller_that_takes_no_answers_is_cut_off_and_others_go_on(cluster, client, tmp_path):  # noqa: F811
+    pressed = client.actor(Pressed, str(tmp_path), name="pressed")
+    actors.ready(pressed, 60)
+    stuck = subprocess.Popen([sys.executable, "-c", STUCK, cluster.address], stdout=subprocess.PIPE, text=True,
+                             env=environment())
+    try:
+        until(lambda: open(f"/proc/{stuck.pid}/stat").read().rpartition(")")[2].split()[0] == "T")
+        assert pressed.add().result(60) == 1
+        os.kill(stuck.pid, signal.SIGCONT)
+        assert stuck.stdout.read().split() == ["cut", "off", "500000"]
+    finally:
+        stuck.kill()
+        stuck.wait(30)
+        stuck.stdout.close()
+
+
+def test_actors_beyond_the_slots_that_may_be_lent_keep_theirs(cluster, client):  # noqa: F811
+    cluster.start("worker", "--supervisor", cluster.address, "--name", "w3", "--slots", "2", "--memory", "1GiB", "--no-gpus",
+                  "--set", "worker.yields_max=1")
+    await_workers(client, "w3")
+    many = [client.actor(Counter, number, workers="w3") for number in range(3)]
+    assert [one.value for one in many] == [0, 1, 2], "one has lent its slot, two have one each"
+    blocked = client.submit(abs, -1, workers="w3")
+    with pytest.raises(TimeoutError):
+        blocked.result(0.2)
+    many[1].kill()
+    many[2].kill()
+    assert blocked.result(60) == 1
+
+
+def test_operators_see_and_end_actors(cluster, client):  # noqa: F811
+    counter = client.actor(Printing, name="printing")
+    assert counter.say("hello").result(60) is None
+    job = actors.list(client)[0]["job"]
+
+    def penstock_says(*words):
+        return subprocess.run([str(BINARY), *words, "--supervisor", cluster.address], capture_output=True, text=True,
+                              check=True).stdout
+    assert job in penstock_says("jobs")
+    until(lambda: "hello" in penstock_says("logs", job))
+    penstock_says("cancel", job)
+    assert "was killed" in str(dies(counter))
+
+
+class Printing(Counter):
+    def say(self, text):
+        print(text, flush=True)
