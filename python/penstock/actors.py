@@ -75,7 +75,7 @@ class Actor:
         return hash(self._facts["identity"])
 
     def __reduce__(self) -> Any:
-        return Actor, (self._facts,)
+        return type(self), (self._facts,)
 
     def __await__(self) -> Any:
         raise TypeError(f"{self!r} is not awaited: its calls are")
@@ -312,8 +312,13 @@ def kill(handle: Actor, restart: bool = False) -> None:
 def ready(handle: Actor, timeout: Optional[float] = None) -> Actor:
     """Waits until the actor is there. Raises `TimeoutError`, or `ActorDied`, whose cause is what its `__init__` has raised."""
     _check_handle(handle)
-    handle._peer.submit("__init__", (), {}, wire.PING, handle).result(timeout)
+    awaited(handle).result(timeout)
     return handle
+
+
+def awaited(handle: Actor) -> ActorFuture:
+    """A future, None, that ends when the actor is there; for coroutines and callbacks."""
+    return handle._peer.submit("__init__", (), {}, wire.PING, handle)
 
 
 def read(handle: Actor, name: str) -> ActorFuture:

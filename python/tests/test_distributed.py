@@ -160,8 +160,8 @@ def test_wrong_arguments_are_refused(client):
         client.map(functions.increment, iter([1]))
     with pytest.raises(ValueError, match="allow_other_workers"):
         client.submit(functions.increment, 1, allow_other_workers=True)
-    with pytest.raises(PenstockError, match="actors"):
-        client.submit(functions.Thing, actor=True)
+    with pytest.raises(TypeError, match="made of a class"):
+        client.submit(functions.increment, actor=True)
     with pytest.raises(PenstockError, match="worker 'nowhere'"):
         client.submit(functions.increment, 1, workers=["nowhere"])
 

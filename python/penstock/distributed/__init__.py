@@ -23,7 +23,8 @@ _PLACES = {
     **dict.fromkeys(("WorkerPlugin", "Environ", "UploadFile"), "_plugins"),
     **dict.fromkeys(("install", "uninstall"), "_alias"),
     **dict.fromkeys(("Lock", "MultiLock"), "_lock"),
-    **dict.fromkeys(("Actor", "ActorFuture", "BaseActorFuture", "Scheduler", "Nanny", "Security", "SSHCluster", "SpecCluster", "Adaptive",
+    **dict.fromkeys(("Actor", "ActorFuture", "BaseActorFuture"), "_actor"),
+    **dict.fromkeys(("Scheduler", "Nanny", "Security", "SSHCluster", "SpecCluster", "Adaptive",
                      "Status",
                      "SchedulerPlugin", "NannyPlugin", "PipInstall", "CondaInstall", "KilledWorker", "get_task_stream",
                      "get_task_metadata", "config"), "_refused"),
@@ -34,6 +35,7 @@ __all__ = sorted([*_PLACES, *_SHARED, "ALL_COMPLETED", "FIRST_COMPLETED", "Timeo
 if TYPE_CHECKING:
     from penstock.coordination import Event, Pub, Queue, Semaphore, Sub, Variable
     from penstock.distributed._alias import install, uninstall
+    from penstock.distributed._actor import Actor, ActorFuture, BaseActorFuture
     from penstock.distributed._client import CancelledError, Client
     from penstock.distributed._cluster import LocalCluster
     from penstock.distributed._future import Future, FutureCancelledError

@@ -16,7 +16,7 @@ from penstock import _graph
 from penstock._client import Client as _Client
 from penstock._programs import program_of
 from penstock._shapes import SHAPES
-from penstock.distributed import _cluster, _defaults
+from penstock.distributed import _actor, _cluster, _defaults
 from penstock.distributed._asynchronous import Asynchronous
 from penstock.distributed._cluster_questions import ClusterQuestions
 from penstock.distributed._datasets import Datasets
@@ -78,12 +78,15 @@ class Client(Asynchronous, ClusterQuestions, Datasets, _Client):
                priority: int = 0, fifo_timeout: Any = "100 ms", allow_other_workers: bool = False, actor: bool = False,
                actors: bool = False, pure: bool = True, **kwargs: Any) -> Future:
         """Calls `func(*args, **kwargs)` on the cluster. Equal calls of a `pure` function have one key, and run once for
-        as long as a future of it lives; so do those that are given one key."""
-        self._refuse_actors(actor or actors)
+        as long as a future of it lives; so do those that are given one key. `actor`: the future of a handle of an actor
+        of the class `func`."""
         if not callable(func):
             raise TypeError(f"First input to submit must be a callable function: {func!r} is not")
         self._check_restriction(workers, allow_other_workers)
         self._check_open()
+        if actor or actors:
+            return _actor.submitted(self, func, args, kwargs, key, self._one_of(workers, allow_other_workers), resources,
+                                    retries, priority)
         if key is None:
             key = f"{funcname(func)}-{tokenize(func, kwargs, *args) if pure else uuid.uuid4()}"
         options = self._options_of(workers, allow_other_workers, resources, retries, priority)
@@ -95,7 +98,6 @@ class Client(Asynchronous, ClusterQuestions, Datasets, _Client):
             actors: bool = False, pure: bool = True, batch_size: Optional[int] = None, **kwargs: Any) -> List[Future]:
         """`func` of each element, of several iterables side by side; else as `submit`. `key` begins the keys, or is a
         list of them."""
-        self._refuse_actors(actor or actors)
         if not callable(func):
             raise TypeError(f"First input to map must be a callable function: {func!r} is not")
         if any(hasattr(one, "__next__") or hasattr(one, "get_nowait") for one in iterables):
@@ -112,6 +114,9 @@ class Client(Asynchronous, ClusterQuestions, Datasets, _Client):
             begin = key or funcname(func)
             given = tokenize(func, kwargs) if pure else str(uuid.uuid4())
             keys = [f"{begin}-{tokenize(given, args) if pure else f'{given}-{i}'}" for i, args in enumerate(calls)]
+        if actor or actors:
+            return [_actor.submitted(self, func, args, kwargs, one, self._one_of(workers, allow_other_workers), resources,
+                                     retries, priority) for one, args in zip(keys, calls)]
         program = program_of(func)
         return [self._call(program, args, kwargs, one,
                            self._options_of(workers, allow_other_workers, resources, retries, priority))
@@ -447,13 +452,6 @@ class Client(Asynchronous, ClusterQuestions, Datasets, _Client):
             raise TypeError("allow_other_workers must be True or False")
         if allow_other_workers and workers is None:
             raise ValueError("Only use allow_other_workers= if using workers=")
-
-    @staticmethod
-    def _refuse_actors(wanted):
-        if wanted:
-            raise PenstockError("keep state in a worker that a failure loses", subject="actors",
-                                remedy="give futures from call to "
-                                "call, or keep an object in get_worker() and run those calls with workers=[one]")
 
     def _set_up_alias(self):
         from penstock.distributed import _alias

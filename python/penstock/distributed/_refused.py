@@ -9,8 +9,6 @@ from penstock.errors import PenstockError, RunnerCrashed
 config = dask.config
 KilledWorker = RunnerCrashed  # What is raised when the process of a call has died too often.
 _REASONS = {
-    "Actor": "keep an object in get_worker() and run those calls with workers=[one]",
-    "ActorFuture": "there are no actors", "BaseActorFuture": "there are no actors",
     "Scheduler": "`penstock supervisor` is one", "Nanny": "a worker starts its runners again itself",
     "Security": "TLS is configured for the whole cluster, see docs/operations.md",
     "SSHCluster": "start `penstock worker --supervisor HOST:PORT` on each host (docs/operations.md)",
