@@ -25,6 +25,7 @@ AGAIN_S, AGAIN_MAX_S = 0.005, 0.1
 FIRST_MAX_S = 1.0          # Of one wait for its first place.
 UNREACHED = "Unreached"
 _peers: "weakref.WeakValueDictionary[str, Peer]" = weakref.WeakValueDictionary()
+_busy: "Dict[int, Peer]" = {}  # Those with calls, which go on also if nobody keeps their futures.
 _lock = threading.Lock()
 
 
@@ -203,6 +204,7 @@ class Peer:
         with self._turn:
             if self.dead is None:
                 self._send_or_wait(call)
+                _busy[id(self)] = self
                 return call.future
         call.future.set_exception(self._died(self.dead))
         return call.future
@@ -249,6 +251,7 @@ class Peer:
                     self._line.popleft()
                 if not self._line:
                     self._sends_line = False
+                    self._rest()
                     return
                 call = self._line[0]
             try:
@@ -306,6 +309,13 @@ class Peer:
             pass
         finally:
             self._turn.release()
+
+    def _rest(self):
+        """Nobody holds a peer for the sake of its calls any more, if it has none."""
+        if not self._pending and not self._line:
+            _busy.pop(id(self), None)
+            if self._pending or self._line:  # Of another thread, at this moment.
+                _busy[id(self)] = self
 
     # ---- connecting ----
 
@@ -367,6 +377,8 @@ class Peer:
 
     def _answer(self, kind, number, data, buffers):
         call = self._pending.pop(number, None)
+        if not self._pending:
+            self._rest()
         if call is None:  # Given up.
             return
         if kind == wire.RAISED:
@@ -394,6 +406,7 @@ class Peer:
                 calls = []
             if self._line:
                 self._begin_line()
+            self._rest()
         for call in calls:
             _fail(call, ActorDied("died, or its connection was lost, while the call was under way: it may have run, or a "
                                   "part of it", subject=call.what, remedy="actor(..., retry_calls=True) makes such calls again"))
@@ -492,6 +505,7 @@ def _be_forked():
     _lock = threading.Lock()
     peers = list(_peers.values())
     _peers.clear()
+    _busy.clear()
     for peer in peers:
         peer.be_forked()
 

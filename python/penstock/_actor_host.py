@@ -102,7 +102,7 @@ class Host:
             self._thread("penstock-actor-accept", self._accept, sock)
         self.record["addresses"] = self.listener.addresses
         self.place.set(self.record)
-        if self.spec["owned"]:
+        if self.spec["owner"]:
             self._thread("penstock-actor-owner", self._end_with_the_owner)
         if not self.spec["keep_slot"]:
             # A band that has lent as many slots as it may (`worker.yields_max`) leaves the actor its own.
@@ -119,7 +119,7 @@ class Host:
         for connection in connections:
             connection.close()
         if self.is_interrupted():
-            self.forget()
+            self._leave()
             if self.way is not None and self.way.is_busy():  # A thread of its own that nothing can interrupt.
                 os._exit(EXIT_STATUS)
 
@@ -127,6 +127,14 @@ class Host:
         """What stands about the actor in the supervisor: its name is free. Without waiting for a supervisor that is away."""
         with contextlib.suppress(PenstockError):
             records.forget(self.spec, self.client)
+
+    def _leave(self):
+        """An actor that was cancelled is forgotten. One whose worker is drained comes again elsewhere, which is no death."""
+        with contextlib.suppress(PenstockError):
+            if records.state_of(self.client, self.spec["job"]) != "running":
+                return self.forget()
+            self.record.update(starts=self.record["starts"] - 1, addresses=[])
+            self.place.set(self.record)
 
     def exit(self) -> None:
         """As if the process had died."""
@@ -153,7 +161,7 @@ class Host:
 
     def _end_with_the_owner(self):
         """The owner's process holds a lock for as long as it lives; then the job ends itself."""
-        owner = records.owner(self.spec["identity"], self.client)
+        owner = records.owner(self.spec["owner"], self.client)
         while not self.over.is_set():
             try:
                 if owner.acquire(timeout=OWNER_WAIT_S):

@@ -32,9 +32,9 @@ def naming(name: str, client: Any) -> Lock:
     return Lock(f"{KEPT}.naming {name}", client)
 
 
-def owner(identity: str, client: Any) -> Lock:
-    """Held by the process with which the actor is to end."""
-    return Lock(f"{KEPT}.owner {identity}", client)
+def owner(token: str, client: Any) -> Lock:
+    """Held by the client with which its actors are to end, for as long as it lives."""
+    return Lock(f"{KEPT}.owner {token}", client)
 
 
 def peek(variable: Variable, again: bool = True) -> Optional[Dict[str, Any]]:
@@ -56,13 +56,16 @@ def forget(spec: Dict[str, Any], client: Any) -> None:
 
 
 def state_of(client: Any, job: str) -> str:
-    """running, succeeded, failed or cancelled; gone: the supervisor does not remember it."""
+    """running; ending: it was cancelled, and a process of it is still there; ended."""
     try:
-        return str(client.ask("job", job)["state"])
+        told = client.ask("job", job)
     except PenstockError as error:
         if error.code != "NotFound":
             raise
-        return "gone"
+        return "ended"  # So long ago that it is forgotten, or with the call that made it.
+    if told["state"] != "running":
+        return "ended"
+    return "ending" if told.get("error") else "running"
 
 
 def why_ended(client: Any, job: str) -> Tuple[str, Optional[BaseException]]:
@@ -73,7 +76,7 @@ def why_ended(client: Any, job: str) -> Tuple[str, Optional[BaseException]]:
             failure = next(iter(found.failures().values()), None) if state == "failed" else None
     except PenstockError:
         return "has ended, with the call that made it or long ago", None
-    if state == "cancelled":
+    if state in ("cancelled", "running"):
         return "was killed, or has ended with its owner", None
     if failure is None:
         return "has ended", None

@@ -18,6 +18,9 @@ import functools
 import inspect
 import os
 import secrets
+import threading
+import time
+import weakref
 from typing import Any, Dict, FrozenSet, List, Optional, Tuple, Union
 
 from penstock import _graph, _nested
@@ -30,6 +33,7 @@ __all__ = ["Actor", "ActorFuture", "ActorClass", "ActorDied", "actor", "create",
            "ready", "read"]
 NAME_MAX = 200
 CONCURRENCY_MAX = 10_000
+ENDING_AGAIN_S = 0.01
 
 
 class Actor:
@@ -97,16 +101,14 @@ class Method:
 
 
 class Owner:
-    """Ends an actor when the handle that made it is gone, and, by a lock, when its process is."""
+    """Ends an actor when all handles of it in the process that made it are gone."""
 
-    def __init__(self, client: Any, identity: str):
-        self._client, self.job = client, None
-        self._lock = records.owner(identity, client)
-        self._lock.acquire()
+    __slots__ = ("job",)
+
+    def __init__(self, job: Any):
+        self.job = job
 
     def __del__(self):
-        if getattr(self, "job", None) is None:
-            return
         with contextlib.suppress(PenstockError):
             self.job.cancel()
 
@@ -164,7 +166,8 @@ def create(kind: type, arguments: tuple = (), keywords: Optional[Dict[str, Any]]
     facts = {"identity": identity, "name": name, "label": label, "methods": methods_of(kind),
              "job": f"{records.PREFIX} {label} {identity}", "retry_calls": bool(retry_calls)}
     kept = bool(resources) or slots != 1.0 if keep_slot is None else bool(keep_slot)
-    spec = {"identity": identity, "name": name, "label": label, "job": facts["job"], "owned": not detached, "keep_slot": kept,
+    spec = {"identity": identity, "name": name, "label": label, "job": facts["job"], "keep_slot": kept,
+            "owner": "" if detached else _owner_token(client),
             "restarts": _graph.whole("restarts", restarts, -1, records.RESTARTS_MAX), "max_concurrency": max_concurrency, "facts": facts}
     retries = {0: 0}.get(spec["restarts"], records.RESTARTS_MAX + 1)  # The actor counts its starts itself.
     submitting = functools.partial(
@@ -174,7 +177,7 @@ def create(kind: type, arguments: tuple = (), keywords: Optional[Dict[str, Any]]
     if name is None:
         return Actor(facts, client, submitting())
     with records.naming(name, client):
-        known = _living(name, client)
+        known = _living(name, client, records.ENDING_S)
         if known is not None:
             if get_or_create:
                 return Actor(known, client)
@@ -187,20 +190,34 @@ def create(kind: type, arguments: tuple = (), keywords: Optional[Dict[str, Any]]
 def _submit(client, spec, made_of, options, program, priority):
     """Sends the job; the owner, if there is to be one."""
     from penstock._actor_host import serve
-    own = None if spec["owned"] else _client_beyond_the_call(client)
+    own = None if spec["owner"] else _client_beyond_the_call(client)
     try:
         graph = (own or client).graph(**program)
         graph.add(serve, spec, *made_of, **options)
-        owner = Owner(client, spec["identity"]) if spec["owned"] else None
         job = graph.submit(name=spec["job"], priority=priority)
-        if owner is None:
-            job.detach()
-        else:
-            owner.job = job
-        return owner
+        if spec["owner"]:
+            return Owner(job)
+        job.detach()
+        return None
     finally:
         if own is not None:
             own.close()
+
+
+_owners: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # Their locks.
+_owning = threading.Lock()
+
+
+def _owner_token(client):
+    """Names the lock that this client holds for as long as it lives, and for which its actors wait."""
+    with _owning:
+        lock = _owners.get(client)
+        if lock is None:
+            lock = records.owner(secrets.token_hex(8), client)
+            lock.acquire()
+            lock._client = None  # Else the client would live for ever.
+            _owners[client] = lock
+        return lock.name.rpartition(" ")[2]
 
 
 def _client_beyond_the_call(client):
@@ -255,12 +272,17 @@ def split_options(given: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]
             {name: value for name, value in given.items() if name not in known})
 
 
-def _living(name, client):
-    """What is known of the actor of this name, if its job goes on."""
-    known = records.peek(records.named(name, client))
-    if known is None or records.state_of(client, known["job"]) != "running":
-        return None
-    return known
+def _living(name, client, patience=0.0):
+    """What is known of the actor of this name, if its job goes on. `patience`: so long it waits for one that ends."""
+    known, late = records.peek(records.named(name, client)), time.monotonic() + patience
+    while known is not None:
+        state = records.state_of(client, known["job"])
+        if state == "running":
+            return known
+        if state == "ended" or time.monotonic() > late:
+            break
+        threading.Event().wait(ENDING_AGAIN_S)
+    return None
 
 
 def get_actor(name: str, client: Any = None) -> Actor:

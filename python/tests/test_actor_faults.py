@@ -237,6 +237,52 @@ def test_an_actor_ends_with_its_last_handle_in_the_process_that_made_it(client):
     until(lambda: not actors.list(client))
 
 
+def left_of(client):
+    """What the supervisor keeps for actors."""
+    return sorted(row["name"].split()[0] for row in client.ask("shared", "list") if row["name"].startswith("penstock.actor"))
+
+
+def test_nothing_is_left_of_actors_that_have_ended(client):
+    for number in range(2):
+        for _ in range(3):
+            counter = client.actor(Counter, 1)
+            assert counter.value == 1
+            del counter
+            gc.collect()
+        named = client.actor(Counter, 1, name="named")
+        named.kill()
+        named = client.actor(Counter, 1, name="named")
+        assert named.value == 1, "who creates one waits until the one before has ended"
+        kill(named.pid().result(60))
+        dies(named)
+        until(lambda: left_of(client) == ["penstock.actor.owner"])
+
+
+def test_calls_whose_futures_nobody_keeps_are_made(client, tmp_path):
+    client.actor(Counter).note_and_wait(str(tmp_path / "began"), str(tmp_path / "go")).add_done_callback(
+        lambda future: (tmp_path / "ended").write_text(str(future.exception())))
+    until((tmp_path / "began").exists)
+    gc.collect()
+    (tmp_path / "go").touch()
+    until((tmp_path / "ended").exists)
+    until(lambda: (tmp_path / "ended").read_text() == "None")
+    gc.collect()
+    until(lambda: not actors.list(client))
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_an_actor_leaves_a_worker_that_is_drained_which_is_no_restart(cluster, client, restarts):  # noqa: F811
+    await_workers(client, "w1", "w2")
+    counter = client.actor(Counter, 1, name="drained", restarts=restarts)
+    assert counter.add().result(60) == 2
+    before = actors.list(client)[0]
+    subprocess.run([str(BINARY), "drain", "--supervisor", cluster.address, before["worker"], "--now"], check=True,
+                   stdout=subprocess.DEVNULL)
+    until(lambda: [row["worker"] not in ("", before["worker"]) for row in actors.list(client)] == [True])
+    assert actors.list(client)[0]["starts"] == 1
+    assert penstock.get_actor("drained", client).value == 1, "it is made anew"
+
+
 def test_callers_elsewhere_hear_of_a_death_at_once(client, tmp_path):
     """Also those that wait in a call of another process."""
     counter = client.actor(Counter, 1, name="heard")
