@@ -15,6 +15,7 @@ from typing import Any, Deque, Dict, Generator, Iterable, List, Optional
 from penstock import _actor_records as records
 from penstock import _actor_wire as wire
 from penstock import _futures, _graph, _raised, _wire
+from penstock._attempt import _serving_here
 from penstock._light import LightFuture
 from penstock.errors import ActorDied, ClientClosed, ConnectionFailed, NotSerializable, PenstockError, RemoteTraceback
 
@@ -37,6 +38,11 @@ class ActorFuture(LightFuture):
     def __init__(self, peer: "Peer", what: str):
         super().__init__()
         self._peer, self._what, self._number = peer, what, 0
+
+    @property
+    def client(self) -> Any:
+        """The client by which the actor is found; a call that waits lends its slot by it."""
+        return self._peer.client
 
     def __reduce__(self) -> Any:
         now = getattr(_futures._collecting, "now", None)
@@ -79,7 +85,7 @@ class ActorFuture(LightFuture):
         if self._ended_within(first):
             return
         left = None if timeout is None else max(0.0, timeout - first)
-        with self._peer.client._waiting():
+        with self._peer.waiting():
             if not self._ended_within(left):
                 raise _TimeoutError()
 
@@ -107,7 +113,11 @@ class ActorFuture(LightFuture):
                 with contextlib.suppress(RuntimeError):  # The loop is closed.
                     loop.call_soon_threadsafe(lambda: ended.done() or ended.set_result(None))
             self.add_done_callback(tell)
-            yield from ended.__await__()
+            if _serving_here() is not None:  # A call: it keeps its slot for a moment, as in `result`.
+                yield from asyncio.wait([ended], timeout=BEFORE_LENDING_S).__await__()
+            if not ended.done():
+                with self._peer.waiting():
+                    yield from ended.__await__()
         if self.cancelled():
             raise asyncio.CancelledError
         return super().result(0)
@@ -175,9 +185,9 @@ class Peer:
     or of the value of a future, and all that come after them, wait in a line that a thread of its own sends."""
 
     def __init__(self, identity: str, job: str, label: str, retry_calls: bool, client: Any):
-        self.identity, self.job, self.label, self.retry_calls, self.client = identity, job, label, retry_calls, client
+        self.identity, self.job, self.label, self.retry_calls = identity, job, label, retry_calls
+        self.client = client      # None: a handle that was unpickled, and has not been used yet.
         self.dead: Optional[ActorDied] = None
-        self._place = records.at(identity, client)
         self._turn = threading.Lock()           # Of sending, and of all below but for answers that come.
         self._numbers = 0
         self._connection: Optional[Connection] = None
@@ -185,10 +195,27 @@ class Peer:
         self._line: Deque[Call] = deque()
         self._sends_line = False
 
+    def waiting(self) -> Any:
+        """Entered while a call waits for this actor; see `Client._waiting`."""
+        return contextlib.nullcontext() if self.client is None else self.client._waiting()
+
+    def found_client(self) -> Any:
+        """The client by which the actor is found. Raises `ClientClosed` if there is none."""
+        self._seek_client()
+        if self.client is None:
+            raise ClientClosed("no client is open here by which the actor is found", subject=self.label,
+                               remedy="open a Client() of its cluster")
+        return self.client
+
+    def _seek_client(self):
+        if self.client is None or self.client.closed:
+            self.client = _client_that_knows(self.identity) or self.client
+
     # ---- sending ----
 
     def submit(self, name: str, arguments: tuple, keywords: Dict[str, Any], kind: int, keeps: Any) -> ActorFuture:
         """The future of a call, which is on its way, or in the line."""
+        self._seek_client()
         what = f"{self.label}.{name}"
         buffers: List[Any] = []
         with collecting_calls() as inputs:
@@ -323,9 +350,10 @@ class Peer:
         """Until there is a connection. Raises `ActorDied` if there will be none."""
         pause, unreached, away = AGAIN_S, None, None
         while self._connection is None:
+            place = records.at(self.identity, self.found_client())
             record = None
             try:
-                record = records.peek(self._place, again=False)
+                record = records.peek(place, again=False)
                 if record is not None and record["addresses"]:
                     if self._reach(record):
                         return
@@ -340,7 +368,7 @@ class Peer:
                 away = away or time.monotonic() + AWAY_S
                 if time.monotonic() > away or error.code == UNREACHED:
                     raise
-            pause = self._pause(record, pause)
+            pause = _pause(place, record, pause)
 
     def _check_reachable(self, record, unreached):
         """(incarnation, until when it is tried). Raises `ConnectionFailed` after that."""
@@ -350,16 +378,6 @@ class Peer:
             return unreached
         raise ConnectionFailed(f"runs at {_places(record)}, and cannot be reached there from here", subject=self.label,
                                code=UNREACHED, remedy="let hosts of callers reach hosts of workers")
-
-    def _pause(self, record, pause):
-        """The supervisor says when the first place is known; of a further one it is asked."""
-        if record is None:
-            with contextlib.suppress(TimeoutError, ConnectionFailed):
-                self._place.get(pause)
-                return pause
-            return min(FIRST_MAX_S, 2 * pause)
-        threading.Event().wait(pause)
-        return min(AGAIN_MAX_S, 2 * pause)
 
     def _reach(self, record):
         try:
@@ -435,6 +453,32 @@ class Peer:
             connection.close()
 
 
+def _pause(place, record, pause):
+    """The supervisor says when the first place is known; of a further one it is asked."""
+    if record is None:
+        with contextlib.suppress(TimeoutError, ConnectionFailed):
+            place.get(pause)
+            return pause
+        return min(FIRST_MAX_S, 2 * pause)
+    threading.Event().wait(pause)
+    return min(AGAIN_MAX_S, 2 * pause)
+
+
+def _client_that_knows(identity):
+    """For a handle that came without a client: the call's, else the open one that finds the actor, the latest first."""
+    from penstock import _client, _nested
+    if _nested._is_in_call():
+        return _nested.get_client()
+    latest = _client._latest[0]() if _client._latest else None
+    clients = [client for client in {latest, *_client._open_clients} if client is not None and not client.closed]
+    clients.sort(key=lambda client: client is not latest)
+    for client in clients if len(clients) > 1 else ():
+        with contextlib.suppress(PenstockError):
+            if records.peek(records.at(identity, client), again=False) is not None:
+                return client
+    return clients[0] if clients else None
+
+
 def _read(peer_of, connection):
     """Reads answers, by a thread of its own, for as long as the connection and somebody's interest last."""
     reader = wire.FrameReader(connection.sock)
@@ -492,10 +536,7 @@ def peer_of(identity: str, job: str, label: str, retry_calls: bool, client: Any)
     """The one of this process for this actor."""
     with _lock:
         peer = _peers.get(identity)
-        if peer is None or peer.client.closed:
-            if client is None:
-                from penstock._nested import get_client
-                client = get_client()
+        if peer is None or (client is not None and peer.client is not None and peer.client.closed):
             peer = _peers[identity] = Peer(identity, job, label, retry_calls, client)
         return peer
 

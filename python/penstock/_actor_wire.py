@@ -329,7 +329,7 @@ class FrameReader:
             total = sum([_aligned(size) for size in sizes])
             if os.fstat(file).st_size < total or not fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
                 raise Refused("the memory of a frame is too short, or may become so")
-            pages = memoryview(mmap.mmap(file, total, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)))
+            pages = memoryview(mmap.mmap(file, total, mmap.MAP_SHARED))
         finally:
             os.close(file)
         at, found = 0, []

@@ -24,7 +24,7 @@ def _send(futures):
 
 def _waiting_for(futures):
     """Entered while somebody waits for these: a call lends its slot to what it has submitted."""
-    client = next((future.client for future in futures if isinstance(future, Future) and not future.done()), None)
+    client = next((future.client for future in futures if hasattr(future, "client") and not future.done()), None)
     return contextlib.nullcontext() if client is None else client._waiting()
 
 

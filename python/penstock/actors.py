@@ -23,10 +23,10 @@ import time
 import weakref
 from typing import Any, Dict, FrozenSet, List, Optional, Tuple, Union
 
-from penstock import _graph, _nested
+from penstock import _actor_calls, _graph, _nested
 from penstock import _actor_records as records
 from penstock import _actor_wire as wire
-from penstock._actor_calls import ActorFuture, peer_of
+from penstock._actor_calls import ActorFuture
 from penstock.errors import ActorDied, PenstockError
 
 __all__ = ["Actor", "ActorFuture", "ActorClass", "ActorDied", "actor", "create", "get_actor", "current_actor", "list", "kill",
@@ -45,7 +45,7 @@ class Actor:
 
     def __init__(self, facts: Dict[str, Any], client: Any = None, owner: "Optional[Owner]" = None):
         self._facts, self._owner = facts, owner
-        self._peer = peer_of(facts["identity"], facts["job"], facts["label"], facts["retry_calls"], client)
+        self._peer = _actor_calls.peer_of(facts["identity"], facts["job"], facts["label"], facts["retry_calls"], client)
 
     def __getattr__(self, name: str) -> Any:
         if name[:1] == "_":
@@ -328,7 +328,7 @@ def kill(handle: Actor, restart: bool = False) -> None:
     if restart:
         ready(handle)
         return peer.exit()
-    records.cancel(peer.client, peer.job)
+    records.cancel(peer.found_client(), peer.job)
 
 
 def ready(handle: Actor, timeout: Optional[float] = None) -> Actor:

@@ -266,11 +266,42 @@ def test_a_call_that_waits_for_an_actor_lends_its_slot(client, counter, tmp_path
     assert client.gather(waiting) == [1, 1, 1]
 
 
+# With one slot: the actor can begin only where its caller waits.
+@pytest.mark.parametrize("how", ["result", "wait", "await", "attribute"])
+def test_a_call_that_makes_an_actor_and_waits_for_it_needs_one_slot(how):
+    def make(how):
+        counter = penstock.get_client().actor(Counter, 1)
+        if how == "await":
+            return coroutine(counter)
+        future = counter.add()
+        if how == "wait":
+            penstock.wait([future])
+        return counter.value if how == "attribute" else future.result(60)
+
+    async def coroutine(counter):
+        return await counter.add()
+    with Client(slots=1) as client:
+        assert client.submit(make, how).result(60) == 2
+
+
 # ---- names and ends ----
+
+def test_a_handle_is_used_by_the_client_that_finds_its_actor(client, counter):
+    data = pickle.dumps(counter)
+    with Client(slots=1) as other:
+        got = subprocess.run([sys.executable, "-c", "import pickle, sys; pickle.loads(bytes.fromhex(sys.argv[1])).add().result(9)",
+                              data.hex()], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        assert "ClientClosed" in got.stderr and "no client is open here" in got.stderr
+        kept = counter._peer
+        actors._actor_calls._peers.clear()  # As in a process that has not used it.
+        copy = pickle.loads(data)
+        assert copy.add().result(60) == 2 and copy._peer.client is client and copy._peer is not kept
+    assert other.closed and pickle.loads(data).add().result(60) == 3
+
 
 def test_an_actor_is_found_by_its_name(client):
     named = client.actor(Counter, 5, name="the counter")
-    found = penstock.get_actor("the counter")
+    found = penstock.get_actor("the counter", client)
     assert found == named and found.add().result(60) == 6
 
     def elsewhere():
@@ -282,7 +313,7 @@ def test_an_actor_is_found_by_its_name(client):
     named.kill()
     assert "was killed" in str(dies(found))
     with pytest.raises(errors.ActorDied, match="there is no actor of this name"):
-        penstock.get_actor("the counter")
+        penstock.get_actor("the counter", client)
 
 
 def test_a_name_is_given_once_until_its_actor_is_gone(client):
