@@ -49,6 +49,12 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
+def has_run(path, lives):
+    """Whether this life of the actor has had its calls."""
+    ran = collections.Counter(line.split()[0] for line in lines(path))
+    return len(ran) == lives and min(ran.values()) >= BETWEEN
+
+
 def run_callers(client, address, path):
     """Starts them, kills the actor's process, and once its worker, as they go; what each was told of its calls."""
     stop = path.with_name("stop")
@@ -60,13 +66,11 @@ def run_callers(client, address, path):
     for reader in readers:
         reader.start()
     try:
-        for turn in range(KILLS):
-            seen = len(lines(path))
-            until(lambda: len(lines(path)) >= seen + BETWEEN)
+        for turn in range(KILLS + 1):
+            until(lambda: has_run(path, turn + 1))
             pid = actors.list(client)[0]["pid"]
-            kill(parent_of(pid) if turn == 2 else pid)
-        seen = len(lines(path))
-        until(lambda: len(lines(path)) >= seen + BETWEEN)
+            if turn < KILLS:
+                kill(parent_of(pid) if turn == 2 else pid)
         stop.touch()
         for reader in readers:
             reader.join(120)
