@@ -49,10 +49,11 @@ class Host:
         self.spec, self.key = spec, secrets.token_bytes(wire.KEY_BYTES)
         self.client = _nested.get_client()
         self.serving = _attempt._serving_here()
-        self.attempt = _attempt.current_attempt()
-        if self.serving is None or self.attempt is None:
+        attempt = _attempt.current_attempt()
+        if self.serving is None or attempt is None:
             raise PenstockError("runs only as a call of a worker", subject="an actor", code="WrongState",
                                 remedy="make it by client.actor(...)")
+        self.attempt: _attempt.Attempt = attempt
         self.place = records.at(spec["identity"], self.client)
         self.listener: Optional[wire.Listener] = None
         self.connections: "set[Incoming]" = set()

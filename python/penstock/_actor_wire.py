@@ -5,6 +5,7 @@ of each buffer, the pickle, and the buffers: behind it, or, if they are large an
 the receiver is given. Nothing is unpickled before the proof."""
 import array
 import contextlib
+import errno
 import fcntl
 import hashlib
 import hmac
@@ -191,20 +192,29 @@ def send(sock: socket.socket, kind: int, number: int, data: bytes, raws: Any = (
             return sock.sendall(head + data)
         return _send_parts(sock, [memoryview(head), memoryview(data)])
     sizes = [raw.nbytes for raw in raws]
-    given = _given(raws, sizes) if sock.family == socket.AF_UNIX and sum(sizes) >= GIVEN_BYTES else -1
+    lengths = struct.pack(f"<{len(raws)}Q", *sizes)
+    if sock.family == socket.AF_UNIX and sum(sizes) >= GIVEN_BYTES:
+        first = _send_given(sock, HEAD.pack(kind, 1, len(raws), number, len(data)), raws, sizes)
+        if first is not None:
+            return _send_parts(sock, [first, memoryview(lengths), memoryview(data)])
+    head = HEAD.pack(kind, 0, len(raws), number, len(data)) + lengths
+    _send_parts(sock, [memoryview(head), memoryview(data), *raws])
+
+
+def _send_given(sock, head, raws, sizes):
+    """Sends the head of a frame with memory that has its buffers; what is left of the head, or None if nothing could leave."""
+    file = _given(raws, sizes)
+    if file < 0:
+        return None
     try:
-        head = HEAD.pack(kind, int(given >= 0), len(raws), number, len(data)) + struct.pack(f"<{len(raws)}Q", *sizes)
-        parts = [memoryview(head), memoryview(data)]
-        if given >= 0:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [given]))]
-            sent = sock.sendmsg(parts[:1], rights)
-            parts[0] = parts[0][sent:]
-        else:
-            parts += raws
-        _send_parts(sock, parts)
+        sent = sock.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))])
+    except OSError as error:
+        if error.errno != errno.ETOOMANYREFS:
+            raise
+        return None  # Too many files of this user are on their way.
     finally:
-        if given >= 0:
-            os.close(given)
+        os.close(file)
+    return memoryview(head)[sent:]
 
 
 def _send_parts(sock, parts):

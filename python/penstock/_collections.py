@@ -37,7 +37,7 @@ class Collections(Datasets):
         threads run its methods; of a class with `async def` methods, which run on one event loop, so many at once.
         `keep_slot`: it keeps its slot while it waits; by default if `slots` or `resources` are given. `workers`, `memory`,
         `slots`, `resources`, `priority`, `overlap`, `files`, `environment`, `python`, `working_directory` are those of
-        `submit`. All other keywords go to the class; give it others of these names by functools.partial."""
+        `submit`. All other keywords go to the class; `penstock.actors.create` takes those of these names, too."""
         from penstock import actors
         ours, theirs = actors.split_options(options)
         return actors.create(kind, args, theirs, client=self, **ours)

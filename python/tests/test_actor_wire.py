@@ -1,4 +1,5 @@
 """Connections of actors: who does not know the key is refused before anything is read, and frames arrive whole."""
+import errno
 import fcntl
 import json
 import os
@@ -182,6 +183,28 @@ def test_memory_that_may_shrink_or_is_missing_is_refused():
                 os.close(file)
             with pytest.raises(_actor_wire.Refused, match="memory of a frame"):
                 _actor_wire.FrameReader(theirs).read()
+
+
+@pytest.mark.parametrize("lacks", ["memory", "rights"])
+def test_without_memory_to_give_buffers_go_by_the_socket(monkeypatch, lacks):
+    ours, theirs = pair("unix")
+    if lacks == "memory":
+        monkeypatch.setattr(_actor_wire.os, "memfd_create", lambda *_: (_ for _ in ()).throw(OSError("none")))
+    else:
+        class Full(socket.socket):
+            def sendmsg(self, parts, rights=()):
+                if rights:
+                    raise OSError(errno.ETOOMANYREFS, "too many references")
+                return super().sendmsg(parts)
+        ours = Full(fileno=ours.detach())
+    thread = threading.Thread(target=_actor_wire.send, args=(ours, 1, 2, b"data", [memoryview(bytes([7]) * (2 << 20))]))
+    thread.start()
+    reader = _actor_wire.FrameReader(theirs)
+    kind, number, data, (buffer,) = reader.read()
+    assert (kind, number, data, bytes(buffer)) == (1, 2, b"data", bytes([7]) * (2 << 20)) and not reader._files
+    thread.join(30)
+    ours.close()
+    theirs.close()
 
 
 def test_limits_are_kept():

@@ -398,6 +398,17 @@ def test_classes_are_decorated(client):
         client.actor(made)
 
 
+def test_keywords_of_the_class_may_have_the_names_of_options(client):
+    made = actors.create(Named, (), {"name": "inner"}, client=client, name="outer")
+    assert made.label == "inner" and penstock.get_actor("outer", client) == made
+    made.kill()
+
+
+class Named:
+    def __init__(self, name):
+        self.label = name
+
+
 def test_classes_of_the_main_module_are_actors():
     done = subprocess.run([sys.executable, "-c", MAIN], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})

@@ -53,7 +53,7 @@ def submitted(client: Any, kind: Any, args: tuple, kwargs: dict, key: Any, worke
     future = client._be_known(client._future_kind(client, str(key)), key)
     handle = Actor(made._facts, client, made._owner)
 
-    def tell(ready: ActorFuture) -> None:
+    def tell(ready: Any) -> None:
         error = ready.exception()
         if error is None:
             future._loaded = True
