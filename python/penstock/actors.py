@@ -162,7 +162,7 @@ def create(kind: type, arguments: tuple = (), keywords: Optional[Dict[str, Any]]
     client = client or _nested.get_client()
     detached = name is not None if detached is None else bool(detached)
     identity = secrets.token_hex(8)
-    label = name or kind.__qualname__
+    label = name or kind.__qualname__[-NAME_MAX:]
     facts = {"identity": identity, "name": name, "label": label, "methods": methods_of(kind),
              "job": f"{records.PREFIX} {label} {identity}", "retry_calls": bool(retry_calls)}
     kept = bool(resources) or slots != 1.0 if keep_slot is None else bool(keep_slot)

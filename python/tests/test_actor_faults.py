@@ -3,6 +3,7 @@ import contextlib
 import gc
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -315,6 +316,32 @@ def test_an_actor_on_another_host_is_reached_by_tcp(client, monkeypatch):
     assert numpy.array_equal(copy.echo(array).result(60), array)
     assert reached and reached[0][0] == "127.0.0.1"
     assert counter.add().result(60) == 3
+
+
+def test_a_connection_that_is_cut_is_made_again_and_the_state_is_there(client, tmp_path):
+    counter = client.actor(Counter, 1)
+    assert counter.add().result(60) == 2
+    future = under_way(counter, tmp_path)
+    counter._peer._connection.sock.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(errors.ActorDied, match="died, or its connection was lost"):
+        future.result(30)
+    later = counter.add()
+    (tmp_path / "go").touch()
+    assert later.result(60) == 3 and actors.list(client)[0]["starts"] == 1
+
+
+def test_an_actor_that_no_address_leads_to_is_named(client, monkeypatch):
+    counter = client.actor(Counter, 1)
+    actors.ready(counter, 60)
+    monkeypatch.setattr(_actor_calls, "UNREACHED_S", 0.2)
+    monkeypatch.setattr(_actor_wire, "connect", lambda record: (_ for _ in ()).throw(OSError("no route")))
+    facts = counter._facts
+    stranger = actors.Actor(facts, client)
+    stranger._peer = _actor_calls.Peer(facts["identity"], facts["job"], "stranger", False, client)
+    with pytest.raises(errors.ConnectionFailed, match="stranger: runs at 127.0.0.1:.* and cannot be reached there from here"):
+        stranger.add().result(60)
+    monkeypatch.undo()
+    assert stranger.add().result(60) == 2, "a later call tries again"
 
 
 def test_the_lock_of_an_owner_is_renewed(client, monkeypatch):

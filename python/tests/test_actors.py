@@ -334,6 +334,24 @@ def test_a_name_is_given_once_until_its_actor_is_gone(client):
         client.actor(Counter, get_or_create=True)
 
 
+@pytest.mark.parametrize("name", ["--x", "a b/c*?", "\u00e4\u4e2d", "n" * 200, "actor", "'\"\\"])
+def test_names_may_be_any_printable_text(client, name):
+    made = client.actor(Counter, 3, name=name)
+    assert penstock.get_actor(name, client).value == 3
+    assert name in [row["name"] for row in actors.list(client)]
+    made.kill()
+    again = client.actor(Counter, 4, name=name)
+    assert again.value == 4
+    again.kill()
+
+
+def test_classes_of_functions_are_actors(client):
+    class Local:
+        def four(self):
+            return 4
+    assert client.actor(Local).four().result(60) == 4
+
+
 def test_of_many_that_create_one_name_all_have_the_same(client):
     made = client.gather([client.submit(create_or_get, number) for number in range(6)])
     assert len(set(made)) == 1
