@@ -105,6 +105,7 @@ class Host:
         self.place.set(self.record)
         if self.spec["owner"]:
             self._thread("penstock-actor-owner", self._end_with_the_owner)
+            self._thread("penstock-actor-owner", self._end_with_the_owners_process)
         if not self.spec["keep_slot"]:
             # A band that has lent as many slots as it may (`worker.yields_max`) leaves the actor its own.
             with contextlib.suppress(PenstockError):
@@ -173,6 +174,21 @@ class Host:
                     return
                 self.over.wait(OWNER_AGAIN_S)
 
+    def _end_with_the_owners_process(self):
+        """On one host its death is seen at once, long before its lease is over."""
+        file = records.file_of(self.spec["owner_process"])
+        if file is None:
+            return
+        try:
+            while file >= 0 and not _is_readable(file, OWNER_WAIT_S):
+                if self.over.is_set():
+                    return
+        finally:
+            if file >= 0:
+                os.close(file)
+        with contextlib.suppress(PenstockError):  # Then by the lease.
+            records.cancel(self.client, self.spec["job"])
+
     def _thread(self, name, function, *arguments):
         threading.Thread(target=function, args=arguments, daemon=True, name=name).start()
 
@@ -216,6 +232,13 @@ class Host:
             _arguments.values = None
 
 
+def _is_readable(descriptor, seconds):
+    """Waits; by `poll`, which takes any descriptor."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else 1000 * seconds))
+
+
 _watched = threading.Event()
 
 
@@ -232,7 +255,7 @@ def _end_with_the_worker():
 
     def watch():
         if os.getppid() == parent:
-            select.select([descriptor], [], [])
+            _is_readable(descriptor, None)
         os._exit(EXIT_STATUS)
     threading.Thread(target=watch, daemon=True, name="penstock-actor-worker").start()
 

@@ -1,6 +1,7 @@
 """What the supervisor keeps about actors: a variable for each name, one for the place of each actor, and a lock that an owner
 holds. Whether an actor lives is for the state of its job to say, which outlives every process."""
 import base64
+import os
 import struct
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -97,6 +98,40 @@ def cancel(client: Any, job: str) -> None:
 def running(client: Any) -> List[Dict[str, Any]]:
     """What the supervisor says of the jobs of actors."""
     return [row for row in client.ask("jobs", f"--name={PREFIX} *") if row["state"] == "running"]
+
+
+# ---- processes ----
+
+def this_process() -> Tuple[str, int, str]:
+    """Names it among all that have run on its host: (what those have alike that see its number, number, when it began)."""
+    try:
+        return f"{wire.host_token()} {os.readlink('/proc/self/ns/pid')}", os.getpid(), _began(os.getpid())
+    except OSError:
+        return "", 0, ""
+
+
+def _began(number):
+    with open(f"/proc/{number}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[19]
+
+
+def file_of(process: Tuple[str, int, str]) -> Optional[int]:
+    """A descriptor that can be read from when that process has ended; -1: it has; None: nobody here can tell."""
+    if not process[0] or process[0] != this_process()[0] or not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        file = os.pidfd_open(process[1])
+    except ProcessLookupError:
+        return -1
+    except OSError:
+        return None
+    try:
+        if _began(process[1]) == process[2]:
+            return file
+    except OSError:
+        pass
+    os.close(file)  # Its number is another's by now.
+    return -1
 
 
 # ---- frames with the values of futures in them ----

@@ -167,7 +167,7 @@ def create(kind: type, arguments: tuple = (), keywords: Optional[Dict[str, Any]]
              "job": f"{records.PREFIX} {label} {identity}", "retry_calls": bool(retry_calls)}
     kept = bool(resources) or slots != 1.0 if keep_slot is None else bool(keep_slot)
     spec = {"identity": identity, "name": name, "label": label, "job": facts["job"], "keep_slot": kept,
-            "owner": "" if detached else _owner_token(client),
+            "owner": "" if detached else _owner_token(client), "owner_process": records.this_process(),
             "restarts": _graph.whole("restarts", restarts, -1, records.RESTARTS_MAX), "max_concurrency": max_concurrency, "facts": facts}
     retries = {0: 0}.get(spec["restarts"], records.RESTARTS_MAX + 1)  # The actor counts its starts itself.
     submitting = functools.partial(
