@@ -17,6 +17,7 @@ _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder"
            "yield_slot": "_attempt", "get_client": "_nested", "worker_client": "_nested", "secede": "_nested",
            "rejoin": "_nested", "describe": "_outputs", "statistics": "_outputs", "Pool": "_multiprocessing",
            **dict.fromkeys(("Actor", "actor", "get_actor", "current_actor"), "actors"),
+           "register_reducer": "_reducers", "register_dlpack": "_reducers",
            **dict.fromkeys(("Lock", "Semaphore", "Event", "Variable", "Queue", "Pub", "Sub"), "coordination")}
 __all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from penstock._nested import get_client, rejoin, secede, worker_client
     from penstock._outputs import describe, statistics
     from penstock.actors import Actor, actor, current_actor, get_actor
+    from penstock._reducers import register_dlpack, register_reducer
     from penstock.coordination import Event, Lock, Pub, Queue, Semaphore, Sub, Variable
     from penstock._waiting import as_completed, fire_and_forget, progress, wait
 

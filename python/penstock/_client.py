@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
-from penstock import _abi, _graph, _lineage, _losses, _outputs, _threads, _wire, errors
+from penstock import _abi, _graph, _hints, _lineage, _losses, _outputs, _threads, _wire, errors
 from penstock._batch import Batch, Call, let_go
 from penstock._collections import Collections
 from penstock._connection import Connection, end
@@ -61,7 +61,7 @@ class Client(Questions, Collections):
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
         options = _abi.ClientOptions(
-            address=_abi.text(address), name=_abi.text(name), slots=slots, memory_bytes=memory,
+            address=_abi.text(_hints.address(address)), name=_abi.text(name), slots=slots, memory_bytes=memory,
             connect_timeout_ms=max(1, round(_graph.number("timeout", timeout, 0, 1e6) * 1000)), operators=_abi.texts(operators),
             operator_count=len(operators))
         if address is None and warm:

@@ -13,7 +13,7 @@ import threading
 from array import array
 from itertools import accumulate
 
-from penstock import _abi, _files, _start, _wire
+from penstock import _abi, _files, _reducers, _start, _wire
 from penstock.errors import of_submitting
 
 ORDER_ONLY = 0xFFFF
@@ -422,7 +422,7 @@ def pack_arguments(arguments, keywords, what, place_of):
         large.append(buffer)
         return False
     try:
-        data = pickle.dumps((arguments, keywords), 5, buffer_callback=in_band)
+        data = _reducers.dumps((arguments, keywords), in_band)
         good = not _wire.is_of_main(data)
     except Exception:
         good = False

@@ -1,4 +1,6 @@
 """What others' clients have and ours has not, and what is there instead."""
+from penstock.errors import PenstockError
+
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
 _COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `penstock counters` (docs/cli.md)"
 _WITHIN = "in a call penstock.get_client() is the client of its cluster, and penstock.current_attempt() says what runs there"
@@ -28,3 +30,12 @@ def missing_in_module(name):
 def missing(_, name):
     """`Client.__getattr__`."""
     raise AttributeError(f"Penstock's Client has no {name!r}" + (f": {HINTS[name]}" if name in HINTS else ""))
+
+
+def address(given):
+    """An address as it is; that of an Arrow Flight server is refused here, where the way out is known."""
+    if isinstance(given, str) and given.startswith("grpc"):
+        raise PenstockError("is the address of an Arrow Flight server, whose protocol Penstock does not speak", subject=given,
+                            remedy="Client(\"host:port\") of a supervisor; tables travel without a copy and without Flight "
+                            "(docs/engines/buffers.md)")
+    return given

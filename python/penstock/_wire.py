@@ -9,6 +9,7 @@ import sys
 
 import cloudpickle
 
+from penstock import _reducers
 from penstock.errors import MissingModule, NotSerializable, PenstockError, VersionMismatch, WrongGraph
 
 HEAD = struct.Struct("<4sIQ")
@@ -39,15 +40,15 @@ def pickle_with_buffers(value, what, remedy=PASS):
     """(pickle, buffers). `what` names it, or is the function whose result it is. What lives in `__main__`, and functions without a name, go by value."""
     buffers = []
     try:
-        data = pickle.dumps(value, 5, buffer_callback=buffers.append)
+        data = _reducers.dumps(value, buffers.append)
         if not is_of_main(data):
             return data, buffers
     except Exception:
         pass
     del buffers[:]
     try:
-        return cloudpickle.dumps(value, 5, buffer_callback=buffers.append), buffers
-    except RecursionError:
+        return _reducers.cloudpickle_dumps(value, buffers.append), buffers
+    except (RecursionError, NotSerializable):
         raise
     except Exception as error:
         subject = what if isinstance(what, str) else f"the result of {name_of(what)}"
@@ -271,8 +272,8 @@ class Beside:
 
 def cloudpickle_or_refuse(value, what, buffer_callback=None):
     try:
-        return cloudpickle.dumps(value, 5, buffer_callback=buffer_callback)
-    except (RecursionError, WrongGraph):
+        return _reducers.cloudpickle_dumps(value, buffer_callback)
+    except (RecursionError, WrongGraph, NotSerializable):
         raise
     except Exception as error:
         raise NotSerializable(f"cannot be pickled: {error}", subject=what, remedy=PASS) from error

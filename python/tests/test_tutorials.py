@@ -55,6 +55,15 @@ def test_the_tutorial_of_pools(tmp_path, capsys):
     assert capsys.readouterr().out.strip() == "[10]"
 
 
+def test_the_tutorial_of_buffers():
+    from penstock import _wire
+    names = {"make_tensor": list, "__name__": "tutorial"}
+    for code in blocks("engines/buffers.md"):
+        run(code, names)
+    _, buffers = _wire.pickle_with_buffers(names["Image"](bytes(100_000)), "an image")
+    assert [buffer.raw().nbytes for buffer in buffers] == [100_000]
+
+
 def test_the_tutorial_of_dask(cluster, tmp_path, monkeypatch, capsys):  # noqa: F811
     dask = pytest.importorskip("dask", reason="python3-dask is not installed")
     pytest.importorskip("dask.dataframe", reason="dask.dataframe or pandas is not installed")
