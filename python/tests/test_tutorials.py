@@ -39,7 +39,7 @@ def test_the_tutorial_of_pools(tmp_path, capsys):
         pathlib.Path(paths[-1]).write_bytes(bytes(number))
     names = {"asyncio": asyncio, "Client": Client, "paths": paths, "path": paths[0], "simulate": functions.increment,
              "total": functions.size_of, "load": functions.size_of, "merge": functions.add}
-    code = blocks("executor.md")
+    code = blocks("engines/executor.md")
     assert len(code) == 4
     run(code[0], names)
     assert len(capsys.readouterr().out.splitlines()) == 1000
@@ -73,7 +73,7 @@ def test_the_tutorial_of_dask(cluster, tmp_path, monkeypatch, capsys):  # noqa: 
             f"p{i % 3},{i}.5\n" for i in range(30)))
     monkeypatch.chdir(tmp_path)
     names = {"flaky": functions.itself}
-    code = blocks("dask.md")
+    code = blocks("engines/dask.md")
     assert len(code) == 4 and '"10.0.0.5:7411"' in code[1]
     try:
         with dask.config.set(scheduler=None):
@@ -129,7 +129,7 @@ def test_the_tutorial_of_other_languages(tmp_path):
 def test_the_tutorial_of_engines(tmp_path):
     from penstock import _abi
     library = pathlib.Path(_abi.library().path).resolve()
-    code = native_blocks("cpp-engine.md", "cpp")
+    code = native_blocks("engines/cpp.md", "cpp")
     assert len(code) == 2
     compiled(tmp_path, "cc", code[0], "-std=c11", "-shared", "-fPIC", "-o", "libsquare.so")
     compiled(tmp_path, "c++", """#include <cstdio>

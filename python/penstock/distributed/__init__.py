@@ -5,7 +5,7 @@
 >>> client.submit(sum, [1, 2]).result()                               # doctest: +SKIP
 3
 
-`docs/dask-distributed.md` says what is offered, what differs and what is refused.
+`docs/engines/dask-distributed.md` says what is offered, what differs and what is refused.
 """
 import importlib
 from concurrent.futures import TimeoutError
@@ -56,7 +56,7 @@ def __getattr__(name):
     elif name in _SHARED:
         value = getattr(importlib.import_module("penstock.coordination"), name)
     else:
-        raise AttributeError(f"module 'penstock.distributed' has no attribute {name!r}: docs/dask-distributed.md has "
+        raise AttributeError(f"module 'penstock.distributed' has no attribute {name!r}: docs/engines/dask-distributed.md has "
                              "what is offered")
     globals()[name] = value
     return value

@@ -44,7 +44,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         if rest and rest not in PLACES:
             raise ModuleNotFoundError(f"No module named {name!r}: Penstock stands in for distributed, and has no such "
-                                      "part of it (docs/dask-distributed.md)", name=name)
+                                      "part of it (docs/engines/dask-distributed.md)", name=name)
         return importlib.util.spec_from_loader(name, self,
                                                is_package=not rest or rest in ("deploy", "diagnostics", "protocol",
                                                                                "comm"))
@@ -70,7 +70,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if name in parts:
                 return parts[name]
             raise AttributeError(f"module {module.__name__!r} has no {name!r}: Penstock stands in for distributed "
-                                 "(docs/dask-distributed.md)")
+                                 "(docs/engines/dask-distributed.md)")
         module.__getattr__ = look
 
 
