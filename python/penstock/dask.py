@@ -282,10 +282,17 @@ def nested(keys, values):
     return values[keys]
 
 
+def _annotations_around():
+    """What `dask.annotate` has set here: of a context of its own in newer versions of Dask, of the configuration in older."""
+    if hasattr(dask, "get_annotations"):
+        return dask.get_annotations()
+    return dask.config.get("annotations", None) or {}
+
+
 def annotations_of(graph):
     """{key: annotations} of the layers that have some, and what is set around the call under None."""
     found = {}
-    around = {key: value for key, value in (dask.config.get("annotations", None) or {}).items() if key in ANNOTATIONS}
+    around = {key: value for key, value in _annotations_around().items() if key in ANNOTATIONS}
     if around:
         found[None] = around
     if isinstance(graph, HighLevelGraph):

@@ -122,3 +122,17 @@ def test_an_optimization_of_ones_own_is_applied(client):
 def test_annotations_outlast_an_optimization_of_ones_own(client):
     with pytest.raises(TypeError, match="annotation of 'a': resources"):
         client.get(annotated({"a": (functions.pid,)}, resources="GPU"), "a", optimize=lambda graph, keys: dict(graph))
+
+
+def test_annotations_around_a_computation_count(client, tmp_path):
+    dataframe = pytest.importorskip("dask.dataframe", reason="dask.dataframe or pandas is not installed")
+    pandas = pytest.importorskip("pandas")
+    frame = dataframe.from_pandas(pandas.DataFrame({"a": [1, 2]}), npartitions=1)
+
+    def fail_once(part, path):
+        functions.fail_once(path)
+        return part
+    of_frame = frame.map_partitions(fail_once, str(tmp_path / "frame"), meta=frame._meta)
+    with dask.annotate(retries=1):
+        assert client.get({"a": (functions.fail_once, str(tmp_path / "graph"))}, "a") == "the second time"
+        assert len(of_frame.compute(scheduler=client.get)) == 2
