@@ -161,3 +161,15 @@ class GraphCall:
 
     def forget_values(self):
         self.graph.forget_values()
+
+
+class PastFuture:
+    """Stands in a graph for a future that the graph holds no longer: its calls do that while they run."""
+
+    __slots__ = ("recipe",)
+
+    def __init__(self, recipe):
+        self.recipe = weakref.ref(recipe)
+
+    def future(self):
+        return self.recipe().future()

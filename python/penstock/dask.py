@@ -4,7 +4,6 @@ import contextlib
 import functools
 import threading
 import uuid
-import weakref
 from typing import Any, Callable, Dict, Iterable, Optional
 
 import dask
@@ -14,7 +13,7 @@ from dask.utils import ensure_dict
 
 from penstock import _callbacks, _chains, _graph, _lineage, _locks, _losses, _nodes, _order, _shuffles, _wire
 from penstock._builder import Job
-from penstock._batch import Batch, GraphCall
+from penstock._batch import Batch, GraphCall, PastFuture
 from penstock._client import Client, Path, Workers
 from penstock._futures import Future, collecting
 from penstock._programs import program_of
@@ -180,18 +179,6 @@ class _Finalize:
         return self.function(parts, *self.arguments)
 
 
-class _Past:
-    """Stands in a graph for a future that the graph holds no longer: its calls do that while they run."""
-
-    __slots__ = ("recipe",)
-
-    def __init__(self, recipe):
-        self.recipe = weakref.ref(recipe)
-
-    def future(self):
-        return self.recipe().future()
-
-
 def _future_of(task):
     """The future that is the whole task; None: it is something else."""
     value = task.value if isinstance(task, _nodes.LITERAL) else task
@@ -217,7 +204,7 @@ class _Whole:
         for key in given:
             recipe = _lineage.recipe_of(_future_of(self.graph[key]))
             if recipe is not None:
-                self.graph[key] = _Past(recipe)
+                self.graph[key] = PastFuture(recipe)
 
     def start(self, keys):
         """{key: future}; keys that are one subtask have one."""
@@ -480,7 +467,7 @@ class _Conversion:
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
         elif isinstance(task, Future):
             return self.give_future(task)
-        elif type(task) is _Past:
+        elif type(task) is PastFuture:
             return self.give_future(task.future())
         elif _is_literal(task):
             value = task.value if isinstance(task, _nodes.LITERAL) else task
