@@ -15,12 +15,13 @@ import xorbits._mars.remote as mr  # noqa: E402
 import xorbits._mars.tensor as mt  # noqa: E402
 import xorbits_functions as calls  # noqa: E402
 from functions import until  # noqa: E402
+from test_tutorials import blocks, run  # noqa: E402
 from xorbits._mars import execute  # noqa: E402
 from xorbits._mars.deploy.oscar.session import get_default_session  # noqa: E402
 
 import penstock  # noqa: E402
 import penstock.xorbits  # noqa: E402
-from penstock.xorbits import _plan  # noqa: E402
+from penstock.xorbits import _fetcher, _plan  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -195,6 +196,46 @@ def test_operands_execute_graphs_of_their_own():
     assert list(mr.ExecutableTuple(parts).execute().fetch()) == [5.0, 6.0, 7.0, 8.0]
 
 
+def test_functions_fetch_what_they_wait_for():
+    """Of numpy's functions that Xorbits has not, it calls numpy's, which fetches its arguments while the graph runs that
+    makes them."""
+    import xorbits.numpy as np
+    given = numpy.array([[1, 0, 1], [0, 1, 0]])
+    packed = np.packbits(np.array(given) * 1, axis=-1)
+    assert packed.to_object().tolist() == numpy.packbits(given, axis=-1).tolist()
+
+
+def test_parts_of_a_large_chunk_are_cut_where_it_is(session, monkeypatch):
+    monkeypatch.setattr(_fetcher, "CUT_HERE_BYTES_MAX", 0)
+    monkeypatch.setattr(session, "address", "elsewhere")
+    tensor = (mt.tensor(numpy.arange(100.0), chunk_size=40) + 1).execute()
+    assert tensor[35:45].fetch().tolist() == list(range(36, 46))
+
+
 def test_a_gpu_that_no_worker_has_is_refused_with_the_way_out():
     with pytest.raises(penstock.PenstockError, match="GPU.*no worker has one.*gpu=True"):
         mt.ones((3, 3), gpu=True).execute()
+
+
+def test_the_tutorial(session, capsys):
+    code = blocks("engines/xorbits.md")
+    assert len(code) == 2
+    try:
+        run(code[0], {})
+        assert capsys.readouterr().out == "[166833, 166167, 166500]\n"
+        run(code[1], {})
+        assert capsys.readouterr().out == "45\n"
+    finally:
+        penstock.xorbits.init(session)  # Of the other tests.
+
+
+def test_xorbits_own_way_to_name_a_backend(session):
+    penstock.xorbits.shutdown()
+    try:
+        with penstock.Client(slots=1):
+            xorbits.init(backend="penstock", web=False)
+            pid = mt.tensor(numpy.zeros(1)).map_chunk(lambda _: numpy.array([os.getpid()]), dtype=int)
+            assert value(pid)[0] != os.getpid()
+            xorbits.shutdown()
+    finally:
+        penstock.xorbits.init(session)

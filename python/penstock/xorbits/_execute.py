@@ -127,5 +127,9 @@ def select(value: Any, indexes: Sequence[Any]) -> Any:
 
 def warm() -> None:
     """Loads the modules that subtasks need."""
-    import xorbits._mars.dataframe  # noqa: F401
+    import xorbits._mars.dataframe
+    import xorbits._mars.deploy.oscar.session
+    import xorbits._mars.optimization.physical
     import xorbits._mars.tensor  # noqa: F401
+
+    import penstock.xorbits._run  # noqa: F401

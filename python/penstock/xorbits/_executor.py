@@ -38,7 +38,8 @@ class PenstockTaskExecutor(TaskExecutor):
         self._values: Dict[str, ChunkValue] = {}  # Of this task, until it ends.
         self._lifecycle: Optional[ResultTileablesLifecycle] = None
         self._bands: Optional[Dict[Tuple[str, str], Resource]] = None
-        self._stages: List[Tuple[Optional[Stage], float]] = []  # With what each adds to the progress, once it has ended.
+        self._shown: Dict[str, Any] = {}          # Chunks that Xorbits' meta service knows before the task ends.
+        self._stages: List[float] = []            # What each adds to the progress, once it has ended.
         self._tiled, self._running = 0.0, None
         self._cancelled = False
 
@@ -81,6 +82,13 @@ class PenstockTaskExecutor(TaskExecutor):
 
     async def __aexit__(self, exc_type, exc_val, exc_tb):
         self._context.__exit__()
+        try:
+            await self._leave(exc_type)
+        finally:
+            if self._shown:
+                await self._lifecycle_api.decref_chunks(list(self._shown))
+
+    async def _leave(self, exc_type):
         if exc_type is not None:
             await self._lifecycle.decref_tracked()
             return
@@ -89,7 +97,7 @@ class PenstockTaskExecutor(TaskExecutor):
             tiled = self._tile_context.get(tileable.data if hasattr(tileable, "data") else tileable)
             for chunk in () if tiled is None else tiled.chunks:
                 value = self._values.get(chunk.key)
-                if value is not None and chunk.key not in metas:
+                if value is not None and value.described is not None and chunk.key not in metas:
                     size = value.described.nbytes
                     metas[chunk.key] = self._meta_api.set_chunk_meta.delay(
                         chunk, bands=[], object_ref=value, memory_size=size, store_size=size)
@@ -108,31 +116,46 @@ class PenstockTaskExecutor(TaskExecutor):
         plan = await asyncio.to_thread(Plan, subtask_graph, [chunk.key for chunk in chunks], session,
                                        task_options.runtime_engines)
         values = await self._read_from_outside(plan.read_from_outside())
-        futures = await self._run(plan, values)
-        described = await asyncio.to_thread(descriptions_of, self._client, futures)
-        for key, future in futures.items():
-            self._values[key] = ChunkValue(session, key, future, described[key])
-        return {chunk: ExecutionChunkResult(dict(self._values[chunk.key].described.params), self._values[chunk.key])
-                for chunk in chunks if chunk.key in self._values}
+        made = await self._run(plan, values, session)
+        futures = {key: value.future for key, value in made.items()}
+        for key, described in (await asyncio.to_thread(descriptions_of, self._client, futures)).items():
+            made[key].described = described
+        return {chunk: ExecutionChunkResult(dict(made[chunk.key].described.params), made[chunk.key])
+                for chunk in chunks if chunk.key in made}
 
-    async def _run(self, plan, values):
-        """The futures of a stage, when all of them have succeeded."""
-        def start():
+    async def _run(self, plan, values, session):
+        """The values of a stage, when all of them are there."""
+        def prepare():
             plan.build({key: value.future for key, value in values.items()})
-            stage = self._running = Stage(self._client, plan, self._config.call_options())
-            return stage, stage.start()
+            stage = Stage(self._client, plan, self._config.call_options())
+            return stage, stage.prepare()
         progress = self._tile_context.get_all_progress()
         adds, self._tiled = progress - self._tiled, progress
-        stage, futures = await asyncio.to_thread(start)
+        stage, futures = await asyncio.to_thread(prepare)
+        made = {key: ChunkValue(session, key, future) for key, future in futures.items()}
+        self._values.update(made)
+        await self._show_meanwhile(plan, {**values, **made})
+        self._running = stage
         try:
+            await asyncio.to_thread(stage.start)
             await self._wait(futures)
         except BaseException:
             await asyncio.to_thread(stage.cancel)
             raise
         finally:
             self._running = None
-            self._stages.append((None, adds))
-        return futures
+            self._stages.append(adds)
+        return made
+
+    async def _show_meanwhile(self, plan, values):
+        """Functions that users have spawned may fetch what they wait for: it is known before they run, until the task
+        ends."""
+        chunks = {key: chunk for key, chunk in plan.fetched_meanwhile().items() if key not in self._shown}
+        if chunks:
+            self._shown.update(chunks)
+            await self._lifecycle_api.incref_chunks(list(chunks))
+            await self._meta_api.set_chunk_meta.batch(
+                *[self._meta_api.set_chunk_meta.delay(chunk, bands=[], object_ref=values[key]) for key, chunk in chunks.items()])
 
     async def _wait(self, futures: Dict[str, ChunkFuture]) -> None:
         loop = asyncio.get_running_loop()
@@ -173,7 +196,7 @@ class PenstockTaskExecutor(TaskExecutor):
 
     async def get_progress(self) -> float:
         """From 0 to 1: of the tileables, what is tiled and has run."""
-        done = sum(adds for _, adds in self._stages)
+        done = sum(self._stages)
         running = self._running
         if running is not None:
             done += (self._tiled - done) * await asyncio.to_thread(running.succeeded_part)

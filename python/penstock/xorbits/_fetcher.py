@@ -11,6 +11,8 @@ from penstock.xorbits._config import NAME
 from penstock.xorbits._execute import select
 from penstock.xorbits._values import ChunkValue, ElsewhereValue, held, no_value
 
+CUT_HERE_BYTES_MAX = 16 << 20  # Of a chunk on another host, of which a part is asked for: a larger one is cut where it is.
+
 
 @register_fetcher_cls
 class PenstockFetcher(Fetcher):
@@ -49,8 +51,14 @@ class PenstockFetcher(Fetcher):
 
 def bring(wanted: List[Tuple[ChunkValue, Optional[List[Any]]]]) -> List[Any]:
     """The values of chunks, or the parts of them that are asked for."""
-    return values_of([value.future if conditions is None else value.future.client.submit(select, value.future, conditions)
-                      for value, conditions in wanted])
+    futures, here = [], []
+    for value, conditions in wanted:
+        client = value.future.client
+        is_cut_here = conditions is not None and (client.address is None or value.nbytes() <= CUT_HERE_BYTES_MAX)
+        here.append(is_cut_here)
+        futures.append(value.future if conditions is None or is_cut_here else client.submit(select, value.future, conditions))
+    return [select(value, conditions) if is_cut_here else value
+            for value, (_, conditions), is_cut_here in zip(values_of(futures), wanted, here)]
 
 
 def values_of(futures: List[Any]) -> List[Any]:

@@ -44,7 +44,7 @@ class Needs:
 
     def __init__(self, subtask: Any):
         self.chunks: List[str] = []
-        self.unread: List[str] = []
+        self.unread: Dict[str, Any] = {}  # Chunks that it waits for, and whose tileables its function may fetch.
         self.blocks: List[Tuple[str, Any]] = []  # Keys of mappers with the index of the reducer.
         graph, seen = subtask.chunk_graph, set()
         unread = subtask.pure_depend_keys
@@ -54,7 +54,10 @@ class Needs:
                     self.blocks += [(key, reducer.op.reducer_index) for key in chunk.op.source_keys]
             elif isinstance(chunk.op, Fetch) and chunk.key not in seen:
                 seen.add(chunk.key)
-                (self.unread if chunk.key in unread else self.chunks).append(chunk.key)
+                if chunk.key in unread:
+                    self.unread[chunk.key] = chunk
+                else:
+                    self.chunks.append(chunk.key)
         self.blocks = list(dict.fromkeys(self.blocks))
 
 
@@ -77,11 +80,16 @@ class Plan:
             made.update(chunk.key for chunk in subtask.chunk_graph.result_chunks)
         return outside
 
+    def fetched_meanwhile(self) -> Dict[str, Any]:
+        """Chunks by their keys that functions of this stage may fetch, as users do, while it runs."""
+        return {key: chunk for needs in self.needs for key, chunk in needs.unread.items()}
+
     def build(self, values: Dict[str, Any]) -> None:
         """Makes the nodes; `values` are the futures of `read_from_outside`."""
+        self.results.update(self.fetched_meanwhile())
         read, blocks = set(self.results), {}
         for needs in self.needs:
-            read.update(needs.chunks, needs.unread)
+            read.update(needs.chunks)
             for key, index in needs.blocks:
                 blocks.setdefault(key, {})[index] = None
         for subtask, needs in zip(self.subtasks, self.needs):
@@ -105,7 +113,7 @@ class Plan:
         for key in results:
             makes += _outputs_for(key, list(blocks[key])) if key in blocks else []
         self._note(makes, keeps)
-        work = Work(self.session, reads, needs.unread, makes, keeps, self.engines)
+        work = Work(self.session, reads, list(needs.unread), makes, keeps, self.engines)
         operands = [chunk.op for chunk in subtask.chunk_graph if not isinstance(chunk.op, (Fetch, FetchShuffle))]
         worker = subtask.expect_band[0] if subtask.bands_specified and subtask.expect_band else None
         name = "+".join(dict.fromkeys(type(operand).__name__ for operand in operands))[:150]

@@ -28,22 +28,27 @@ class Stage:
         self.client, self.nodes, self.kept = client, plan.nodes, plan.kept
         self._options, self._known = options, {}
         self._batch: Any = None  # The job as it was sent first, weakly.
+        self._prepared: Any = None
         self.total = 0
 
-    def start(self) -> Dict[str, ChunkFuture]:
-        """Sends it: the futures of the results, by their keys."""
-        conversion = _Conversion(self, list(self.kept))
-        futures = {}
+    def prepare(self) -> Dict[str, ChunkFuture]:
+        """The futures of the results, by their keys; `start` sends it."""
+        conversion, futures = _Conversion(self, list(self.kept)), {}
         for key in self.kept:
             future = futures[key] = ChunkFuture(self.client, f"chunk {key}")
             future._call = GraphCall(future, self, key, conversion.read)
+        self._prepared = conversion, list(futures.values())
+        return futures
+
+    def start(self) -> None:
+        """Sends what was prepared."""
+        (conversion, futures), self._prepared = self._prepared, None
         with self.client._lock:
             self.client._check_open()
             if conversion.awaited:
-                self.client._hold([future._call for future in futures.values()], conversion.awaited)
+                self.client._hold([future._call for future in futures], conversion.awaited)
             else:
-                self._send(conversion, list(futures.values()))
-        return futures
+                self._send(conversion, futures)
 
     def send_again(self, futures: List[ChunkFuture]) -> None:
         """Those that have waited for their inputs, or were lost. REQUIRES: the caller holds the client's lock."""
@@ -112,7 +117,7 @@ class _Conversion:
 
     def __init__(self, stage, keys):
         self.stage, self.client = stage, stage.client
-        self.columns = _graph.GraphColumns(stage.client._command)
+        self.columns = _graph.GraphColumns(stage.client._command.other())
         self.read, self.awaited = [], []        # Futures in it; those of them that have not ended.
         self.numbers: Dict[str, int] = {}       # Of keys: the subtask whose first output is the value.
         self.described_at: Dict[str, Any] = {}  # The subtask and its output that tell of it.

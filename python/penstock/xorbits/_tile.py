@@ -51,7 +51,7 @@ class TileContext(ThreadedServiceContext):
 
     def _meta_of(self, key, fields, error):
         value = value_of(self.session_id, key) if error == "ignore" else held(self.session_id, key)
-        if value is None:
+        if value is None or value.described is None:
             return None
         size = value.described.nbytes
         meta = {**value.described.params, "memory_size": size, "store_size": size, "bands": [], "object_refs": [value]}

@@ -8,7 +8,6 @@ import weakref
 from typing import Any, Dict, Optional, Tuple
 
 from penstock.errors import PenstockError
-from penstock.xorbits._execute import Described
 from penstock.xorbits._stage import ChunkFuture
 
 
@@ -18,10 +17,15 @@ class ChunkValue:
 
     __slots__ = ("session", "key", "future", "described", "__weakref__")
 
-    def __init__(self, session: Tuple[str, str], key: str, future: ChunkFuture, described: Described):
-        self.session, self.key, self.future, self.described = session, key, future, described
+    def __init__(self, session: Tuple[str, str], key: str, future: ChunkFuture):
+        self.session, self.key, self.future = session, key, future
+        self.described: Any = None  # A `Described`, once its stage has ended.
         with _lock:
             _values[session[0], key] = self
+
+    def nbytes(self) -> int:
+        """What the value takes, if that is known; else 0."""
+        return 0 if self.described is None else self.described.nbytes
 
     def __reduce__(self):
         return ElsewhereValue, (self.session, self.key)
