@@ -156,6 +156,18 @@ class OnceBroken:
         return True
 
 
+class OnceUnreachable:
+    """Its first constructor finds no server."""
+
+    def __init__(self, path):
+        if not os.path.exists(path):
+            open(path, "w").close()
+            raise ConnectionRefusedError("no server yet")
+
+    def there(self):
+        return True
+
+
 class Callable_:
     def __call__(self, value):
         return value + 1

@@ -12,7 +12,7 @@ import threading
 import actor_classes
 import numpy
 import pytest
-from actor_classes import Broken, Callable_, Caller, Coroutines, Counter, Listed, until
+from actor_classes import Broken, Callable_, Caller, Coroutines, Counter, Listed, OnceUnreachable, until
 
 import penstock
 from penstock import Client, actors, errors
@@ -400,6 +400,13 @@ def test_an_init_that_raises_is_the_cause(client):
         actors.ready(broken, 60)
     row = next(row for row in client.ask("jobs", "--all") if row["name"].startswith("actor Broken "))
     assert row["state"] == "failed"
+
+
+def test_an_init_that_finds_no_server_is_tried_again_while_restarts_are_left(client, tmp_path):
+    assert client.actor(OnceUnreachable, str(tmp_path / "one"), restarts=1).there().result(60) is True
+    with pytest.raises(errors.ActorDied, match="ConnectionRefusedError: no server yet") as caught:
+        client.actor(OnceUnreachable, str(tmp_path / "two")).there().result(60)
+    assert isinstance(caught.value.__cause__, ConnectionRefusedError)
 
 
 def test_classes_are_decorated(client):
