@@ -13,6 +13,7 @@ from penstock._programs import program_of
 from penstock.errors import PenstockError
 
 OUTPUTS_MAX = 1000  # Of one call.
+PLACES_AT_ONCE = 500  # Of a question.
 
 
 class Part(Call):
@@ -145,14 +146,21 @@ class Place(NamedTuple):
 
 def places_of(client, futures: Iterable[Future]) -> List[Place]:
     """In the order of the futures, which must have succeeded: those that have not are waited for."""
-    places = []
-    for future in [futures] if isinstance(futures, Future) else futures:
-        error = future.exception()
+    wanted = [futures] if isinstance(futures, Future) else list(futures)
+    for future in wanted:
+        client._check_own(future)
+        error = Future.exception(future)
         if error is not None:
             raise error
-        told = client.explain_data(future)
-        places.append(Place(told["bytes"], [told["worker"], *told.get("copies", ())] if "worker" in told else []))
-    return places
+    of_job, places = {}, {}
+    for future in wanted:
+        of_job.setdefault(client._batch_of(future).job, []).append(future)
+    for job, those in of_job.items():
+        for first in range(0, len(those), PLACES_AT_ONCE):
+            some = those[first:first + PLACES_AT_ONCE]
+            for future, told in zip(some, client.ask("places", job, *[future._index for future in some])):
+                places[id(future)] = Place(told["bytes"], [told["worker"], *told.get("copies", ())] if "worker" in told else [])
+    return [places[id(future)] for future in wanted]
 
 
 def describe(value: Any) -> Dict[str, Any]:

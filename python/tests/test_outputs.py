@@ -157,6 +157,18 @@ def test_places_tell_where_values_are_and_what_they_take(cluster):  # noqa: F811
         assert client.submit(len, made, workers=place.workers[0]).result(60) == SIZE
 
 
+def test_places_of_many_are_asked_for_together(client, monkeypatch):
+    futures = client.map(bytes, range(1, 1200))
+    other = client.submit(bytes, 5000)
+    assert other.exception(60) is None and len(client.gather(futures)) == 1199
+    asked, ask = [], client.ask
+    monkeypatch.setattr(client, "ask", lambda *words: asked.append(words) or ask(*words))
+    places = client.places([other, *futures, other])
+    assert places[0] == places[-1] and places[0].nbytes >= 5000 and len(places) == 1201
+    assert all(place.nbytes > size for size, place in enumerate(places[1:-1]))
+    assert len(asked) < 20, "one question for 500 futures of a job"
+
+
 def test_outputs_within_a_graph(client):
     graph = client.graph()
     low, high = graph.add(halves, list(range(10)), outputs=2)

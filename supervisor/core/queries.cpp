@@ -127,9 +127,10 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   }
   if (command == "shared") return admin_.shared.carry_out(client, request, deferred);
   if (command == "data") return describe_data(tables_.jobs, fleet_.workers, request);
-  if (command == "kept" || command == "results" || command == "explain-data") {
+  if (command == "kept" || command == "results" || command == "explain-data" || command == "places") {
     const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "submit it again");
+    if (command == "places") return list_places(fleet_.workers, *job, request);
     if (command == "explain-data") return explain_data(tables_.jobs, fleet_.workers, *job, operand(request, 1));
     return command == "kept" ? find_missing(*job, request.arguments) : list_results(*job, request);
   }

@@ -192,6 +192,19 @@ Result<Value> describe_data(JobTable& jobs, const WorkerTable& workers, const Ad
   return Value{std::move(table)};
 }
 
+Result<Value> list_places(const WorkerTable& workers, const Job& job, const AdminRequest& request) {
+  Value::List rows;
+  for (std::size_t i = 1; i < request.arguments.size(); ++i) {
+    const std::string& key = request.arguments[i];
+    const Result<std::uint32_t> found = find_subtask(job, key);
+    if (!found) return found.error();
+    Value::Record row{{"subtask", *found}};
+    for (Value::Field& field : place_of(job, workers, *found)) row.push_back(std::move(field));
+    rows.emplace_back(std::move(row));
+  }
+  return Value{std::move(rows)};
+}
+
 Result<Value> explain_data(const JobTable& jobs, const WorkerTable& workers, const Job& job, const std::string& key) {
   const Result<std::uint32_t> found = find_subtask(job, key);
   if (!found) return found.error();

@@ -20,4 +20,8 @@ Result<Value> describe_data(JobTable& jobs, const WorkerTable& workers, const Ad
 Result<Value> explain_data(const JobTable& jobs, const WorkerTable& workers, const Job& job,
                            const std::string& key);
 
+/// `places JOB SUBTASK...`: the place of the outputs of each of these subtasks, in that order. Cost: linear in them.
+/// Errors: NotFound.
+Result<Value> list_places(const WorkerTable& workers, const Job& job, const AdminRequest& request);
+
 }  // namespace penstock::supervisor

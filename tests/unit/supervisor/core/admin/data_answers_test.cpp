@@ -40,6 +40,21 @@ class DataAnswers : public ::testing::Test {
   SupervisorHarness cluster;
 };
 
+TEST_F(DataAnswers, PlacesOfManySubtasksComeInTheirOrder) {
+  const Result<Value> places = cluster.ask("places", {"1", "2", "a"});
+  ASSERT_TRUE(places) << to_string(places.error());
+  ASSERT_EQ(places->list()->size(), 2U);
+  const Value& third = (*places->list())[0];
+  const Value& first = (*places->list())[1];
+  EXPECT_EQ(third["subtask"], Value{2});
+  EXPECT_EQ(third["bytes"], Value{40});
+  EXPECT_EQ(first["subtask"], Value{0});
+  EXPECT_EQ(first["bytes"], Value{100});
+  EXPECT_EQ(first["worker"], Value{"worker-1"});
+  EXPECT_EQ(cluster.ask("places", {"1", "0", "9"}).error().code, ErrorCode::NotFound);
+  EXPECT_TRUE(cluster.ask("places", {"1"})->list()->empty());
+}
+
 TEST_F(DataAnswers, EachByteIsCountedForTheFirstWhoHoldsIt) {
   const Value job = row("job", "job-1");
   EXPECT_EQ(job["outputs"], Value{2});
