@@ -19,7 +19,7 @@ from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
 from penstock._questions import Questions
-from penstock._shapes import SHAPES, futures_in, values_in
+from penstock._shapes import SHAPES, futures_in, values_in, gathered
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
 if TYPE_CHECKING:
@@ -543,19 +543,7 @@ class Client(Questions, Collections):
                                   remedy="return what it is made of, and make it here") from error
 
     def _gather(self, futures, errors):
-        if errors not in ("raise", "skip"):
-            raise ValueError("errors is 'raise' or 'skip'")
-        good: List[Future] = []
-        self._flush()
-        for future in futures:
-            future._about_to_wait()
-            try:
-                future._wait(None)
-                good.append(future)
-            except BaseException as error:  # A call may have raised a SystemExit, which is no Control-C here.
-                if errors == "raise" or not (isinstance(error, Exception) or error is future._exception):
-                    raise
-        return dict(zip(map(id, good), _losses.values_of(self, good)))
+        return gathered(self, futures, errors)
 
     def _cancel(self, future):
         with self._lock:

@@ -52,6 +52,14 @@ def test_methods_change_an_object_that_lives_on(counter):
     assert counter.pid().result(60) == counter.pid().result(60)
 
 
+def test_calls_are_gathered_with_other_futures(client, counter):
+    futures = {"calls": [counter.add(2), counter.add(2)], "sum": client.submit(sum, [1, 2])}
+    assert client.gather(futures) == {"calls": [3, 5], "sum": 3}
+    with pytest.raises(AttributeError):
+        client.gather([counter.add(1), actors.read(counter, "nothing")])
+    assert client.gather([actors.read(counter, "nothing"), counter.add(1)], errors="skip") == [7]
+
+
 def test_attributes_are_read_as_they_are_now(counter):
     counter.add(4)
     assert counter.value == 5 and counter.kind == "counter" and counter.double == 10
