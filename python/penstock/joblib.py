@@ -7,15 +7,17 @@
 import contextlib
 import queue
 import threading
+import uuid
 import weakref
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as _TimeoutError
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Callable, Dict, Iterable, Optional
 
 import joblib
 from joblib.parallel import AutoBatchingMixin, ParallelBackendBase, SequentialBackend, parallel_config
 
 from penstock._client import Client
+from penstock._multiprocessing import Begun
 from penstock._nested import get_client
 from penstock.errors import PenstockError
 
@@ -39,8 +41,11 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
 
     def __init__(self, nesting_level: Optional[int] = None, inner_max_num_threads: Optional[int] = None,
                  client: Optional[Client] = None, scatter: Optional[Iterable[Any]] = None,
-                 wait_for_workers: float = 10.0, **options: Any):
+                 wait_for_workers: float = 10.0, initializer: Optional[Callable[..., Any]] = None,
+                 initargs: Iterable[Any] = (), **options: Any):
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
+        self._begin = _begin_of(initializer, initargs)
+        self._begins: Any = weakref.WeakKeyDictionary()  # Of a `Parallel` that has an initializer of its own.
         self._given, self._wait_for_workers, self._options = client, wait_for_workers, options
         if scatter is not None and not isinstance(scatter, (list, tuple)):
             raise TypeError(f"scatter is a list of objects, not {type(scatter).__name__}")
@@ -69,8 +74,10 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
 
     # ---- what joblib asks ----
 
-    def configure(self, n_jobs=1, parallel=None, max_nbytes=LARGE_BYTES, **_):
+    def configure(self, n_jobs=1, parallel=None, max_nbytes=LARGE_BYTES, initializer=None, initargs=(), **_):
         self.parallel = parallel
+        if initializer is not None:
+            self._begins[parallel] = _begin_of(initializer, initargs)
         self._large = float("inf") if max_nbytes is None else max_nbytes
         return self.effective_n_jobs(n_jobs)
 
@@ -111,7 +118,8 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
         """Called by joblib for a `BatchedCalls`."""
         ended = self._ended
         try:
-            future = self._submit(func)
+            parallel = getattr(callback, "parallel", self)  # Only callbacks of joblib itself have one.
+            future = self._submit(func, self._begins.get(parallel, self._begin))
         except Exception as error:  # Joblib calls this on our thread as well, where nobody would hear of it.
             future = Future()
             future.set_exception(error)
@@ -121,11 +129,14 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
 
     apply_async = submit  # The name of it before joblib 1.5.
 
-    def _submit(self, batch):
+    def _submit(self, batch, begin):
         items = [(function, [self._place_of(value) for value in args],
                   {name: self._place_of(value) for name, value in keywords.items()})
                  for function, args, keywords in batch.items]
-        return self.client.submit(_Batch(batch.items), items, batch._backend, batch._n_jobs, **self._submit_options())
+        function = _Batch(batch.items)
+        if begin is not None:
+            function = Begun(function, *begin)
+        return self.client.submit(function, items, batch._backend, batch._n_jobs, **self._submit_options())
 
     def retrieve_result_callback(self, out):
         return out.result()
@@ -183,6 +194,15 @@ class _Batch:
     def __call__(self, items, backend, n_jobs):
         with parallel_config(backend=backend, n_jobs=n_jobs):
             return [function(*args, **keywords) for function, args, keywords in items]
+
+
+def _begin_of(initializer, initargs):
+    """What `Begun` is made of: each process calls an initializer once for each of these."""
+    if initializer is None:
+        return None
+    if not callable(initializer):
+        raise TypeError(f"initializer is a function, not {initializer!r}")
+    return uuid.uuid4().hex, initializer, tuple(initargs)
 
 
 def tell_joblib(ended, running) -> None:

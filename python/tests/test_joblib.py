@@ -29,6 +29,23 @@ def test_calls_run_on_the_cluster_in_order(on_cluster):
     assert os.getpid() not in Parallel()(delayed(calls.pid_of)(i) for i in range(10))
 
 
+def test_an_initializer_is_called_once_in_each_process(client, tmp_path):
+    place = str(tmp_path)
+
+    def begun(name, **options):
+        parallel = Parallel(n_jobs=2, batch_size=1, **options)
+        return set(parallel(delayed(calls.has_begun)(place, name) for _ in range(20)))
+    with parallel_config(backend="penstock", client=client):
+        assert begun("own", initializer=calls.begin, initargs=(place, "own")) == {"once "}
+        assert begun("other", initializer=calls.begin, initargs=(place, "other")) == {"once "}
+        with pytest.raises(FileNotFoundError):
+            begun("none")
+    with parallel_config(backend="penstock", client=client, initializer=calls.begin, initargs=(place, "of-all")):
+        assert begun("of-all") == begun("of-all") == {"once "}
+        with pytest.raises(TypeError, match="initializer is a function"):
+            begun("wrong", initializer=7)
+
+
 def test_the_client_that_was_opened_last_is_taken_without_another():
     with penstock.Client(slots=1) as mine, parallel_config(backend="penstock"):
         assert joblib.parallel.get_active_backend()[0].client is mine
