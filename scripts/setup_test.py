@@ -23,6 +23,14 @@ SUDO = """#!/bin/bash
 echo sudo >> "$MACHINE/apt_calls"
 exec "$@"
 """
+# Makes a virtual environment of itself, and fails to install as pip does without a network.
+PYTHON = """#!/bin/bash
+echo "$*" >> "$MACHINE/python_calls"
+case "$*" in
+  *venv*) mkdir -p "${@: -1}/bin" && cp "$0" "${@: -1}/bin/python";;
+  *pip*) [ ! -e "$MACHINE/offline_pip" ];;
+esac
+"""
 
 
 class Setup(unittest.TestCase):
@@ -32,7 +40,8 @@ class Setup(unittest.TestCase):
         self.machine = directory.name
         self.write("installed", "")
         self.write("os-release", 'ID=debian\nVERSION_ID="12"\n')
-        for tool in ("bash", "sed", "sort", "comm", "mktemp", "tail", "rm", "env", "id", "grep", "dirname", "cat"):
+        for tool in ("bash", "sed", "sort", "comm", "mktemp", "tail", "rm", "env", "id", "grep", "dirname", "cat", "cmp",
+                     "cp", "mkdir", "chmod"):
             os.symlink(f"/usr/bin/{tool}", os.path.join(self.machine, tool))
         for name, text in (("dpkg-query", DPKG_QUERY), ("apt-get", APT_GET)):
             self.write(name, text, executable=True)
@@ -44,14 +53,19 @@ class Setup(unittest.TestCase):
         if executable:
             os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
-    def setup_machine(self, uid="0"):
+    def setup_machine(self, uid="0", arguments=()):
         environment = {"PATH": self.machine, "MACHINE": self.machine, "PENSTOCK_UID": uid,
-                       "PENSTOCK_OS_RELEASE": os.path.join(self.machine, "os-release")}
-        return subprocess.run(["/bin/bash", os.path.join(HERE, "setup")], env=environment, capture_output=True, text=True)
+                       "PENSTOCK_OS_RELEASE": os.path.join(self.machine, "os-release"),
+                       "PENSTOCK_PYTHON": os.path.join(self.machine, "python3"),
+                       "PENSTOCK_ENGINES": os.path.join(self.machine, "engines")}
+        return subprocess.run(["/bin/bash", os.path.join(HERE, "setup"), *arguments], env=environment, capture_output=True, text=True)
 
     def apt_calls(self):
+        return self.calls("apt_calls")
+
+    def calls(self, name):
         try:
-            with open(os.path.join(self.machine, "apt_calls"), encoding="utf-8") as file:
+            with open(os.path.join(self.machine, name), encoding="utf-8") as file:
                 return file.read().splitlines()
         except FileNotFoundError:
             return []
@@ -99,6 +113,34 @@ class Setup(unittest.TestCase):
         self.write("sudo", SUDO, executable=True)
         self.assertEqual(self.setup_machine(uid="1000").returncode, 0)
         self.assertEqual(self.apt_calls().count("sudo"), 2)
+
+    def test_engines_are_installed_when_asked_for_and_once(self):
+        self.write("python3", PYTHON, executable=True)
+        self.assertEqual(self.setup_machine().returncode, 0)
+        self.assertEqual(self.calls("python_calls"), [])
+        result = self.setup_machine(arguments=["--engines"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        calls = self.calls("python_calls")
+        self.assertEqual(len(calls), 2)
+        self.assertIn("-m pip install", calls[1])
+        self.assertTrue(calls[1].endswith("python/tests/engines/requirements.txt"), calls[1])
+        self.assertIn("has the engines", self.setup_machine(arguments=["--engines"]).stdout)
+        self.assertEqual(len(self.calls("python_calls")), 2)
+
+    def test_engines_that_could_not_be_installed_are_tried_again(self):
+        self.write("python3", PYTHON, executable=True)
+        self.write("offline_pip", "")
+        result = self.setup_machine(arguments=["--engines"])
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("pip could not install", result.stderr)
+        os.remove(os.path.join(self.machine, "offline_pip"))
+        self.assertEqual(self.setup_machine(arguments=["--engines"]).returncode, 0)
+
+    def test_refuses_other_arguments(self):
+        result = self.setup_machine(arguments=["--all"])
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("usage: scripts/setup [--engines], not '--all'", result.stderr)
+        self.assertEqual(self.apt_calls(), [])
 
 
 if __name__ == "__main__":
