@@ -1,5 +1,5 @@
-"""Reducers of libraries whose own pickles copy: see `_reducers`. What they name is made again by functions of this module,
-of memory that is mapped: pages that are written to are the reader's own."""
+"""Reducers of libraries whose own pickles copy: see `_reducers`. What they name is made again by functions of this
+module, of memory that is mapped: pages that are written to are the reader's own."""
 import copyreg
 import ctypes
 import pickle
@@ -72,8 +72,8 @@ def reduce_arrow_column(column):
 def of_flight():
     """Streams and connections of Arrow Flight."""
     flight = sys.modules["pyarrow.flight"]
-    names = ("FlightClient", "FlightStreamReader", "FlightStreamWriter", "FlightServerBase", "MetadataRecordBatchReader",
-             "MetadataRecordBatchWriter", "FlightStreamChunk")
+    names = ("FlightClient", "FlightStreamReader", "FlightStreamWriter", "FlightServerBase",
+             "MetadataRecordBatchReader", "MetadataRecordBatchWriter", "FlightStreamChunk")
     return {getattr(flight, name): refuse_flight for name in names if hasattr(flight, name)}
 
 
@@ -83,7 +83,8 @@ def refuse_stream(reader):
 
 
 def refuse_flight(value):
-    raise NotSerializable("is a part of an Arrow Flight connection of this process", subject=f"a {type(value).__name__}",
+    raise NotSerializable("is a part of an Arrow Flight connection of this process",
+                          subject=f"a {type(value).__name__}",
                           remedy="give the table, read_all(), or connect in the call by address and ticket; Penstock's "
                           "own transfers need no Flight: docs/engines/buffers.md")
 

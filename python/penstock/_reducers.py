@@ -1,7 +1,8 @@
 """How values of other libraries become a pickle whose large buffers stay beside it, where those libraries copy them.
 
-Reducers are as those of `copyreg`, which come first, but hold for what Penstock pickles alone: a program's own pickles stay
-readable where there is no Penstock. A library is never imported by this module: its reducers are looked up once it is among `sys.modules`."""
+Reducers are as those of `copyreg`, which come first, but hold for what Penstock pickles alone: a program's own pickles
+stay readable where there is no Penstock. A library is never imported by this module: its reducers are looked up once
+it is among `sys.modules`."""
 import copyreg
 import io
 import pickle
@@ -15,11 +16,11 @@ import cloudpickle
 Reducer = Callable[[Any], Any]
 
 # Libraries, by the module that has to be there, and the function of `_buffers` that has their reducers.
-_known: Dict[str, str] = {"pyarrow": "of_pyarrow", "pyarrow.flight": "of_flight", "polars": "of_polars", "torch": "of_torch",
-                          "jax": "of_jax", "pandas.core.arrays.string_arrow": "of_pandas"}
+_known: Dict[str, str] = {"pyarrow": "of_pyarrow", "pyarrow.flight": "of_flight", "polars": "of_polars",
+                          "torch": "of_torch", "jax": "of_jax", "pandas.core.arrays.string_arrow": "of_pandas"}
 _named: Dict[str, List[Tuple[str, Reducer]]] = {}  # Modules that are not there yet: names of their types, and reducers.
 _table: Dict[type, Reducer] = {}
-_state = {"modules": -1, "pickler": None}  # How many modules there were at the last look; cloudpickle's with this table.
+_state = {"modules": -1, "pickler": None}  # How many modules there were at the last look; cloudpickle's with them.
 
 
 def register_reducer(kind: Union[type, str], reduce: Reducer) -> None:
@@ -50,13 +51,13 @@ def register_reducer(kind: Union[type, str], reduce: Reducer) -> None:
 
 
 def register_dlpack(kind: Union[type, str], from_dlpack: Callable[[Any], Any]) -> None:
-    """Values of exactly this type that lie in the memory of the host travel by DLPack: a numpy array of their memory is sent
-    without a copy, and `from_dlpack` makes a value of the array that is read:
+    """Values of exactly this type that lie in the memory of the host travel by DLPack: a numpy array of their memory is
+    sent without a copy, and `from_dlpack` makes a value of the array that is read:
 
         penstock.register_dlpack("tensors.Tensor", tensors.from_dlpack)
 
-    `from_dlpack` is importable where the value is read. A value in the memory of a device goes by the type's own way. The
-    rest is as for `register_reducer`."""
+    `from_dlpack` is importable where the value is read. A value in the memory of a device goes by the type's own way.
+    The rest is as for `register_reducer`."""
     if not callable(from_dlpack):
         raise TypeError(f"from_dlpack is a function of an array, not {from_dlpack!r}")
 
@@ -85,7 +86,8 @@ def cloudpickle_dumps(value, buffer_callback=None):
         return cloudpickle.dumps(value, 5, buffer_callback=buffer_callback)
     if _state["pickler"] is None:
         theirs = cloudpickle.CloudPickler
-        _state["pickler"] = type("CloudPickler", (theirs,), {"dispatch_table": ChainMap({}, theirs.dispatch_table, table)})
+        tables = ChainMap({}, theirs.dispatch_table, table)
+        _state["pickler"] = type("CloudPickler", (theirs,), {"dispatch_table": tables})
     file = io.BytesIO()
     _state["pickler"](file, 5, buffer_callback=buffer_callback).dump(value)
     return file.getvalue()
@@ -100,8 +102,8 @@ def _current():
 
 
 def _look(count):
-    """Puts reducers of modules that have come since the last look into the table; of one that is still being imported, at
-    the next look."""
+    """Puts reducers of modules that have come since the last look into the table; of one that is still being imported,
+    at the next look."""
     unfinished = False
     for name in [name for name in _known if name in sys.modules]:
         if _is_loaded(name):
@@ -122,7 +124,7 @@ def _found(module, named):
         if hasattr(module, name):
             yield getattr(module, name), reduce
         else:
-            warnings.warn(f"penstock.register_reducer: {module.__name__} has no {name}, so that its reducer is not used",
+            warnings.warn(f"penstock.register_reducer: {module.__name__} has no {name}: its reducer is not used",
                           stacklevel=2)
 
 

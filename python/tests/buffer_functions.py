@@ -84,7 +84,8 @@ def of_polars(count, kind):
 def of_pandas(count, kind):
     import pandas
     if kind == "text":
-        return pandas.DataFrame({"text": pandas.Series([f"text {number}" for number in range(count)], dtype="string[pyarrow]")})
+        texts = [f"text {number}" for number in range(count)]
+        return pandas.DataFrame({"text": pandas.Series(texts, dtype="string[pyarrow]")})
     return pandas.DataFrame({"a": pandas.Series(numbers(count), dtype="float64[pyarrow]")})
 
 

@@ -44,7 +44,8 @@ def test_each_known_difference_is_of_a_suite_and_has_a_reason():
 
 
 def test_new_differences_and_those_that_have_gone():
-    expected = {"test_a": "its parameters all differ", "test_b[1]": "this one does", "test_gone": "did", "test_absent": "is of another"}
+    expected = {"test_a": "its parameters all differ", "test_b[1]": "this one does", "test_gone": "did",
+                "test_absent": "is of another"}
     ran = ["test_a[1]", "test_a[2]", "test_b[1]", "test_b[2]", "test_gone", "test_c"]
     assert other_suites.compared(expected, {"test_a[1]": "", "test_b[1]": ""}, ran) == ([], ["test_gone"])
     assert other_suites.compared(expected, {"test_b[2]": "", "test_c": ""}, ran) == (

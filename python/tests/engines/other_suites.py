@@ -2,9 +2,10 @@
 
     python other_suites.py SUITE [--write] [--plain] [pytest's options]
 
-A suite is one of `SUITES`. What fails is compared with other_suites.txt beside this file, where each known difference has
-its reason: a new difference is an error, and a known one that has gone is told. `--write` adds the new ones, for a person to
-give the reason; `--plain` runs the suite without Penstock, to see what fails anyway. Dask's schedulers by name, "sync" among them, which its own comparisons use, are Penstock's meanwhile."""
+A suite is one of `SUITES`. What fails is compared with other_suites.txt beside this file, where each known difference
+has its reason: a new difference is an error, and a known one that has gone is told. `--write` adds the new ones, for a
+person to give the reason; `--plain` runs the suite without Penstock, to see what fails anyway. Dask's schedulers by
+name, "sync" among them, which its own comparisons use, are Penstock's meanwhile."""
 # tidy: foreign-file scheduler
 import asyncio  # noqa: F401: the end of a test's time, in the midst of its first import, would leave half of it.
 import os
@@ -20,8 +21,8 @@ HERE = pathlib.Path(__file__).resolve()
 EXPECTED = HERE.with_suffix(".txt")
 SECONDS = 120  # For one test, on a machine that others use.
 
-# `one_of`: of so many tests one is run, chosen by its name, so that the same are run with the next version. `without`: words
-# in the names of tests that are about something else.
+# `one_of`: of so many tests one is run, chosen by its name, so that the same are run with the next version.
+# `without`: words in the names of tests that are about something else.
 Suite = namedtuple("Suite", "module prepare one_of without", defaults=((),))
 
 
@@ -60,7 +61,8 @@ SUITES = {
     # The test that is left out starts a pool of processes of Dask's own.
     "xarray": Suite("xarray/tests/test_dask.py", prepare_dask, 3, ("basic_compute",)),
     # In processes that a test starts, and in calls, joblib's own backends are what they are.
-    "joblib": Suite("joblib/test/test_parallel.py", prepare_joblib, 3, ("nested", "effective_n_jobs", "thread", "unpicklable")),
+    "joblib": Suite("joblib/test/test_parallel.py", prepare_joblib, 3,
+                    ("nested", "effective_n_jobs", "thread", "unpicklable")),
 }
 
 
@@ -129,8 +131,9 @@ def run(name, options, plain=False):
         if not plain:
             suite.prepare(client)
         pathlib.Path("pytest.ini").write_text("[pytest]\nxfail_strict = false\n")
-        pytest.main(["-q", "-p", "no:cacheprovider", "-c", "pytest.ini", "--rootdir", str(site), "-W", "ignore", "--tb=line",
-                     "--no-header", "--no-summary", *options, str(site / suite.module)], plugins=[outcomes])
+        pytest.main(["-q", "-p", "no:cacheprovider", "-c", "pytest.ini", "--rootdir", str(site), "-W", "ignore",
+                     "--tb=line", "--no-header", "--no-summary", *options,
+                     str(site / suite.module)], plugins=[outcomes])
         os.chdir("/")
     return outcomes
 
