@@ -85,6 +85,14 @@ def test_an_operand_of_several_outputs():
     numpy.testing.assert_allclose(q.fetch() @ r.fetch(), given)
 
 
+def test_what_is_told_of_several_outputs_is_there_with_each():
+    """A value is told only after that: else reading it would be a race, which one in some hundred runs lost."""
+    for _ in range(5):
+        given = numpy.random.default_rng(2).random((40, 10))
+        q, r = execute(*mt.linalg.qr(mt.tensor(given, chunk_size=(10, 10))))
+        assert q.shape == (40, 10) and r.shape == (10, 10)
+
+
 def test_tiling_that_waits_for_shapes():
     given = numpy.random.default_rng(3).random(200)
     tensor = mt.tensor(given, chunk_size=30)
@@ -171,6 +179,16 @@ def test_a_running_graph_is_cancelled(session, table, tmp_path):
     until(path.exists)
     cancel(running, session)
     assert value(frame.key.sum()) == table.key.sum()
+
+
+def test_a_job_that_an_operator_cancels_is_named(session, table, tmp_path):
+    path = tmp_path / "runs"
+    endless = md.DataFrame(table).map_chunk(calls.wait_for_ever, args=(str(path),), output_type="dataframe", dtypes=table.dtypes)
+    running = get_default_session().execute(endless, wait=False)
+    until(path.exists)
+    session.ask("cancel", session.ask("jobs")[0]["id"])
+    until(running.aio_task.done)
+    assert "was cancelled, by another than Xorbits" in str(running.aio_task.exception())
 
 
 def cancel(running, client):

@@ -8,6 +8,7 @@
 
 Xorbits builds its graphs in this process; their subtasks run on the cluster, and their values stay there.
 """
+import sys
 from typing import Any, Optional
 
 from penstock.xorbits import _executor  # noqa: F401  It registers the backend.
@@ -39,8 +40,10 @@ def init(client: Optional[Any] = None, *, address: Optional[str] = None, web: bo
     section = {**ours, "client": register_client(client)}
     config.setdefault("task", {}).setdefault("execution_config", {}).update(
         {"backend": NAME, NAME: section})
-    warming = warm_slots(client) if warm_up else []
+    warming, path = warm_slots(client) if warm_up else [], list(sys.path)
     xorbits.init(address=address, init_local=True, web=web, backend=NAME, config=config, **options)
+    if set(sys.path) == set(path):
+        sys.path[:] = path  # xoscar puts PYTHONPATH in front once more: by another path, runners would be other processes.
     for future in warming:
         future.result()
 

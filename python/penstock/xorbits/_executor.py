@@ -163,8 +163,11 @@ class PenstockTaskExecutor(TaskExecutor):
         ended = Ended(futures.values(), lambda: loop.call_soon_threadsafe(over.set))
         if not self._cancelled:  # It may have been before there was anything to cancel.
             await over.wait()
-        if self._cancelled or (ended.failed is not None and ended.failed.cancelled()):
+        if self._cancelled:
             raise asyncio.CancelledError
+        if ended.failed is not None and ended.failed.cancelled():
+            raise PenstockError("was cancelled, by another than Xorbits", subject=ended.failed.key, code="Cancelled",
+                                remedy="execute its tileable again")
         if ended.failed is not None:
             raise Future.exception(ended.failed)
 

@@ -194,7 +194,8 @@ class _Conversion:
         self.describing.append(describing)
         for key in keys:
             output = self.stage.kept[key].output
-            self.numbers[key] = self.columns.add(passing, b"", [number], node.priority, outputs=[output])
+            # Whoever hears of the value may read what is told of it.
+            self.numbers[key] = self.columns.add(passing, b"", [number], node.priority, [describing], [output])
             self.described_at[key] = describing, 0
 
     def _put_in_order(self):
