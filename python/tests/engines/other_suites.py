@@ -8,6 +8,7 @@ person to give the reason; `--plain` runs the suite without Penstock, to see wha
 name, "sync" among them, which its own comparisons use, are Penstock's meanwhile."""
 # tidy: foreign-file scheduler
 import asyncio  # noqa: F401: the end of a test's time, in the midst of its first import, would leave half of it.
+import multiprocessing
 import os
 import pathlib
 import signal
@@ -161,4 +162,6 @@ if __name__ == "__main__":
     from engines import other_suites
     status = other_suites.main(sys.argv[1], sys.argv[2:])
     sys.stdout.flush()
+    for child in multiprocessing.active_children():  # Managers of tests would keep the pipe of whoever reads this.
+        child.kill()
     os._exit(status)
