@@ -195,7 +195,8 @@ class Client(Questions, Collections):
         return self._handle is None
 
     def close(self) -> None:
-        """Ends it; futures that have no value yet are cancelled."""
+        """Ends it; futures that have no value yet are cancelled, and the values of all go."""
+        self._release_all()
         if self._session is not None:
             self._session.end()
         handle = self._connection.refuse()
@@ -606,6 +607,15 @@ class Client(Questions, Collections):
         for job in self._lending.over(time.monotonic()):
             if self._handle is not None:
                 self._library.release(self._handle, job)
+
+    def _release_all(self):
+        """Nobody has its futures from now on. Of a client that is cut off, all stay for a while."""
+        if self._lock.acquire(timeout=1):  # Another thread may be stuck in a call: `close` interrupts it.
+            try:
+                for job in [*self._batches, *self._lending.over(float("inf"))] if self._handle is not None else ():
+                    self._library.release(self._handle, job)
+            finally:
+                self._lock.release()
 
     def _release_if_over(self, batch):
         if batch.live <= 0 and batch.ended and batch.job in self._batches and self._handle is not None:

@@ -7,11 +7,13 @@ a process holds is held by a lease that its client renews: of one that has died 
 """
 import base64
 import contextlib
+import functools
 import itertools
 import threading
 import time
 import uuid
 import weakref
+from collections import deque
 from typing import Any, Iterator, Optional
 
 import cloudpickle
@@ -35,8 +37,10 @@ class Session:
     def __init__(self, client):
         self.client, self.token = weakref.ref(client), uuid.uuid4().hex
         self.numbers = itertools.count(1)
-        self._ended = threading.Event()
-        threading.Thread(target=_renew, args=(weakref.ref(self), self._ended), daemon=True, name="penstock-lease").start()
+        self._ended, self._due = threading.Event(), threading.Event()
+        self._come = deque()  # Items that have come, and whose acknowledgement is to be sent.
+        threading.Thread(target=_renew, args=(weakref.ref(self), self._ended, self._due), daemon=True,
+                         name="penstock-lease").start()
 
     def ask(self, operation, *words, wait=None, again=True):
         """The answer; after a lost connection the request is made again, which the supervisor knows by its numbers."""
@@ -71,9 +75,32 @@ class Session:
             if deadline is not None and time.monotonic() >= deadline:
                 return None
 
+    def has_come(self, words):
+        """The item is acknowledged on another thread, where no Ctrl-C comes between."""
+        self._come.append(words)
+        self._due.set()
+
+    def has_not_come(self, words):
+        """Its taker was interrupted after all: the item goes to another, unless it is acknowledged already."""
+        with contextlib.suppress(ValueError):
+            self._come.remove(words)
+        with contextlib.suppress(PenstockError):
+            self.ask("return", *words)
+
+    def acknowledge(self):
+        """What has come; whether there was anything."""
+        first = words = None
+        with contextlib.suppress(IndexError):
+            while True:
+                words = self._come.popleft()
+                first = first or words
+                self.ask("acknowledge", *words, again=False)
+        return first is not None
+
     def end(self):
         """The client is about to be closed."""
         self._ended.set()
+        self._due.set()
         leaving = threading.Thread(target=self._leave, daemon=True, name="penstock-leave")
         leaving.start()
         leaving.join(LEAVE_S)  # A supervisor that is away does not hold anybody up.
@@ -81,6 +108,7 @@ class Session:
     def lapse(self):
         """Nothing renews the lease any more."""
         self._ended.set()
+        self._due.set()
 
     def _leave(self):
         try:
@@ -89,14 +117,17 @@ class Session:
             pass  # Its lease ends by itself.
 
 
-def _renew(session, ended):
-    while not ended.wait(LEASE_S / 3):
+def _renew(session, ended, due):
+    while True:
+        due.wait(LEASE_S / 3)
+        due.clear()
         ours = session()
         client = None if ours is None else ours.client()
-        if client is None or client.closed:
+        if client is None or client.closed or ended.is_set():
             return
         try:
-            ours.ask("renew", again=False)
+            if not ours.acknowledge():  # Each request renews the lease.
+                ours.ask("renew", again=False)
         except PenstockError:
             pass  # The supervisor is away; it gives everybody a new lease when it is back.
         del ours, client
@@ -118,8 +149,8 @@ def _interruptible(wait, field, undo):
         if left and undo is not None and answer[0][1] is None and answer[0][0][field]:
             undo()
     left = []
-    threading.Thread(target=run, daemon=True, name="penstock-wait").start()
     try:
+        threading.Thread(target=run, daemon=True, name="penstock-wait").start()
         done.wait()
     except BaseException:
         left.append(True)
@@ -179,11 +210,20 @@ class Semaphore(Shared):
         """False: there was no place, or none in time."""
         session, holder = self._session, uuid.uuid4().hex
         words = (f"--holder={holder}", f"--limit={self.max_leases}")
-        answer = session.ask_and_wait("acquired", "acquire", self.name, *words, timeout=timeout if blocking else 0,
-                                      undo=lambda: session.ask("release", self.name, f"--holder={holder}"))
-        if answer is not None:
-            self._held.append(holder)
-        return answer is not None
+        release = functools.partial(session.ask, "release", self.name, f"--holder={holder}")
+        try:
+            answer = session.ask_and_wait("acquired", "acquire", self.name, *words,
+                                          timeout=timeout if blocking else 0, undo=release)
+            if answer is not None:
+                self._held.append(holder)
+            return answer is not None
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Interrupted, also when the place was there.
+                if holder in self._held:
+                    self._held.remove(holder)
+                with contextlib.suppress(PenstockError):
+                    release()
+            raise
 
     def release(self) -> None:
         """Gives one place back that this object has."""
@@ -287,20 +327,19 @@ class Queue(Shared):
         try:
             answer = session.ask_and_wait("taken", self._take, *words, timeout=timeout,
                                           undo=lambda: session.ask("return", *words))
+            if answer is None:
+                raise TimeoutError(f"{self!r} had no item in time")
+            self._taken = None
+            if not self._mine:
+                session.has_come(words)  # Of a subscription the next `get` acknowledges.
+            return _unpacked(answer)
         except BaseException as error:
             if not isinstance(error, Exception):  # Interrupted: the item goes to another, and the next wait is a new one.
                 self._taken = None
+                session.has_not_come(words)
             raise
-        if answer is None:
-            raise TimeoutError(f"{self!r} had no item in time")
-        self._taken = None
-        self._acknowledge(session)
-        return _unpacked(answer)
 
     _take, _mine = "take", ()
-
-    def _acknowledge(self, session):
-        session.ask("acknowledge", self.name)
 
     def qsize(self) -> int:
         return self._session.ask("size", self.name, *self._mine)["items"]
@@ -330,9 +369,6 @@ class Sub(Queue):
 
     def __reduce__(self):
         return type(self), (self.name,)
-
-    def _acknowledge(self, session):
-        """The next `get` does."""
 
     def put(self, value: Any, timeout: Optional[float] = None) -> None:
         raise TypeError("a Sub only gets: publish with a Pub")

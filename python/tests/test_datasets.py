@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from test_cluster import cluster, until  # noqa: F401
 
+import penstock
 from penstock import Client, errors, worker_client
 
 
@@ -89,6 +90,63 @@ def test_large_objects_and_one_of_several_outputs_are_published(client):
 def test_a_call_publishes_what_outlives_it(client):
     client.submit(publish_within, "inner").result(60)
     assert client.submit(total, client.get_dataset("inner")).result(60) == sum(range(100))
+
+
+def kept(client):
+    return [row["name"] for row in client.ask("jobs", "--all", "--name=dataset *")
+            if client.ask("job", row["id"]).get("kept")]
+
+
+# A publisher that died before its dataset had its name left its values on the cluster for ever.
+def test_what_a_dead_publisher_has_left_goes_with_the_next_one(client, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(penstock.Variable, "set", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            client.publish_dataset(hot=client.submit(array, 10))
+    assert len(kept(client)) == 1 and client.list_datasets() == []
+    client.publish_dataset({"hot": client.submit(array, 20)}, name="hot")
+    assert len(kept(client)) == 1 and len(client.get_dataset("hot")["hot"].result(60)) == 20
+    client.unpublish_dataset("hot")
+    assert kept(client) == []
+
+
+def test_a_small_object_needs_no_worker(client):
+    client.publish_dataset({"k": 1}, name="object")
+    assert client.get_dataset("object") == {"k": 1} and kept(client) == []
+
+
+def test_all_names_are_listed_and_few_are_shown(client):
+    for number in range(1010):
+        penstock.Variable(f"dataset {number}", client).set({"job": 0, "identity": b"", "numbers": [], "shape": b""})
+    assert len(client.list_datasets()) == 1010
+    with pytest.raises(KeyError, match="and 1000 more"):
+        client.get_dataset("nope")
+
+
+def test_a_variable_that_is_no_dataset_says_so(client):
+    penstock.Variable("dataset odd", client).set(5)
+    with pytest.raises(errors.PenstockError, match="was set to something else"):
+        client.get_dataset("odd")
+    client.publish_dataset(1, name="odd", override=True)
+    assert client.get_dataset("odd") == 1
+    penstock.Variable("dataset odd", client).set(5)
+    client.unpublish_dataset("odd")
+    assert client.list_datasets() == []
+
+
+@pytest.mark.parametrize("name", ["n" * 201, "a\0b", "\ud800", "line\nbreak"])
+def test_bad_names_are_refused_by_their_limits(client, name):
+    with pytest.raises(ValueError, match="200 bytes at most"):
+        client.publish_dataset(1, name=name)
+
+
+def test_values_go_when_their_client_is_closed(cluster):  # noqa: F811
+    with Client(cluster.address) as watcher:
+        with Client(cluster.address) as client:
+            assert len(client.submit(array, 1_000_000).result(60)) == 1_000_000
+            held = client.submit(array, 1_000_000)
+            assert held.exception(60) is None
+        until(lambda: sum(row["bytes"] for row in watcher.memory()) == 0)
 
 
 def test_a_name_is_needed(client):

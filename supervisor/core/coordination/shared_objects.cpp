@@ -80,7 +80,7 @@ Result<Value> SharedObjects::carry_out_part(ClientId client, const AdminRequest&
   if (operation == "list" || operation.empty()) {
     const Result<std::uint32_t> rows = number_of(request, "limit", kRowsMax);
     if (!rows) return rows.error();
-    return list(std::min(*rows, kRowsMax), option(request, "begins"));
+    return list(std::min(*rows, kRowsMax), option(request, "begins"), option(request, "after"));
   }
   PENSTOCK_TRY(touch(request));
   if (operation == "renew") return done("renewed", true);
@@ -149,7 +149,9 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
     return done("returned", true);
   }
   if (operation == "acknowledge") {
-    acknowledge({name, {}}, token);
+    const Result<std::uint64_t> number = number_of(request, "number", std::uint64_t{0});
+    if (!number) return number.error();
+    acknowledge({name, {}}, token, *number);
     return done("acknowledged", true);
   }
   if (operation == "subscribe") {
@@ -361,11 +363,11 @@ std::optional<Value> SharedObjects::take(const Demand& demand) {
   return item(queues_[demand.of].taken[demand.token].value);
 }
 
-void SharedObjects::acknowledge(const QueueKey& of, const std::string& token) {
+void SharedObjects::acknowledge(const QueueKey& of, const std::string& token, std::uint64_t number) {
   const auto found = queues_.find(of);
   if (found == queues_.end()) return;
   const auto taken = found->second.taken.find(token);
-  if (taken == found->second.taken.end()) return;
+  if (taken == found->second.taken.end() || (number != 0 && taken->second.number != number)) return;
   bytes_ -= weight_of(taken->second.value);
   forget(SharedKind::Item, of.first, of.second, taken->second.sequence);
   found->second.taken.erase(taken);
@@ -534,9 +536,11 @@ Instant SharedObjects::next_due() const {
   return std::min(session, wait_ends_.empty() ? kNever : wait_ends_.begin()->first);
 }
 
-Value SharedObjects::list(std::size_t rows_max, const std::string& begins) const {
+Value SharedObjects::list(std::size_t rows_max, const std::string& begins, const std::string& after) const {
   Value::List rows;
-  const auto is_wanted = [&](const std::string& name) { return rows.size() < rows_max && name.starts_with(begins); };
+  const auto is_wanted = [&](const std::string& name) {
+    return rows.size() < rows_max && name.starts_with(begins) && name > after;
+  };
   const auto waiters_for = [&](Operation operation, const QueueKey& key) {
     const auto found = waiting_.find({operation, key});
     return found == waiting_.end() ? std::size_t{0} : found->second.size();

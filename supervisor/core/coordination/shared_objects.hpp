@@ -35,12 +35,12 @@ struct EventContext;
 /// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most; again
 ///   with the same number, the item is there once;
 /// - `take NAME --number [--wait]`: the first item; with the same number again, the same one. The item is gone when the
-///   session takes another, or says `acknowledge NAME`. `return NAME --number` ends that wait, and the item is there
+///   session takes another, or says `acknowledge NAME --number`. `return NAME --number` ends that wait, and the item is there
 ///   for others; `size NAME`;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
 ///   what was published since the session has subscribed;
 /// - `renew`, and `leave`: the end of the session; what it took counts as acknowledged;
-/// - `list [--begins=TEXT] [--limit=N]`, or nothing: all objects, or those with such names, for operators.
+/// - `list [--begins=TEXT] [--after=NAME] [--limit=N]`, or nothing: all objects, or those with such names, for operators.
 /// Errors: InvalidArgument; LimitExceeded, with the setting to raise.
 /// Cost: logarithmic in the objects, sessions and waiters; of `publish`, linear in the subscribers of the topic.
 class SharedObjects {
@@ -124,7 +124,8 @@ class SharedObjects {
 
   bool release(const std::string& name, const std::string& holder, const std::string& token);
   void push(const QueueKey& to, std::string value);
-  void acknowledge(const QueueKey& of, const std::string& token);
+  /// `number`: as in `put_back`.
+  void acknowledge(const QueueKey& of, const std::string& token, std::uint64_t number = 0);
   /// The item that the session has taken by that number is there for others, in its place. 0: by any number.
   void put_back(const QueueKey& of, const std::string& token, std::uint64_t number = 0);
   void note_put(const Demand& demand);
@@ -138,7 +139,7 @@ class SharedObjects {
   Result<Value> publish(const std::string& name, const std::string& value);
   /// `returns`: items that it took and has not acknowledged are there for others.
   void end_session(const std::string& token, bool returns);
-  Value list(std::size_t rows_max, const std::string& begins) const;
+  Value list(std::size_t rows_max, const std::string& begins, const std::string& after) const;
 
   void keep_item(const QueueKey& of, const Item& item, const std::string& taker);
   void forget(SharedKind kind, const std::string& name, const std::string& owner, std::uint64_t number = 0);
