@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import traceback
+from collections import deque
 from typing import Any, Dict, Optional
 
 from penstock import _actor_records as records
@@ -18,7 +19,9 @@ from penstock.errors import ActorDied, PenstockError
 CONNECTIONS_MAX = 1000            # Callers' processes at once; a further one is cut off, and comes again.
 PENDING_MAX = 10_000              # Calls of one connection that wait for their turn; beyond, and beyond so many
 PENDING_BYTES_MAX = 1 << 30       # bytes, nothing more is read from it, until then its caller's calls block.
-STALL_S = 30                      # A caller that does not take its answers for so long is cut off.
+UNPROVEN_MAX = 64                 # Connections that have not shown that they know the key; the oldest is cut off for a new one.
+STALL_S = 10                      # A caller that takes none of its answers for so long is cut off.
+UNSENT_BYTES_MAX = 64 << 20       # Of answers to a caller that does not take them.
 EXIT_STATUS = 71                  # Of a process that ends with its actor in it.
 ACCEPT_AGAIN_S = 0.1
 OWNER_WAIT_S, OWNER_AGAIN_S = 10.0, 5.0
@@ -57,6 +60,7 @@ class Host:
         self.place = records.at(spec["identity"], self.client)
         self.listener: Optional[wire.Listener] = None
         self.connections: "set[Incoming]" = set()
+        self.unproven: "deque[Incoming]" = deque()
         self.lock = threading.Lock()
         self.others: Any = None
         self.record: Dict[str, Any] = {}
@@ -205,13 +209,22 @@ class Host:
                 continue
             with self.lock:
                 is_one_too_many = len(self.connections) >= CONNECTIONS_MAX
+                oldest = None
                 if not is_one_too_many:
                     connection = Incoming(self, sock)
                     self.connections.add(connection)
+                    self.unproven.append(connection)
+                    oldest = self.unproven.popleft() if len(self.unproven) > UNPROVEN_MAX else None
+            if oldest is not None:
+                oldest.close()
             if is_one_too_many:
                 sock.close()
                 continue
             self._thread("penstock-actor-read", connection.read)
+
+    def is_proven(self, connection: "Incoming") -> None:
+        with self.lock, contextlib.suppress(ValueError):
+            self.unproven.remove(connection)
 
     def input(self, index: int) -> Any:
         """The value of a future among the arguments of a call; see `_wire.load_input`."""
@@ -288,6 +301,8 @@ class Incoming:
         self.host, self.sock = host, sock
         self.cancelled: "set[int]" = set()
         self._turn = threading.Lock()    # Of sending.
+        self._unsent: "deque[Any]" = deque()  # Small frames, or what is left of one, in their order.
+        self._unsent_bytes = 0
         self._read = self._read_bytes = 0
         self._done = self._done_bytes = 0
         self._room: Optional[threading.Event] = None
@@ -295,10 +310,12 @@ class Incoming:
 
     def read(self) -> None:
         """On a thread of its own, until the caller leaves."""
-        reader = wire.FrameReader(self.sock)
+        reader = None
         try:
             wire.accept(self.sock, self.host.key)
+            self.host.is_proven(self)
             wire.tune(self.sock, STALL_S)
+            reader = wire.FrameReader(self.sock)  # Memory is taken for a caller that knows the key.
             while True:
                 self._take(*reader.read())
                 self._wait_for_room()
@@ -307,7 +324,9 @@ class Incoming:
         finally:
             self.close()
             self.sock.close()
-            reader.close()
+            if reader is not None:
+                reader.close()
+            self.host.is_proven(self)
             with self.host.lock:
                 self.host.connections.discard(self)
 
@@ -378,9 +397,52 @@ class Incoming:
     def _send(self, kind, number, data, raws=()):
         try:
             with self._turn:
-                wire.send(self.sock, kind, number, data, raws)
+                if raws or len(data) >= wire.JOINED_BYTES:
+                    self._send_unsent()
+                    return wire.send(self.sock, kind, number, data, raws)
+                frame = memoryview(wire.HEAD.pack(kind, 0, 0, number, len(data)) + data)
+                if not self._unsent:
+                    frame = frame[wire.send_now(self.sock, frame):]
+                if len(frame):
+                    self._send_later(frame)
         except OSError:  # Gone, or stuck for STALL_S in the midst of a frame: its reader ends.
             self.close()
+
+    def _send_later(self, frame):
+        """A caller that does not take its answers holds up no other: a thread waits for it."""
+        self._unsent_bytes += len(frame)
+        if self._unsent_bytes > UNSENT_BYTES_MAX:
+            return self.close()
+        self._unsent.append(frame)
+        if len(self._unsent) == 1:
+            self.host._thread("penstock-actor-send", self._send_rest)
+
+    def _send_rest(self):
+        try:
+            while self._unsent and not self._closed:
+                if not wire.is_writable(self.sock, STALL_S):
+                    raise TimeoutError
+                with self._turn:
+                    while self._unsent:
+                        sent = wire.send_now(self.sock, self._unsent[0])
+                        if not self._has_sent(sent):
+                            break
+        except (OSError, ValueError):
+            self.close()
+
+    def _has_sent(self, size):
+        """Whether the first frame has left."""
+        self._unsent_bytes -= size
+        if size < len(self._unsent[0]):
+            self._unsent[0] = self._unsent[0][size:]
+            return False
+        self._unsent.popleft()
+        return True
+
+    def _send_unsent(self):
+        while self._unsent:
+            self.sock.sendall(self._unsent[0])
+            self._has_sent(len(self._unsent[0]))
 
     def close(self) -> None:
         """Ends the connection, from any thread."""

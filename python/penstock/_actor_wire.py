@@ -12,6 +12,7 @@ import hmac
 import mmap
 import os
 import secrets
+import select
 import socket
 import struct
 import time
@@ -178,6 +179,21 @@ def tune(sock: socket.socket, stall_s: float = 0) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_MS)
     if stall_s:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(stall_s), 0))
+
+
+def send_now(sock: socket.socket, frame: memoryview) -> int:
+    """So many of its bytes as there is room for, without waiting."""
+    try:
+        return sock.send(frame, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return 0
+
+
+def is_writable(sock: socket.socket, timeout: float) -> bool:
+    """Waits until there is room for bytes."""
+    poll = select.poll()
+    poll.register(sock, select.POLLOUT)
+    return bool(poll.poll(timeout * 1000))
 
 
 def size_of(data, raws):

@@ -434,6 +434,65 @@ def test_a_caller_that_takes_no_answers_is_cut_off_and_others_go_on(cluster, cli
         stuck.stdout.close()
 
 
+STOPPED = """
+import os, signal, sys, penstock
+from penstock import Client
+client = Client(sys.argv[1])
+maker = penstock.get_actor("maker")
+maker.make(1).result(60)
+futures = [maker.make(20_000) for _ in range(500)]
+os.kill(os.getpid(), signal.SIGSTOP)
+print(sum(len(future.result(60)) for future in futures), flush=True)
+"""
+
+
+class Maker(Counter):
+    def make(self, size):
+        return b"x" * size
+
+
+# An actor stood still for a minute while a stopped caller took none of its answers.
+def test_a_stopped_caller_holds_up_no_other_and_gets_its_answers_when_it_goes_on(cluster, client):  # noqa: F811
+    maker = client.actor(Maker, name="maker")
+    actors.ready(maker, 60)
+    stopped = subprocess.Popen([sys.executable, "-c", STOPPED, cluster.address], stdout=subprocess.PIPE, text=True,
+                               env=environment())
+    try:
+        until(lambda: open(f"/proc/{stopped.pid}/stat").read().rpartition(")")[2].split()[0] == "T")
+        assert maker.add().result(8) == 1
+        os.kill(stopped.pid, signal.SIGCONT)
+        assert stopped.stdout.read().split() == [str(500 * 20_000)]
+    finally:
+        stopped.kill()
+        stopped.wait(30)
+        stopped.stdout.close()
+
+
+# Nine hundred silent connections took 270 MB of an actor, which died of its limit.
+def test_connections_that_prove_nothing_give_way_and_take_no_memory(client):
+    victim = client.actor(Counter, name="victim")
+    assert victim.add().result(60) == 1
+    identity = actors.list(client)[0]["job"].split()[-1]
+    addresses = penstock.Variable(f"penstock.actor.at {identity}", client).get(10)["addresses"]
+    kind, *where = next(address for address in addresses if address[0] == "tcp")
+    silent = [socket.create_connection(tuple(where)) for _ in range(200)]
+    try:
+        def are_cut_off():
+            ended = 0
+            for one in silent[:200 - _actor_host.UNPROVEN_MAX]:
+                one.settimeout(1)
+                with contextlib.suppress(OSError):
+                    while one.recv(4096):
+                        pass
+                    ended += 1
+            return ended
+        assert are_cut_off() == 200 - _actor_host.UNPROVEN_MAX
+        assert penstock.get_actor("victim", client=client).add().result(20) == 2
+    finally:
+        for one in silent:
+            one.close()
+
+
 def test_actors_beyond_the_slots_that_may_be_lent_keep_theirs(cluster, client):  # noqa: F811
     cluster.start("worker", "--supervisor", cluster.address, "--name", "w3", "--slots", "2", "--memory", "1GiB", "--no-gpus",
                   "--set", "worker.yields_max=1")

@@ -100,14 +100,7 @@ Result<Value> SharedObjects::carry_out_now(const AdminRequest& request) {
   const std::string operation = operand(request, 0);
   const std::string name = operand(request, 1);
   const std::string token = option(request, "token");
-  if (operation == "release") {
-    const std::string holder = option(request, "holder");
-    end_waits([&](const Demand& demand) {
-      return demand.operation == Operation::Acquire && demand.of.first == name && demand.token == token &&
-             demand.holder == holder;
-    });
-    return done("released", release(name, holder, token));
-  }
+  if (operation == "release") return done("released", give_up_place(name, option(request, "holder"), token));
   if (operation == "set" || operation == "publish") {
     std::string value = option(request, "value");
     if (operation == "publish") return publish(name, value);
@@ -298,6 +291,14 @@ std::optional<Value> SharedObjects::acquire(const Demand& demand) {
   gate_.write(
       record::SharedKept{SharedKind::Holder, demand.of.first, demand.holder, 0, demand.token, 0, demand.limit, {}});
   return done("acquired", true);
+}
+
+bool SharedObjects::give_up_place(const std::string& name, const std::string& holder, const std::string& token) {
+  end_waits([&](const Demand& demand) {
+    return demand.operation == Operation::Acquire && demand.of.first == name && demand.token == token &&
+           demand.holder == holder;
+  });
+  return release(name, holder, token);
 }
 
 bool SharedObjects::release(const std::string& name, const std::string& holder, const std::string& token) {

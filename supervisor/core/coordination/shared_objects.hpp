@@ -35,12 +35,13 @@ struct EventContext;
 /// - `put NAME --value --number [--limit] [--wait]`: to the end of a queue, which has so many items at most; again
 ///   with the same number, the item is there once;
 /// - `take NAME --number [--wait]`: the first item; with the same number again, the same one. The item is gone when the
-///   session takes another, or says `acknowledge NAME --number`. `return NAME --number` ends that wait, and the item is there
-///   for others; `size NAME`;
+///   session takes another, or says `acknowledge NAME --number`. `return NAME --number` ends that wait, and the item is
+///   there for others; `size NAME`;
 /// - `subscribe NAME`, `unsubscribe NAME`, `publish NAME --value`, `next NAME --number [--wait]`: `next` is `take` from
 ///   what was published since the session has subscribed;
 /// - `renew`, and `leave`: the end of the session; what it took counts as acknowledged;
-/// - `list [--begins=TEXT] [--after=NAME] [--limit=N]`, or nothing: all objects, or those with such names, for operators.
+/// - `list [--begins=TEXT] [--after=NAME] [--limit=N]`, or nothing: all objects, or those with such names, for
+///   operators.
 /// Errors: InvalidArgument; LimitExceeded, with the setting to raise.
 /// Cost: logarithmic in the objects, sessions and waiters; of `publish`, linear in the subscribers of the topic.
 class SharedObjects {
@@ -122,6 +123,8 @@ class SharedObjects {
   void answer(const Waiter& waiter, Value value);
   void stop_waiting(std::uint64_t id);
 
+  /// The holder has it, or waits for it.
+  bool give_up_place(const std::string& name, const std::string& holder, const std::string& token);
   bool release(const std::string& name, const std::string& holder, const std::string& token);
   void push(const QueueKey& to, std::string value);
   /// `number`: as in `put_back`.
