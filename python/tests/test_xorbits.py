@@ -2,6 +2,8 @@
 # tidy: foreign-file task
 import gc
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -127,6 +129,14 @@ def test_a_mapper_with_more_blocks_than_outputs(table, monkeypatch):
     monkeypatch.setattr(_plan, "BLOCKS_MAX", 3)
     got = value(md.DataFrame(table, chunk_size=20).groupby("name").agg({"value": "sum"}, method="shuffle"))
     pandas.testing.assert_frame_equal(got.sort_index(), table.groupby("name").agg({"value": "sum"}))
+
+
+def test_runners_agree_on_hashes():
+    """Some operands divide what they shuffle by Python's `hash`, which differs from process to process by default."""
+    known = subprocess.run([sys.executable, "-c", "print(hash('lama'))"], env={**os.environ, "PYTHONHASHSEED": "0"},
+                           stdout=subprocess.PIPE, text=True, check=True)
+    hashes = mt.tensor(numpy.zeros(8), chunk_size=1) + mt.arange(8, chunk_size=1)
+    assert set(value(hashes.map_chunk(lambda _: numpy.array([hash("lama")]), dtype=int))) == {int(known.stdout)}
 
 
 def test_files_read_with_one_index(table, tmp_path):

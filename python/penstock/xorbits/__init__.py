@@ -14,6 +14,7 @@ from typing import Any, Optional
 from penstock.xorbits import _executor  # noqa: F401  It registers the backend.
 from penstock.xorbits._config import NAME, OPTIONS
 from penstock.xorbits._execute import warm
+from penstock.xorbits._stage import SEED
 from penstock.xorbits._values import forget_client, register_client
 
 _own: Any = None    # The client that `init` has opened itself.
@@ -33,7 +34,7 @@ def init(client: Optional[Any] = None, *, address: Optional[str] = None, web: bo
     from penstock import Client
     shutdown()
     if client is None:
-        client = _own = Client()
+        client = _own = Client(environment={SEED: "0"})
     _given = client
     ours = {name: options.pop(name) for name in OPTIONS if name in options}
     config = options.pop("config", None) or {}
@@ -51,7 +52,8 @@ def init(client: Optional[Any] = None, *, address: Optional[str] = None, web: bo
 def warm_slots(client: Any) -> Any:
     """Futures of calls that load Xorbits, as many as the cluster has slots."""
     slots = sum(row["slots"] for row in client.ask("bands") if row["kind"] == "cpu")
-    return [client.submit(warm) for _ in range(slots)]
+    environment = None if SEED in client._command.variables else {SEED: "0"}
+    return [client.submit(warm, environment=environment) for _ in range(slots)]
 
 
 def shutdown() -> None:

@@ -120,6 +120,7 @@ class PenstockTaskExecutor(TaskExecutor):
         futures = {key: value.future for key, value in made.items()}
         for key, described in (await asyncio.to_thread(descriptions_of, self._client, futures)).items():
             made[key].described = described
+            made[key].show()
         return {chunk: ExecutionChunkResult(dict(made[chunk.key].described.params), made[chunk.key])
                 for chunk in chunks if chunk.key in made}
 
@@ -153,6 +154,8 @@ class PenstockTaskExecutor(TaskExecutor):
         chunks = {key: chunk for key, chunk in plan.fetched_meanwhile().items() if key not in self._shown}
         if chunks:
             self._shown.update(chunks)
+            for key in chunks:
+                values[key].show()
             await self._lifecycle_api.incref_chunks(list(chunks))
             await self._meta_api.set_chunk_meta.batch(
                 *[self._meta_api.set_chunk_meta.delay(chunk, bands=[], object_ref=values[key]) for key, chunk in chunks.items()])

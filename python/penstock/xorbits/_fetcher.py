@@ -9,7 +9,7 @@ from xorbits._mars.services.task.execution.api import Fetcher, register_fetcher_
 
 from penstock.xorbits._config import NAME
 from penstock.xorbits._execute import select
-from penstock.xorbits._values import ChunkValue, ElsewhereValue, held, no_value
+from penstock.xorbits._values import ChunkValue, ElsewhereValue, held, no_value, value_of
 
 CUT_HERE_BYTES_MAX = 16 << 20  # Of a chunk on another host, of which a part is asked for: a larger one is cut where it is.
 
@@ -29,7 +29,9 @@ class PenstockFetcher(Fetcher):
         references = (chunk_meta or {}).get("object_refs")
         if not references:
             raise no_value(chunk_key)
-        self._wanted.append((references[-1], conditions))
+        value = references[0]
+        known = value_of(value.session[0], chunk_key)  # Else of several, which Xorbits keeps in no order, any.
+        self._wanted.append((known or value, conditions))
 
     async def get(self) -> List[Any]:
         """The values, in the order of the chunks."""

@@ -11,6 +11,8 @@ from penstock.errors import ConnectionFailed, ResultLost
 from penstock.xorbits._execute import Described, execute_subtask
 from penstock.xorbits._plan import Plan, Source
 
+SEED = "PYTHONHASHSEED"
+
 
 class ChunkFuture(Future):
     """The value of one chunk. What was brought here of it does not stay: users write to what they have fetched."""
@@ -112,12 +114,19 @@ class Stage:
         return known
 
 
+def command_of(client: Any) -> Any:
+    """The program of the runners: with one seed of Python's hashes for all, by which operands divide what they shuffle.
+    Xorbits' own processes have one since they are forked."""
+    command = client._command
+    return command.other(environment=None if SEED in command.variables else {SEED: "0"})
+
+
 class _Conversion:
     """The subtasks of Penstock that lead to some results of a stage."""
 
     def __init__(self, stage, keys):
         self.stage, self.client = stage, stage.client
-        self.columns = _graph.GraphColumns(stage.client._command.other())
+        self.columns = _graph.GraphColumns(command_of(stage.client))
         self.read, self.awaited = [], []        # Futures in it; those of them that have not ended.
         self.numbers: Dict[str, int] = {}       # Of keys: the subtask whose first output is the value.
         self.described_at: Dict[str, Any] = {}  # The subtask and its output that tell of it.

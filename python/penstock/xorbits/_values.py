@@ -20,8 +20,12 @@ class ChunkValue:
     def __init__(self, session: Tuple[str, str], key: str, future: ChunkFuture):
         self.session, self.key, self.future = session, key, future
         self.described: Any = None  # A `Described`, once its stage has ended.
+
+    def show(self) -> None:
+        """From now on it is the value of its chunk in the session, unless somebody holds an earlier one: a key names one
+        value for Xorbits."""
         with _lock:
-            _values[session[0], key] = self
+            _values.setdefault((self.session[0], self.key), self)
 
     def nbytes(self) -> int:
         """What the value takes, if that is known; else 0."""
@@ -45,7 +49,7 @@ _values: "weakref.WeakValueDictionary[Any, ChunkValue]" = weakref.WeakValueDicti
 
 
 def value_of(session: str, key: str) -> Optional[ChunkValue]:
-    """The value that was made last under this key, if somebody holds it."""
+    """The value of this key, if somebody holds one."""
     with _lock:
         return _values.get((session, key))
 
