@@ -212,6 +212,11 @@ def start_text():
     return _start.__spec__.loader.get_source(_start.__name__)
 
 
+def _distinct(path):
+    """A module is found by the first of equal entries: a second one changes nothing, and needs no other runners."""
+    return list(dict.fromkeys(path))
+
+
 class RunnerCommand:
     """The program that runs Python on workers, with what its modules are found by."""
 
@@ -243,7 +248,8 @@ class RunnerCommand:
 
     def other(self, files=None, environment=None, python=None, working_directory=None):
         """This one with other files, variables, program or directory; those that are None are as they are."""
-        if self.latest.path != sys.path and self.inherits_path:
+        changed = self.latest.path != sys.path and _distinct(self.latest.path) != _distinct(sys.path)
+        if changed and self.inherits_path:
             self.latest = RunnerCommand(self.python, self.variables, self.working_directory, files=self.files)
             self.latest.piece_bytes = self.piece_bytes
         if self.latest is not self:

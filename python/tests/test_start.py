@@ -116,3 +116,10 @@ def test_what_a_function_starts_finds_the_modules_of_the_client(client):
 def test_an_empty_name_is_none():
     with Client(slots=1, name="") as client:
         assert client.submit(len, [1, 2]).result(60) == 2
+
+
+def test_an_entry_of_the_path_that_is_there_already_needs_no_other_runner(monkeypatch):
+    with Client(slots=1) as client:
+        before = client.submit(os.getpid).result(60)
+        monkeypatch.setattr(sys, "path", [sys.path[0], *sys.path])
+        assert client.submit(os.getpid).result(60) == before
