@@ -19,7 +19,7 @@ from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
 from penstock._questions import Questions
-from penstock._shapes import SHAPES, futures_in, values_in, gathered
+from penstock._shapes import SHAPES, futures_in, gathered, values_in
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
 if TYPE_CHECKING:

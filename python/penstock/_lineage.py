@@ -68,7 +68,7 @@ class Ancestors:
             reference, size = self._kept.popleft()
             self._bytes -= size
             call = reference()
-            # It may have been made again meanwhile; what was scattered may have left its future.
+            # The value may have been made again meanwhile, and a scattered object may have left its future.
             future = None if call is None else call.future()
             if call is not None and (future is None or recipe_of(future) is not call):
                 call.forget()

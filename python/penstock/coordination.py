@@ -76,9 +76,10 @@ class Session:
                 return None
 
     def has_come(self, words):
-        """The item is acknowledged on another thread, where no Ctrl-C comes between."""
-        self._come.append(words)
-        self._due.set()
+        """The item is acknowledged on another thread, where no Ctrl-C comes between; of a subscription the next `get` does."""
+        if "--mine" not in words:
+            self._come.append(words)
+            self._due.set()
 
     def has_not_come(self, words):
         """Its taker was interrupted after all: the item goes to another, unless it is acknowledged already."""
@@ -88,14 +89,19 @@ class Session:
             self.ask("return", *words)
 
     def acknowledge(self):
-        """What has come; whether there was anything."""
-        first = words = None
-        with contextlib.suppress(IndexError):
-            while True:
+        """What has come; whether there was anything. Raises `PenstockError`; what is left is sent with the next renewal."""
+        done = False
+        while True:
+            try:
                 words = self._come.popleft()
-                first = first or words
+            except IndexError:
+                return done
+            try:
                 self.ask("acknowledge", *words, again=False)
-        return first is not None
+            except PenstockError:
+                self._come.appendleft(words)
+                raise
+            done = True
 
     def end(self):
         """The client is about to be closed."""
@@ -330,9 +336,13 @@ class Queue(Shared):
             if answer is None:
                 raise TimeoutError(f"{self!r} had no item in time")
             self._taken = None
-            if not self._mine:
-                session.has_come(words)  # Of a subscription the next `get` acknowledges.
-            return _unpacked(answer)
+            try:
+                value = _unpacked(answer)  # Before the acknowledgement: an interrupt here still gives the item back.
+            except Exception:
+                session.has_come(words)  # Another taker could not read the item either.
+                raise
+            session.has_come(words)
+            return value
         except BaseException as error:
             if not isinstance(error, Exception):  # Interrupted: the item goes to another, and the next wait is a new one.
                 self._taken = None

@@ -14,6 +14,21 @@ def until(condition, seconds=60):
         time.sleep(0.005)
 
 
+def dies(handle):
+    """Why it has ended; calls that leave while its process dies may be under way then."""
+    told = []
+
+    def is_over():
+        try:
+            while True:
+                handle.add().result(60)
+        except penstock.ActorDied as error:
+            told[:] = [error]
+        return "under way" not in str(told[0])
+    until(is_over)
+    return told[0]
+
+
 class Counter:
     kind = "counter"
 

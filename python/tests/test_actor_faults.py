@@ -10,7 +10,7 @@ import threading
 
 import numpy
 import pytest
-from actor_classes import Counter, Listed, OnceBroken, until
+from actor_classes import Counter, Listed, OnceBroken, dies, until
 from test_cluster import BINARY, Cluster, await_workers, cluster  # noqa: F401
 
 import penstock
@@ -28,20 +28,6 @@ def kill(pid):
 def parent_of(pid):
     with open(f"/proc/{pid}/stat") as stat:
         return int(stat.read().rpartition(")")[2].split()[1])
-
-
-def dies(handle):
-    """Why it has ended; calls that leave while its process dies may be under way then."""
-    told = []
-
-    def is_over():
-        with pytest.raises(errors.ActorDied) as caught:
-            while True:
-                handle.add().result(60)
-        told[:] = [caught.value]
-        return "under way" not in str(caught.value)
-    until(is_over)
-    return told[0]
 
 
 def under_way(handle, tmp_path):

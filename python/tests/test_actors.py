@@ -12,7 +12,7 @@ import threading
 import actor_classes
 import numpy
 import pytest
-from actor_classes import Broken, Callable_, Caller, Coroutines, Counter, Listed, OnceUnreachable, until
+from actor_classes import Broken, Callable_, Caller, Coroutines, Counter, Listed, OnceUnreachable, dies, until
 
 import penstock
 from penstock import Client, actors, errors
@@ -29,20 +29,6 @@ def counter(client):
     counter = client.actor(Counter, 1)
     yield counter
     counter.kill()
-
-
-def dies(handle):
-    """Why it has ended; calls that leave while it ends may be under way then."""
-    told = []
-
-    def is_over():
-        with pytest.raises(errors.ActorDied) as caught:
-            while True:
-                handle.add().result(60)
-        told[:] = [caught.value]
-        return "under way" not in str(caught.value)
-    until(is_over)
-    return told[0]
 
 
 def test_methods_change_an_object_that_lives_on(counter):

@@ -341,3 +341,33 @@ def test_an_item_of_an_interrupted_get_is_there_for_others(cluster):  # noqa: F8
     done = subprocess.run([sys.executable, "-c", OFTEN, cluster.address], capture_output=True, text=True, timeout=200,
                           env=environment())
     assert done.stdout.split() == ["True", "40"], done.stdout + done.stderr
+
+
+def test_an_acknowledgement_that_fails_is_sent_again(client, short_leases, monkeypatch):
+    queue, session, refused = penstock.Queue("work", client), coordination.session_of(client), []
+    ask = session.ask
+
+    def ask_in_vain(operation, *words, **options):
+        if operation == "acknowledge" and not refused:
+            refused.append(words)
+            raise errors.ConnectionFailed("the supervisor is away")
+        return ask(operation, *words, **options)
+    monkeypatch.setattr(session, "ask", ask_in_vain)
+    queue.put("item")
+    assert queue.get(20) == "item"
+    until(lambda: refused and client.ask("shared", "list") == [])
+
+
+class Unreadable:
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_an_item_that_cannot_be_read_does_not_come_again(client):
+    queue = penstock.Queue("work", client)
+    queue.put(Unreadable())
+    queue.put("next")
+    with pytest.raises(ValueError):
+        queue.get(20)
+    assert queue.get(20) == "next"
+    until(lambda: client.ask("shared", "list") == [])

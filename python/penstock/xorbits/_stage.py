@@ -203,7 +203,7 @@ class _Conversion:
         self.describing.append(describing)
         for key in keys:
             output = self.stage.kept[key].output
-            # Whoever hears of the value may read what is told of it.
+            # A reader that hears of the value may ask at once what is told of it.
             self.numbers[key] = self.columns.add(passing, b"", [number], node.priority, [describing], [output])
             self.described_at[key] = describing, 0
 

@@ -164,7 +164,8 @@ Result<Value> ClusterAnswers::list_jobs(const AdminRequest& request) const {
     if (fits(*filter, jobs_[id])) rows.push_back(describe_row(jobs_[id], filter->ended));
   }
   if (!filter->ended) return Value{std::move(rows)};
-  for (auto id = ended_.in_order().rbegin(); id != ended_.in_order().rend() && rows.size() < filter->limit; ++id) {
+  const std::vector<JobId> ended = ended_.in_order();
+  for (auto id = ended.rbegin(); id != ended.rend() && rows.size() < filter->limit; ++id) {
     const Job& job = jobs_[*id];
     if (event_.now - job.status.ended > filter->since) break;  // The list is in the order of the ends.
     if (fits(*filter, job)) rows.push_back(describe_row(job, true));

@@ -27,14 +27,38 @@ std::uint64_t bytes_of(const Job& job) {
 
 void EndedJobs::add(Job& job) {
   job.status.ended_bytes = bytes_of(job);
+  if (job.outputs.kept_by_order) return kept_.push_back(job.id);
   bytes_ += job.status.ended_bytes;
   ended_.push_back(job.id);
 }
 
-void EndedJobs::weigh(Job& job) {
-  bytes_ -= job.status.ended_bytes;
-  job.status.ended_bytes = bytes_of(job);
+void EndedJobs::kept(const Job& job) {
+  remove(job);
+  const auto behind = std::upper_bound(kept_.begin(), kept_.end(), job.id,
+                                       [this](JobId left, JobId right) { return is_before(left, right); });
+  kept_.insert(behind, job.id);
+}
+
+void EndedJobs::kept_no_longer(const Job& job) {
+  kept_.erase(std::find(kept_.begin(), kept_.end(), job.id));
+  const auto behind = std::upper_bound(ended_.begin(), ended_.end(), job.id,
+                                       [this](JobId left, JobId right) { return is_before(left, right); });
+  ended_.insert(behind, job.id);
   bytes_ += job.status.ended_bytes;
+}
+
+std::vector<JobId> EndedJobs::in_order() const {
+  std::vector<JobId> all;
+  all.reserve(ended_.size() + kept_.size());
+  std::merge(ended_.begin(), ended_.end(), kept_.begin(), kept_.end(), std::back_inserter(all),
+             [this](JobId left, JobId right) { return is_before(left, right); });
+  return all;
+}
+
+void EndedJobs::weigh(Job& job) {
+  if (!job.outputs.kept_by_order) bytes_ -= job.status.ended_bytes;
+  job.status.ended_bytes = bytes_of(job);
+  if (!job.outputs.kept_by_order) bytes_ += job.status.ended_bytes;
 }
 
 void EndedJobs::remove(const Job& job) {
@@ -44,13 +68,13 @@ void EndedJobs::remove(const Job& job) {
 }
 
 void EndedJobs::sort() {
-  std::stable_sort(ended_.begin(), ended_.end(),
-                   [this](JobId left, JobId right) { return jobs_[left].status.ended < jobs_[right].status.ended; });
+  for (std::deque<JobId>* jobs : {&ended_, &kept_})
+    std::stable_sort(jobs->begin(), jobs->end(), [this](JobId left, JobId right) { return is_before(left, right); });
 }
 
 const Job* EndedJobs::first() const {
   for (const JobId id : ended_)
-    if (const Job* job = jobs_.find(id); job->outputs.borrowed->empty() && !job->outputs.kept_by_order) return job;
+    if (const Job* job = jobs_.find(id); job->outputs.borrowed->empty()) return job;
   return nullptr;
 }
 

@@ -64,10 +64,10 @@ void JobReleases::finish_if_done(Job& job) {
   outputs_.progress.end(job);
   outputs_.awaited.all_changed(job.id);
   drop_references(job);
+  if (job.outputs.locations.empty()) job.outputs.kept_by_order = false;  // Nothing is there to be kept.
   tables_.ended.add(job);
   learn_durations(job);
   tables_.graphs.let_payloads_go(*job.graph.shared);
-  if (job.outputs.locations.empty()) job.outputs.kept_by_order = false;
   const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
   if (unneeded || (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id))) spend(job);
   policy_base_.records.record_end(job);
@@ -93,6 +93,7 @@ Result<Value> JobReleases::keep_by_order(Job& job, bool keep) {
                  "give the order while a client has the job"};
   const bool before = std::exchange(job.outputs.kept_by_order, keep);
   if (before != keep) {
+    if (!runs) keep ? tables_.ended.kept(job) : tables_.ended.kept_no_longer(job);
     if (keep && runs) job.outputs.release_when_unreferenced = false;
     if (keep) spend(job);
     runs ? policy_base_.records.record_change(job) : policy_base_.records.record_end(job);

@@ -65,9 +65,9 @@ void StateRecovery::recover_ended_job(RecoveredJob& recovered) {
   job.status.submitted = ledger_.clock.instant_of(recovered.submitted_ms);
   job.status.ended = ledger_.clock.instant_of(recovered.ended_ms);
   tables_.jobs.add_name(job);
+  job.outputs.kept_by_order = recovered.kept_by_order;
   tables_.ended.add(job);
   job.outputs.release_when_unreferenced = recovered.unneeded;
-  job.outputs.kept_by_order = recovered.kept_by_order;
   acceptance_.adopt_ended(job);
   if (job.outputs.locations.empty() && !recovered.unneeded) return;
   job.outputs.keep_until = later(event_.now, config_.results_keep);

@@ -12,7 +12,6 @@ namespace {
 
 /// Room in a new batch: most are small, and the others grow by doubling.
 constexpr std::size_t kReserved = 8;
-constexpr std::size_t kLargePayload = std::size_t{64} << 10U;
 
 }  // namespace
 
@@ -36,8 +35,6 @@ void AssignmentWriter::write_assignment(Job& job, std::uint32_t subtask, BandSlo
     if (batch.inputs[i].place == InputPlace::Remote) mail_.introduce(band.worker, batch.inputs[i].location);
   const std::string_view payload = job.graph.shape->payload(subtask);
   assignment.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  // A large one as it is: growing by half as much again would take that memory for nothing.
-  if (payload.size() > kLargePayload) batch.payloads.reserve(batch.payloads.size() + payload.size());
   batch.payloads += payload;
 }
 

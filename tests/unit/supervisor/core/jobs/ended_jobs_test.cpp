@@ -78,7 +78,25 @@ TEST_F(EndedJobsTest, RecoveredJobsAreSortedByTheirEnds) {
   end(2, at(3));
   end(3, at(9));
   ended.sort();
-  EXPECT_EQ(ended.in_order(), (std::deque<JobId>{JobId{2}, JobId{1}, JobId{3}}));
+  EXPECT_EQ(ended.in_order(), (std::vector<JobId>{JobId{2}, JobId{1}, JobId{3}}));
+}
+
+// Kept jobs stood at the front for ever: each event passed over them, and each forgotten job was searched for.
+TEST_F(EndedJobsTest, AJobThatAnOrderKeepsCountsForNoLimitAndIsListedInItsPlace) {
+  config.finished_jobs_max = 2;
+  for (std::uint32_t i = 1; i <= 3; ++i) end(i, at(static_cast<int>(i)));
+  jobs[JobId{1}].outputs.kept_by_order = true;
+  ended.kept(jobs[JobId{1}]);
+  EXPECT_TRUE(forgotten(at(4)).empty());
+  EXPECT_EQ(ended.next_due(), at(102));
+  jobs[JobId{1}].outputs.locations.resize(100);
+  ended.weigh(jobs[JobId{1}]);
+  EXPECT_EQ(ended.in_order(), (std::vector<JobId>{JobId{1}, JobId{2}, JobId{3}}));
+  EXPECT_EQ(forgotten(at(1000)), (Numbers{2, 3}));
+  jobs[JobId{1}].outputs.kept_by_order = false;
+  ended.kept_no_longer(jobs[JobId{1}]);
+  EXPECT_EQ(forgotten(at(1000)), Numbers{1});
+  EXPECT_TRUE(ended.in_order().empty());
 }
 
 }  // namespace
