@@ -196,12 +196,12 @@ class Client(Questions, Collections):
 
     def close(self) -> None:
         """Ends it; futures that have no value yet are cancelled, and the values of all go."""
-        self._release_all()
         if self._session is not None:
             self._session.end()
         handle = self._connection.refuse()
         if handle is None:  # Somebody else does.
             return
+        self._release_all()
         self._library.client_interrupt(handle)  # Also whoever waits in a call with our lock in its hands.
         with self._lock:
             self._closing = True

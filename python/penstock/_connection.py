@@ -2,7 +2,7 @@
 import threading
 from typing import Any, Callable, Dict, Optional
 
-from penstock.errors import ClientClosed
+from penstock.errors import ClientClosed, ResultLost
 
 CLOSE_WAIT_S = 10  # For calls of other threads, when a client is closed: they are interrupted, but a disk may hang.
 
@@ -43,8 +43,9 @@ class Connection:
         return self._handle is None
 
     def was_interrupted(self, error: Optional[BaseException]) -> bool:
-        """Whether this is what a call of the library ends with because its client is being closed."""
-        return self._handle is None and getattr(error, "code", "") == "Cancelled"
+        """Whether this is what a call of the library ends with because its client is being closed: cancelled, or without
+        the value that it asked for, as a client that closes releases all."""
+        return self._handle is None and (getattr(error, "code", "") == "Cancelled" or isinstance(error, ResultLost))
 
     def is_inside(self) -> bool:
         """Whether this thread is: a signal, or a destructor, may lead it out of a call for a while."""

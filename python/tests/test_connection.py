@@ -67,6 +67,33 @@ def test_a_client_that_is_closed_in_the_midst_of_its_own_call_is_freed_behind_it
     assert freed == [handle]
 
 
+def test_a_get_while_its_client_is_closed_is_refused_and_its_value_is_not_called_lost():
+    client, released, fetched, closers = Client(slots=1), threading.Event(), threading.Event(), []
+    array = client.submit(functions.make_array, 100000)
+    assert array.exception(PATIENCE_S) is None
+
+    class Watched:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def release(self, *arguments):
+            library.release(*arguments)
+            released.set()
+            assert fetched.wait(PATIENCE_S)
+
+        def fetch(self, *arguments):
+            closers.append(threading.Thread(target=client.close))
+            closers[0].start()
+            assert released.wait(PATIENCE_S)
+            value = library.fetch(*arguments)
+            fetched.set()
+            return value
+    library, client._library = client._library, Watched()
+    with pytest.raises(errors.ClientClosed):
+        array.result(PATIENCE_S)
+    closers[0].join(PATIENCE_S)
+
+
 class Slow:
     """An argument in the midst of whose pickling something else happens."""
 
