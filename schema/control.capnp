@@ -60,6 +60,16 @@ struct Introduction {
       branch @20 :UInt64;
     }
     refusal @17 :Error;
+    join :group {                    # in place of hello, from 1.10
+      major @21 :UInt16;
+      token @22 :Text;
+      publicKey @23 :Data;
+      user @24 :Text;
+    }
+    joined :group {
+      certificate @25 :Text;
+      authority @26 :Text;
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "common/host/log.hpp"
 #include "common/host/process.hpp"
 #include "common/json/json_text.hpp"
+#include "common/security/own_security.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {
@@ -53,8 +54,11 @@ Result<client::Session*> connect(Invocation& invocation) {
   if (invocation.session != nullptr) return invocation.session.get();
   Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
   if (!supervisors) return supervisors.error();
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Client);
+  if (!tls) return tls.error();
   client::RemoteOptions options;
   options.supervisors = std::move(supervisors).value();
+  options.tls = std::move(tls).value();
   options.name = host_name() + "-" + std::to_string(process_id());
   auto session = std::make_shared<client::Session>();
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, session->handlers());
@@ -120,6 +124,13 @@ void add_supervisor_option(CLI::App& command, Invocation& invocation) {
           "after it has moved; several may be given if one of them may be in charge")
       ->delimiter(',')
       ->type_name("HOST:PORT");
+  add_insecure_option(command);
+}
+
+void add_insecure_option(CLI::App& command) {
+  command.add_flag_callback("--insecure", want_insecure,
+                            "Connect without encryption and without proof of who the other side is; both sides need it "
+                            "(also: PENSTOCK_INSECURE=1)");
 }
 
 void add_set_option(CLI::App& command, Invocation& invocation) {

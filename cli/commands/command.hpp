@@ -62,6 +62,8 @@ void print(const Invocation& invocation, const Value& value);
 void add_json_option(CLI::App& command, Invocation& invocation);
 /// Adds `--supervisor`.
 void add_supervisor_option(CLI::App& command, Invocation& invocation);
+/// Adds `--insecure`.
+void add_insecure_option(CLI::App& command);
 /// Adds `--set`.
 void add_set_option(CLI::App& command, Invocation& invocation);
 /// Adds `--config`, `--set` and `--log-level`.

@@ -56,10 +56,11 @@ std::vector<Row> read_rows(const Value& answer) {
 
 /// Writes the bytes of one subtask unchanged, for files and pipes.
 Result<int> write_one(const Invocation& invocation, const ResultCommand& command, const std::vector<Row>& rows) {
+  Result<std::unique_ptr<abi::ResultFetcher>> fetcher = abi::ResultFetcher::open();
+  if (!fetcher) return std::move(fetcher).error();
   worker::BlobPtr blob;
   for (const Row& row : rows) {
-    abi::ResultFetcher fetcher;
-    const Result<std::vector<worker::BlobPtr>> fetched = fetcher.fetch({row.wanted});
+    const Result<std::vector<worker::BlobPtr>> fetched = (*fetcher)->fetch({row.wanted});
     if (!fetched) return fetched.error();
     blob = fetched->front();
   }
@@ -78,13 +79,14 @@ Result<int> write_one(const Invocation& invocation, const ResultCommand& command
 
 /// Lists all outputs: the first ones that are short text, and the size of the others.
 Result<int> list_all(const Invocation& invocation, const Value& answer, const std::vector<Row>& rows) {
-  abi::ResultFetcher fetcher;
+  Result<std::unique_ptr<abi::ResultFetcher>> fetcher = abi::ResultFetcher::open();
+  if (!fetcher) return std::move(fetcher).error();
   Value::List results;
   std::size_t shown = 0;
   for (const Row& row : rows) {
     worker::BlobPtr blob;
     if (shown < kResultsShown && row.bytes <= kResultBytesShown) {
-      Result<std::vector<worker::BlobPtr>> fetched = fetcher.fetch({row.wanted});
+      Result<std::vector<worker::BlobPtr>> fetched = (*fetcher)->fetch({row.wanted});
       if (!fetched) return fetched.error();
       blob = std::move(fetched->front());
       ++shown;

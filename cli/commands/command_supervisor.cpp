@@ -13,6 +13,8 @@
 #include "common/host/log.hpp"
 #include "common/host/open_files.hpp"
 #include "common/loop/actor_host.hpp"
+#include "common/security/own_security.hpp"
+#include "supervisor/actors/credential_office.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
@@ -27,6 +29,7 @@ struct SupervisorCommand {
   bool salvage = false;
   bool new_branch = false;
   bool standby = false;
+  std::size_t insecure = 0;  ///< How often it was said.
 };
 
 /// Null without a state. With a watch, the state of a hanging supervisor is taken over.
@@ -109,9 +112,43 @@ class LeaseWatched {
   std::optional<Error> lost_;
 };
 
+/// Without a word about security a supervisor has it; `--insecure` is for this host alone, unless it is said twice.
+Result<void> check_insecure(const SupervisorCommand& options, const HostPort& listen) {
+  const bool loopback = listen.host == "localhost" || listen.host == "::1" || listen.host.starts_with("127.");
+  if (options.insecure != 1 || loopback) return {};
+  return Error{ErrorCode::InvalidArgument, to_string(listen),
+               "can be reached from other hosts, and `--insecure` lets "
+               "everybody who reaches it run programs as this user",
+               "leave `--insecure` out, or say it twice"};
+}
+
+Result<std::unique_ptr<supervisor::CredentialOffice>> open_office(Loop& loop, const SupervisorCommand& options,
+                                                                  const SecurityConfig& config,
+                                                                  std::function<void()> on_revoked) {
+  if (options.insecure > 0) {
+    want_insecure();
+    log_line(LogLevel::Warn, "insecure",
+             "text=\"--insecure: every peer may do everything, under whatever name, and everybody can read along\"");
+    return std::unique_ptr<supervisor::CredentialOffice>{};
+  }
+  supervisor::OfficeOptions office;
+  if (!options.no_state) office.directory = authority_directory_in(options.state);
+  office.store = own_credentials();
+  office.user = user_name();
+  office.config = config;
+  office.on_revoked = std::move(on_revoked);
+  return supervisor::CredentialOffice::open(loop, std::move(office));
+}
+
 supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const HostPort& listen,
-                                              const supervisor::OpenJournal* journal) {
+                                              const supervisor::OpenJournal* journal,
+                                              const supervisor::CredentialOffice* office) {
   supervisor::GatewayOptions options;
+  if (office != nullptr) {
+    options.security = office->security();
+    options.certify = [office](const Join& join, const PeerStanding& peer) { return office->certify(join, peer); };
+    options.is_revoked = [office](const std::string& serial) { return office->is_revoked(serial); };
+  }
   options.listen = listen;
   options.link = config.link;
   options.wire = config.wire;
@@ -120,27 +157,38 @@ supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const Ho
   return options;
 }
 
+Result<FileConfig> begin_with_settings(Invocation& invocation) {
+  Result<FileConfig> config = load_config(invocation);
+  if (!config) return config;
+  PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
+  for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
+    log_line(LogLevel::Warn, "policy", warning);
+  return config;
+}
+
+/// Fills in the default place of the state.
+Result<void> find_state(SupervisorCommand& options) {
+  if (options.no_state || !options.state.empty()) return {};
+  Result<std::string> found = default_state_directory(own_state_surroundings());
+  if (!found) return std::move(found).error();
+  options.state = std::move(found).value();
+  return {};
+}
+
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   set_up_allocator();
   ReloadSignals reload_signals;  // Before the first thread.
   raise_open_files_limit();
-  Result<FileConfig> config = load_config(invocation);
+  Result<FileConfig> config = begin_with_settings(invocation);
   if (!config) return config.error();
-  PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
-  for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
-    log_line(LogLevel::Warn, "policy", warning);
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
-
-  if (!options.no_state && options.state.empty()) {
-    Result<std::string> found = default_state_directory(own_state_surroundings());
-    if (!found) return found.error();
-    options.state = std::move(found).value();
-  }
+  PENSTOCK_TRY(check_insecure(options, *listen));
+  PENSTOCK_TRY(find_state(options));
   bool stopped = false;
-  const Duration lease = config->supervisor.lease;
   Result<std::shared_ptr<supervisor::OpenJournal>> journal =
-      options.standby ? wait_for_journal(invocation, options, lease, stopped) : open_journal(options, lease);
+      options.standby ? wait_for_journal(invocation, options, config->supervisor.lease, stopped)
+                      : open_journal(options, config->supervisor.lease);
   if (stopped) return int{kSuccess};
   if (!journal) return journal.error();
 
@@ -150,7 +198,14 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   // Its threads and its journal take their part of a limit of this process.
   if (config->supervisor.memory_max.is_zero())
     config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
-  const supervisor::GatewayOptions gateway_options = gateway_options_of(*config, *listen, journal->get());
+  supervisor::Gateway* present_gateway = nullptr;
+  Result<std::unique_ptr<supervisor::CredentialOffice>> office =
+      open_office(loop, options, config->security, [&present_gateway] {
+        if (present_gateway != nullptr) present_gateway->drop_revoked();
+      });
+  if (!office) return office.error();
+  const supervisor::GatewayOptions gateway_options =
+      gateway_options_of(*config, *listen, journal->get(), office->get());
   SupervisorHandle core =
       supervisor::spawn_supervisor(actors.system(), loop,
                                    {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
@@ -169,19 +224,19 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     end_actor(core);
     return gateway.error();
   }
+  present_gateway = gateway->get();
   LeaseWatched lease_watched{loop, *journal == nullptr ? nullptr : (*journal)->lease};
   const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
   Result<void> announced = announce_address(options.address_file, address);
   if (announced) {
     log_line(LogLevel::Info, "supervisor listens",
-             "address=" + address + " state=" + (options.no_state ? "none" : options.state));
+             "address=" + address + " state=" + (options.no_state ? "none" : options.state) +
+                 " cluster=" + (*office == nullptr ? "insecure" : (*office)->cluster().substr(0, 12)));
     const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
     const auto reload = reload_signals.watch(loop, [&core] { supervisor::reload_policy(core); });
     loop.run();
-    log_line(LogLevel::Info, "supervisor ends",
-             failure                ? "reason=failure"
-             : lease_watched.lost() ? "reason=lease"
-                                    : "reason=signal");
+    const char* const lost = lease_watched.lost() ? "reason=lease" : "reason=signal";
+    log_line(LogLevel::Info, "supervisor ends", failure ? "reason=failure" : lost);
   }
   *gateway = nullptr;
   end_actor(core);
@@ -199,8 +254,8 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
       app.add_subcommand("supervisor", "Coordinate a cluster: accept graphs from clients, assign subtasks to workers");
   command
       ->add_option("--listen", options->listen,
-                   "Address for workers and clients; port 0 takes a free one. There is no "
-                   "authentication yet: listen beyond this host only in a trusted network")
+                   "Address for workers and clients; port 0 takes a free one. Every peer needs a certificate: this "
+                   "user has one, others get it by `penstock token create`")
       ->capture_default_str()
       ->type_name("HOST:PORT");
   command
@@ -212,6 +267,9 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
                    "Keep accepted jobs and their ended subtasks there, and continue from it after a restart (default: "
                    "penstock/supervisor in $XDG_STATE_HOME or ~/.local/state; systemd's $STATE_DIRECTORY)")
       ->type_name("DIR");
+  command->add_flag("--insecure", options->insecure,
+                    "No encryption and no certificates: everybody who reaches the address may run programs as this "
+                    "user. Addresses beyond this host need it twice");
   CLI::Option* no_state = command->add_flag("--no-state", options->no_state, "Keep no state beyond this process");
   no_state->excludes("--state");
   command

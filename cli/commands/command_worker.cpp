@@ -6,10 +6,12 @@
 #include "cli/commands/address_file.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/join.hpp"
 #include "cli/commands/worker_setup.hpp"
 #include "common/host/log.hpp"
 #include "common/host/open_files.hpp"
 #include "common/loop/actor_host.hpp"
+#include "common/security/own_security.hpp"
 #include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {
@@ -18,6 +20,7 @@ namespace {
 struct WorkerCommand {
   WorkerFlags flags;
   std::string data_listen = "127.0.0.1:0";
+  std::string join_file;
   int crash_note = -1;
 };
 
@@ -30,6 +33,14 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   Result<HostPort> data_listen = parse_host_port(command.data_listen, "127.0.0.1");
   if (!data_listen) return data_listen.error();
   options->data_listen = *data_listen;
+  // A token can be used once: a worker that starts again, by itself or by systemd, has its certificate.
+  if (!command.join_file.empty() && command.crash_note < 0) {
+    const Result<PeerIdentity> joined = join_with_file(invocation, command.join_file, JoinAgain::UnlessValid);
+    if (!joined) return joined.error();
+  }
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Worker);
+  if (!tls) return tls.error();
+  options->tls = std::move(tls).value();
   options->owns_process = true;
   options->crash = worker::begin_process_life(command.crash_note, options->core.operator_crashes_max);
   Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
@@ -76,6 +87,11 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
                    "reach its host")
       ->capture_default_str()
       ->type_name("HOST:PORT");
+  command
+      ->add_option("--join-file", options->join_file,
+                   "File with a token of `penstock token create --role worker`, or - for standard input. Not needed as "
+                   "the user of the supervisor on its host, nor once this user has joined")
+      ->type_name("FILE");
   // From the previous incarnation of this process; not for people.
   command->add_option("--crash-note", options->crash_note)->group("");
   add_config_options(*command, invocation);

@@ -25,6 +25,8 @@ Result<std::string> default_state_directory(const StateSurroundings& surrounding
                "name a directory with `--state`, or say `--no-state` if nothing need outlive this process"};
 }
 
+std::string authority_directory_in(const std::string& state) { return state + "/authority"; }
+
 Result<void> make_state_directory(const std::string& directory) {
   namespace fs = std::filesystem;
   std::error_code code;

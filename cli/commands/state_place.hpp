@@ -27,4 +27,7 @@ Result<std::string> default_state_directory(const StateSurroundings& surrounding
 /// Error: InvalidArgument.
 Result<void> make_state_directory(const std::string& directory);
 
+/// The directory of the authority of a supervisor with that state.
+std::string authority_directory_in(const std::string& state);
+
 }  // namespace penstock::cli

@@ -12,6 +12,7 @@
 #include "client/embedded/embedded_cluster.hpp"
 #include "common/host/host.hpp"
 #include "common/host/topology.hpp"
+#include "common/security/own_security.hpp"
 
 namespace penstock::abi {
 namespace {
@@ -44,6 +45,9 @@ Result<void> connect(penstock_client& client, const penstock_client_options& opt
   Result<std::vector<HostPort>> addresses = read_addresses(options.address);
   if (!addresses) return std::move(addresses).error();
   remote.supervisors = std::move(addresses).value();
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Client);
+  if (!tls) return std::move(tls).error();
+  remote.tls = std::move(tls).value();
   remote.name = name_of(options);
   if (options.connect_timeout_ms > 0) remote.connect_timeout = std::chrono::milliseconds{options.connect_timeout_ms};
   client.remote = std::make_unique<client::Session>();
@@ -51,7 +55,9 @@ Result<void> connect(penstock_client& client, const penstock_client_options& opt
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(remote, client.remote->handlers());
   if (!transport) return std::move(transport).error();
   client.remote->start(std::move(transport).value());
-  client.fetcher = std::make_unique<ResultFetcher>();
+  Result<std::unique_ptr<ResultFetcher>> fetcher = ResultFetcher::open();
+  if (!fetcher) return std::move(fetcher).error();
+  client.fetcher = std::move(fetcher).value();
   return {};
 }
 
@@ -98,9 +104,16 @@ Error lost(const DataKey& key, const Error& why) {
 
 }  // namespace
 
-ResultFetcher::ResultFetcher() {
+Result<std::unique_ptr<ResultFetcher>> ResultFetcher::open() {
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Client, Role::Worker);
+  if (!tls) return std::move(tls).error();
+  return std::unique_ptr<ResultFetcher>{new ResultFetcher{std::move(tls).value()}};
+}
+
+ResultFetcher::ResultFetcher(std::shared_ptr<const TlsClient> tls) {
   worker::TransferLimits limits;
   limits.mapped_for = worker::MappedFor::Reader;
+  limits.tls = std::move(tls);
   client_ = std::make_unique<worker::DataClient>(loop_, store_, limits);
   thread_ = std::thread{[this] { loop_.run(); }};
 }

@@ -25,7 +25,8 @@ namespace penstock::abi {
 /// Brings results from workers of other processes, for waiting threads. Owns a loop with a thread.
 class ResultFetcher {
  public:
-  ResultFetcher();
+  /// With the credentials of this user. Error: Internal.
+  static Result<std::unique_ptr<ResultFetcher>> open();
   ~ResultFetcher();
   ResultFetcher(const ResultFetcher&) = delete;
   ResultFetcher& operator=(const ResultFetcher&) = delete;
@@ -42,6 +43,7 @@ class ResultFetcher {
   void interrupt();
 
  private:
+  explicit ResultFetcher(std::shared_ptr<const TlsClient> tls);
   using OnBlob = std::function<void(worker::BlobPtr, const Error&)>;
   void fetch_one(const Wanted& wanted, OnBlob on_blob);
 

@@ -76,6 +76,7 @@ class RemoteTransport final : public Transport {
     uplink.role = PeerRole::Client;
     uplink.name = options_.name;
     uplink.incarnation = random_incarnation();
+    uplink.tls = options_.tls;
     uplink.link = options_.link;
     uplink.wire = options_.wire;
     uplink.connect_timeout = options_.connect_timeout;

@@ -47,6 +47,7 @@ class Transport {
 
 struct RemoteOptions {
   std::vector<HostPort> supervisors;
+  std::shared_ptr<const TlsClient> tls;  ///< Null: connections are plain; see `own_security`.
   std::string name;
   LinkConfig link;
   WireConfig wire;

@@ -39,6 +39,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::Unsupported: return "Unsupported";
     case ErrorCode::Internal: return "Internal";
     case ErrorCode::UnknownGraph: return "UnknownGraph";
+    case ErrorCode::PermissionDenied: return "PermissionDenied";
   }
   return "Unknown";
 }

@@ -42,6 +42,7 @@ enum class ErrorCode : std::uint16_t {
   Unsupported = 32,        ///< This build or host cannot do it; the message says what is missing.
   Internal = 33,           ///< A defect of ours that was contained; please report it.
   UnknownGraph = 34,       ///< A graph that is to run again is not known (any more); it has to be sent whole.
+  PermissionDenied = 35,   ///< The peer has not proved its identity, or its role or user has no right to this.
 };
 
 /// The name of the code as it is printed and as `--json` shows it, e.g. `GraphCycle`.

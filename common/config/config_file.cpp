@@ -86,21 +86,23 @@ class Reader {
     const std::string_view name = key.str();
     if (name == "band") return read_bands(node, config.topology.bands);
     const toml::table* table = node.as_table();
-    const bool known = name == "link" || name == "wire" || name == "graph" || name == "supervisor" ||
-                       name == "worker" || name == "host" || name == "policy";
+    const bool known = name == "link" || name == "wire" || name == "security" || name == "graph" ||
+                       name == "supervisor" || name == "worker" || name == "host" || name == "policy";
     if (!known) {
       NearestName nearest{name};
-      for (const char* part : {"link", "wire", "graph", "supervisor", "policy", "worker", "host", "band"})
+      for (const char* part : {"link", "wire", "security", "graph", "supervisor", "policy", "worker", "host", "band"})
         nearest.offer(part);
       return at(key.source().begin, ErrorCode::InvalidArgument, "there is no table '" + std::string{name} + "'",
-                nearest.best().empty() ? "tables are link, wire, graph, supervisor, policy, worker, host and band"
-                                       : nearest.remedy());
+                nearest.best().empty()
+                    ? "tables are link, wire, security, graph, supervisor, policy, worker, host and band"
+                    : nearest.remedy());
     }
     if (table == nullptr)
       return at(node, ErrorCode::InvalidArgument, "'" + std::string{name} + "' is a table",
                 "write [" + std::string{name} + "]");
     if (name == "link") return read_settings(*table, config.link);
     if (name == "wire") return read_settings(*table, config.wire);
+    if (name == "security") return read_settings(*table, config.security);
     if (name == "graph") return read_settings(*table, config.supervisor.graph);
     if (name == "supervisor") return read_settings(*table, config.supervisor);
     if (name == "policy") return read_policy(*table, config.supervisor.policy);

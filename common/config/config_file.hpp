@@ -15,6 +15,7 @@ namespace penstock {
 struct FileConfig {
   LinkConfig link;              ///< `[link]`
   WireConfig wire;              ///< `[wire]`
+  SecurityConfig security;      ///< `[security]`
   SupervisorConfig supervisor;  ///< `[supervisor]`, and `[graph]` for its limits of graphs.
   WorkerConfig worker;          ///< `[worker]`
   TopologyOptions topology;     ///< `[host]` and each `[[band]]`

@@ -261,6 +261,7 @@ std::string print_config(const FileConfig& config) {
   text += "# Durations are \"10s\" or \"20ms\", bytes are \"512MiB\" or whole numbers.\n";
   text += print_table("link", "The reliable link between two processes.", config.link);
   text += print_table("wire", "Bytes from the network.", config.wire);
+  text += print_table("security", "Certificates and handshakes of the supervisor.", config.security);
   text += print_table("graph", "Limits of a graph.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
   text += print_table("policy", "The division of slots between jobs.", config.supervisor.policy);

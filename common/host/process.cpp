@@ -192,6 +192,8 @@ std::string environment_value(const char* name, std::string_view otherwise) {
   return value == nullptr ? std::string{otherwise} : std::string{value};
 }
 
+void set_environment_value(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+
 Result<std::string> find_program(const std::string& name, const std::string& search_path,
                                  const std::string& directory) {
   if (name.find('/') != std::string::npos) {

@@ -67,6 +67,8 @@ std::string signal_name(int signal);
 std::vector<std::string> own_environment();
 /// A variable of the environment, or `otherwise`.
 std::string environment_value(const char* name, std::string_view otherwise = {});
+/// Sets it, for this process and for programs that it starts. REQUIRES: no other thread has begun.
+void set_environment_value(const char* name, const std::string& value);
 /// The arguments of this program, its own name first.
 std::vector<std::string> own_command_line();
 

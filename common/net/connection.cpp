@@ -1,23 +1,20 @@
 #include "common/net/connection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <vector>
 
 #include "common/host/clock.hpp"
 #include "common/net/local_acceptor.hpp"
 #include "common/net/local_socket.hpp"
+#include "common/net/secure_stream.hpp"
 #include "common/net/stream_socket.hpp"
 
 namespace penstock {
@@ -26,79 +23,27 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host) {
-  const auto wrong = [&](const char* why) {
-    return Error{ErrorCode::InvalidArgument, text, std::string{"is no address: "} + why,
-                 "write host:port, e.g. 127.0.0.1:7465"};
-  };
-  if (text.find("://") != std::string::npos) return wrong("it has a scheme");
-  HostPort address{default_host, 0};
-  if (constexpr std::string_view kLocal = "local:"; text.starts_with(kLocal) && text.size() == kLocal.size() + 16) {
-    const auto [end, error] =
-        std::from_chars(text.data() + kLocal.size(), text.data() + text.size(), address.local, 16);
-    if (error != std::errc{} || end != text.data() + text.size() || address.local == 0)
-      return wrong("the name of its local socket is no hexadecimal number");
-    address.host.clear();
-    return address;
-  }
-  std::string port = text;
-  if (const std::size_t colon = text.rfind(':'); colon != std::string::npos) {
-    address.host = text.substr(0, colon);
-    port = text.substr(colon + 1);
-    if (address.host.size() >= 2 && address.host.front() == '[' && address.host.back() == ']')
-      address.host = address.host.substr(1, address.host.size() - 2);
-    if (address.host.empty()) return wrong("the host is missing");
-  }
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc{} || end != port.data() + port.size()) return wrong("the port is no number");
-  if (number > 65535) return wrong("the port is above 65535");
-  address.port = static_cast<std::uint16_t>(number);
-  return address;
-}
+namespace {
 
-Result<HostPort> parse_supervisor_address(const std::string& text, const std::string& default_host) {
-  if (!text.starts_with('@')) return parse_host_port(text, default_host);
-  if (text.size() == 1)
-    return Error{ErrorCode::InvalidArgument, text, "names no file", "write @FILE, as in `--address-file FILE`"};
-  return HostPort{"", 0, text.substr(1)};
-}
+/// The beginning of a secured connection; without a session it is plain.
+struct Handshake {
+  std::unique_ptr<TlsSession> session;
+  std::shared_ptr<HandshakePool> pool;
+};
 
-Result<HostPort> look_up(const HostPort& address) {
-  if (address.file.empty()) return address;
-  std::ifstream file{address.file};
-  std::string line;
-  std::getline(file, line);
-  if (line.empty())
-    return Error{ErrorCode::Unreachable, address.file, "has no address of a supervisor",
-                 "start the supervisor with `--address-file " + address.file + "`"};
-  Result<HostPort> found = parse_host_port(line, "127.0.0.1");
-  if (!found) return Error{ErrorCode::Unreachable, address.file, "has no address: " + to_string(found.error()), {}};
-  return found;
-}
-
-std::string to_string(const HostPort& address) {
-  if (!address.file.empty()) return "@" + address.file;
-  if (address.local != 0) {
-    std::array<char, 24> text{};
-    std::snprintf(text.data(), text.size(), "local:%016llx", static_cast<unsigned long long>(address.local));
-    return text.data();
-  }
-  const bool v6 = address.host.find(':') != std::string::npos;
-  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
-}
+}  // namespace
 
 /// Shared with the handlers of pending operations, which may outlive the `Connection`.
 struct Connection::State : std::enable_shared_from_this<State> {
-  State(Loop& event_loop, StreamSocket connected, const WireConfig& wire)
-      : loop(event_loop), socket(std::move(connected)), config(wire), timer(loop.io()) {
-    if (is_local(socket)) {
+  State(Loop& event_loop, StreamSocket connected, const WireConfig& wire, Handshake agreed = {})
+      : loop(event_loop), stream(std::move(connected)), config(wire), timer(loop.io()), handshake(std::move(agreed)) {
+    if (is_local(stream.socket())) {
       address = "local:0";
       return;
     }
     error_code ignored;
-    socket.set_option(tcp::no_delay{true}, ignored);
-    if (const std::optional<tcp::endpoint> peer = peer_of(socket))
+    stream.socket().set_option(tcp::no_delay{true}, ignored);
+    if (const std::optional<tcp::endpoint> peer = peer_of(stream.socket()))
       address = peer->address().to_string() + ":" + std::to_string(peer->port());
   }
 
@@ -108,6 +53,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   static constexpr std::size_t kGatherFrames = 256;
   static constexpr std::size_t kSmallFrameBytes = 4096;
 
+  void begin();
   void read();
   bool parse_some();
   void tidy_buffer();
@@ -115,6 +61,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   bool parse_one();
   void watch_frame();
   void write();
+  void fail_with(const error_code& error);
   void fail(Error error);
   void fail_as_sent() { fail({ErrorCode::Disconnected, address, "was closed after the last frame", {}}); }
   void tell_closed(Error error);
@@ -147,9 +94,11 @@ struct Connection::State : std::enable_shared_from_this<State> {
   };
 
   Loop& loop;
-  StreamSocket socket;
+  SecureStream stream;
   const WireConfig config;
   asio::steady_timer timer;  ///< Of a frame that has begun and is not complete.
+  Handshake handshake;       ///< Until it begins.
+  bool ready = false;        ///< The handshake is done, or there is none.
   std::string address;
   OnFrame on_frame;
   OnClosed on_closed;
@@ -172,7 +121,7 @@ void Connection::start(OnFrame on_frame, OnClosed on_closed) {
   state_->on_frame = std::move(on_frame);
   state_->on_closed = std::move(on_closed);
   if (!std::exchange(state_->started, true))
-    state_->read();
+    state_->begin();
   else if (state_->closed)
     state_->tell_closed({ErrorCode::Disconnected, state_->address, "was closed before it was handed over", {}});
 }
@@ -191,7 +140,7 @@ void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr pa
                 {}});
     return;
   }
-  if (state.out.writing == 0) state.write();
+  if (state.ready && state.out.writing == 0) state.write();
 }
 
 void Connection::weigh(std::size_t bytes) { state_->in.taken += bytes; }
@@ -204,15 +153,34 @@ void Connection::close_after_sending() {
 
 std::string Connection::peer_address() const { return state_->address; }
 
+PeerStanding Connection::peer() const { return state_->stream.peer(); }
+
+void Connection::State::begin() {
+  if (handshake.session == nullptr) {
+    ready = true;
+    if (out.writing == 0 && !out.frames.empty()) write();
+    return read();
+  }
+  stream.secure(std::move(handshake.session), std::move(handshake.pool),
+                [self = shared_from_this()](const Result<void>& secured) {
+                  if (self->closed) return;
+                  if (!secured) {
+                    Error error = secured.error();
+                    if (error.subject.empty()) error.subject = self->address;
+                    return self->fail(std::move(error));
+                  }
+                  self->ready = true;
+                  if (!self->out.frames.empty()) self->write();
+                  if (!self->closed) self->read();
+                });
+}
+
 void Connection::State::read() {
   if (closed) return;
-  socket.async_read_some(asio::buffer(in.bytes() + in.end, in.capacity() - in.end),
+  stream.async_read_some(asio::buffer(in.bytes() + in.end, in.capacity() - in.end),
                          [self = shared_from_this()](const error_code& error, std::size_t count) {
                            if (self->closed) return;
-                           if (error) {
-                             self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});
-                             return;
-                           }
+                           if (error) return self->fail_with(error);
                            self->in.end += count;
                            self->in.filled = self->in.end == self->in.capacity();
                            self->take_what_came();
@@ -319,12 +287,9 @@ void Connection::State::write() {
     const auto payload = out.frames[i].payload->bytes();
     if (!payload.empty()) out.gather.emplace_back(payload.data(), payload.size());
   }
-  asio::async_write(socket, out.gather, [self = shared_from_this()](const error_code& error, std::size_t count) {
+  asio::async_write(stream, out.gather, [self = shared_from_this()](const error_code& error, std::size_t count) {
     if (self->closed) return;
-    if (error) {
-      self->fail({ErrorCode::Disconnected, self->address, error.message(), {}});
-      return;
-    }
+    if (error) return self->fail_with(error);
     self->out.bytes -= count;
     self->out.frames.erase(self->out.frames.begin(),
                            self->out.frames.begin() + static_cast<std::ptrdiff_t>(self->out.writing));
@@ -336,6 +301,12 @@ void Connection::State::write() {
   });
 }
 
+void Connection::State::fail_with(const error_code& error) {
+  Error why = stream.reason(error);
+  why.subject = address;
+  fail(std::move(why));
+}
+
 void Connection::State::fail(Error error) {
   if (closed) return;
   close();
@@ -344,7 +315,7 @@ void Connection::State::fail(Error error) {
 
 // From a turn of its own: the caller may be in the middle of something.
 void Connection::State::tell_closed(Error error) {
-  asio::post(socket.get_executor(), [self = shared_from_this(), error = std::move(error)] {
+  asio::post(stream.get_executor(), [self = shared_from_this(), error = std::move(error)] {
     if (self->on_closed) std::exchange(self->on_closed, nullptr)(error);
   });
 }
@@ -354,18 +325,31 @@ void Connection::State::close() {
   closed = true;
   timer.cancel();
   error_code ignored;
-  socket.shutdown(StreamSocket::shutdown_both, ignored);
-  socket.close(ignored);
+  stream.socket().shutdown(StreamSocket::shutdown_both, ignored);
+  stream.close();
 }
 
 struct Listener::State : std::enable_shared_from_this<State> {
-  State(Loop& event_loop, const WireConfig& wire, OnConnection handler)
-      : loop(event_loop), acceptor(loop.io()), retry(loop.io()), config(wire), on_connection(std::move(handler)) {}
+  State(Loop& event_loop, const WireConfig& wire, ListenSecurity listen_security, OnConnection handler)
+      : loop(event_loop),
+        acceptor(loop.io()),
+        retry(loop.io()),
+        config(wire),
+        security(std::move(listen_security)),
+        on_connection(std::move(handler)) {}
   void accept();
   void take(StreamSocket socket) {
-    if (on_connection)
-      on_connection(std::unique_ptr<Connection>{
-          new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
+    if (!on_connection) return;
+    Handshake handshake;
+    if (security.settings) {
+      const std::shared_ptr<const TlsServer> settings = security.settings();
+      if (settings == nullptr) return;
+      Result<std::unique_ptr<TlsSession>> session = TlsSession::accept(settings);
+      if (!session) return;  // No memory: the peer tries again.
+      handshake = {std::move(session).value(), security.pool};
+    }
+    on_connection(std::unique_ptr<Connection>{
+        new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config, std::move(handshake))}});
   }
 
   Loop& loop;
@@ -373,6 +357,7 @@ struct Listener::State : std::enable_shared_from_this<State> {
   std::unique_ptr<LocalAcceptor> local;  ///< In place of the other.
   asio::steady_timer retry;
   const WireConfig config;
+  const ListenSecurity security;
   OnConnection on_connection;
   bool closed = false;
 };
@@ -388,14 +373,14 @@ Listener::~Listener() {
 }
 
 Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const WireConfig& config, const HostPort& address,
-                                                 OnConnection on_connection) {
+                                                 const ListenSecurity& security, OnConnection on_connection) {
   const std::string text = to_string(address);
   error_code error;
   const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
   if (error)
     return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
                  "use e.g. 127.0.0.1 or 0.0.0.0"};
-  auto state = std::make_shared<State>(loop, config, std::move(on_connection));
+  auto state = std::make_shared<State>(loop, config, security, std::move(on_connection));
   const tcp::endpoint endpoint{ip, address.port};
   state->acceptor.open(endpoint.protocol(), error);
   if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
@@ -411,7 +396,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const WireConfig& c
 
 Result<std::unique_ptr<Listener>> Listener::open_locally(Loop& loop, const WireConfig& config,
                                                          OnConnection on_connection) {
-  auto state = std::make_shared<State>(loop, config, std::move(on_connection));
+  auto state = std::make_shared<State>(loop, config, ListenSecurity{}, std::move(on_connection));
   Result<std::unique_ptr<LocalAcceptor>> local = LocalAcceptor::open(
       loop, [raw = state.get()](Descriptor socket) { raw->take(adopt_local(raw->loop.io(), std::move(socket))); });
   if (!local) return std::move(local).error();
@@ -444,13 +429,15 @@ void Listener::State::accept() {
 }
 
 struct Connector::State : std::enable_shared_from_this<State> {
-  State(Loop& event_loop, const WireConfig& wire, const HostPort& target, OnDone handler)
+  State(Loop& event_loop, const WireConfig& wire, const HostPort& target, std::shared_ptr<const TlsClient> security,
+        OnDone handler)
       : loop(event_loop),
         resolver(loop.io()),
         socket(loop.io()),
         timer(loop.io()),
         config(wire),
         address(target),
+        tls(std::move(security)),
         on_done(std::move(handler)) {}
 
   void start(Duration timeout);
@@ -463,11 +450,13 @@ struct Connector::State : std::enable_shared_from_this<State> {
   asio::steady_timer timer;
   const WireConfig config;
   const HostPort address;
+  const std::shared_ptr<const TlsClient> tls;
   OnDone on_done;
 };
 
-Connector::Connector(Loop& loop, const WireConfig& config, const HostPort& address, Duration timeout, OnDone on_done)
-    : state_(std::make_shared<State>(loop, config, address, std::move(on_done))) {
+Connector::Connector(Loop& loop, const WireConfig& config, const HostPort& address,
+                     std::shared_ptr<const TlsClient> tls, Duration timeout, OnDone on_done)
+    : state_(std::make_shared<State>(loop, config, address, std::move(tls), std::move(on_done))) {
   state_->start(timeout);
 }
 
@@ -519,8 +508,14 @@ void Connector::State::finish(const error_code& error, const char* step) {
                "check that a supervisor runs there: `penstock supervisor --listen " + to_string(address) + "`"});
     return;
   }
+  Handshake handshake;
+  if (tls != nullptr) {
+    Result<std::unique_ptr<TlsSession>> session = TlsSession::connect(tls);
+    if (!session) return done(std::move(session).error());
+    handshake.session = std::move(session).value();
+  }
   done(std::unique_ptr<Connection>{
-      new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
+      new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config, std::move(handshake))}});
 }
 
 }  // namespace penstock

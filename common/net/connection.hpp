@@ -9,29 +9,21 @@
 
 #include "common/base/result.hpp"
 #include "common/loop/loop.hpp"
+#include "common/net/host_port.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/identity.hpp"
 #include "common/wire/frame.hpp"
 
 namespace penstock {
 
-/// An address to listen on or connect to.
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-  std::string file;  ///< Not empty: this file holds the address, and is read again for each attempt to connect.
-  std::uint64_t local = 0;  ///< Not 0: name of a socket within this host, of the same user; see `listen_locally`.
-  friend bool operator==(const HostPort&, const HostPort&) = default;
-};
-/// Reads `host:port`, `[v6]:port`, `port`, or `local:` with the 16 digits of a local socket's name. Error:
-/// InvalidArgument.
-Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host);
-/// The same, or `@FILE`: a supervisor writes its address there (`--address-file`), and may move to another one.
-Result<HostPort> parse_supervisor_address(const std::string& text, const std::string& default_host);
-/// The address itself, or the one that its file holds now. Error: Unreachable.
-Result<HostPort> look_up(const HostPort& address);
-std::string to_string(const HostPort& address);
+class HandshakePool;
+class TlsClient;
+class TlsServer;
+struct PeerStanding;
 
 /// One connected socket that carries frames. Lives on its loop's thread; closed by destruction.
+///
+/// A secured connection shakes hands when it is started, and sends and reads frames after that.
 ///
 /// Every byte is checked before it is used: the header first (its length before memory is taken), then the checksum. A
 /// peer that breaks the format, sends half a frame for too long, or does not read is cut off; other connections are not
@@ -58,6 +50,8 @@ class Connection {
   /// Sends what is queued, then closes. No frame is handed out any more.
   void close_after_sending();
   std::string peer_address() const;
+  /// The proof of the peer's identity. REQUIRES: a frame has arrived.
+  PeerStanding peer() const;
 
  private:
   friend class Listener;
@@ -67,6 +61,13 @@ class Connection {
   std::shared_ptr<State> state_;
 };
 
+/// How accepted connections are secured. Without settings they are plain.
+struct ListenSecurity {
+  /// The present settings, which change when a certificate is renewed; null: nobody can be let in now. From any thread.
+  std::function<std::shared_ptr<const TlsServer>()> settings;
+  std::shared_ptr<HandshakePool> pool;  ///< Null: the loop's thread computes handshakes.
+};
+
 /// Accepts connections on one address.
 class Listener {
  public:
@@ -74,8 +75,8 @@ class Listener {
 
   /// Errors: AddressInUse, InvalidArgument. Port 0 takes a free one.
   static Result<std::unique_ptr<Listener>> open(Loop& loop, const WireConfig& config, const HostPort& address,
-                                                OnConnection on_connection);
-  /// For processes of this host and user. Errors: as of `listen_locally`.
+                                                const ListenSecurity& security, OnConnection on_connection);
+  /// For processes of this host and user; the connections are plain. Errors: as of `listen_locally`.
   static Result<std::unique_ptr<Listener>> open_locally(Loop& loop, const WireConfig& config,
                                                         OnConnection on_connection);
   ~Listener();
@@ -93,8 +94,10 @@ class Listener {
 class Connector {
  public:
   using OnDone = std::function<void(Result<std::unique_ptr<Connection>>)>;
-  /// Error: Unreachable. `timeout` covers the resolution of the name, too.
-  Connector(Loop& loop, const WireConfig& config, const HostPort& address, Duration timeout, OnDone on_done);
+  /// Error: Unreachable. `timeout` covers the resolution of the name, too. Without `tls`, or to a local socket, the
+  /// connection is plain.
+  Connector(Loop& loop, const WireConfig& config, const HostPort& address, std::shared_ptr<const TlsClient> tls,
+            Duration timeout, OnDone on_done);
   ~Connector();
 
  private:

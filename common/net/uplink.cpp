@@ -6,7 +6,9 @@
 #include "common/base/rng.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
+#include "common/net/credential_renewal.hpp"
 #include "common/net/peer_link.hpp"
+#include "common/net/secure_stream.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock {
@@ -19,7 +21,9 @@ struct Uplink::State : std::enable_shared_from_this<State> {
         rng(options.incarnation.value()),
         timer(event_loop),
         started(monotonic_now()),
-        retry(options.retry_min) {}
+        retry(options.retry_min),
+        renewal(std::make_unique<CredentialRenewal>(event_loop, options.wire, options.tls, options.role,
+                                                    handlers.on_trouble)) {}
 
   void connect();
   void connected(std::unique_ptr<Connection> fresh);
@@ -44,6 +48,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   std::unique_ptr<PeerLink> link;
   SupervisorTerm supervisor;
   std::deque<FramePayloadPtr> waiting;
+  std::unique_ptr<CredentialRenewal> renewal;
   bool ended = false;
 };
 
@@ -61,6 +66,7 @@ Uplink::~Uplink() {
   state_->connection.reset();
   state_->link.reset();
   state_->timer.cancel();
+  state_->renewal.reset();
 }
 
 void Uplink::send(FramePayloadPtr payload) {
@@ -84,7 +90,8 @@ void Uplink::State::connect() {
   // Read for each attempt: a supervisor that was moved writes its new address there.
   const Result<HostPort> address = look_up(options.supervisors[next_supervisor++ % options.supervisors.size()]);
   if (!address) return try_again(address.error());
-  connector = std::make_unique<Connector>(loop, options.wire, *address, options.connect_timeout,
+  renewal->turn_to(*address);
+  connector = std::make_unique<Connector>(loop, options.wire, *address, options.tls, options.connect_timeout,
                                           [weak = weak_from_this()](Result<std::unique_ptr<Connection>> result) {
                                             const auto alive = weak.lock();
                                             if (alive == nullptr || alive->ended) return;
@@ -109,7 +116,13 @@ void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
       [this](const FrameHeader& header, std::span<const std::byte> payload) { introduced(header, payload); },
       [this](const Error& error) {
         connection.reset();
-        try_again(error);
+        // Certificates do not change by trying again; but a link that stood may have met another supervisor.
+        if (error.code == ErrorCode::PermissionDenied && link == nullptr) return end(error);
+        Error told = error;
+        if (options.tls == nullptr && told.remedy.empty())
+          told.remedy =
+              "connections are plain here, by `--insecure` or PENSTOCK_INSECURE: does the supervisor have it, too?";
+        try_again(told);
       });
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{hello}));
   timer.arm(monotonic_now() + options.wire.handshake_timeout, [this] {
@@ -160,6 +173,7 @@ void Uplink::State::welcome(const Welcome& message) {
   if (meaning == WelcomeMeaning::Over)
     return end_later({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
   retry = options.retry_min;
+  if (const PeerStanding peer = connection->peer(); peer.identity.has_value()) renewal->watch(peer.identity->cluster);
   if (meaning != WelcomeMeaning::Resumed) make_link(message);
   link->attach(std::move(connection), message.resumed, message.received_through);
   for (FramePayloadPtr& payload : waiting) link->send(std::move(payload));

@@ -21,6 +21,7 @@ struct UplinkOptions {
   PeerRole role = PeerRole::Client;
   std::string name;
   Incarnation incarnation;  ///< Of this process.
+  std::shared_ptr<const TlsClient> tls;  ///< Null: connections are plain.
   LinkConfig link;
   WireConfig wire;
   Duration connect_timeout = std::chrono::seconds{3};

@@ -21,8 +21,9 @@ void append(std::vector<SubtaskRange>& ranges, SubtaskIndex subtask) {
     ranges.push_back({subtask, subtask});
 }
 
-JobSelector job_selector_of(const std::string& text) {
+JobSelector job_selector_of(const std::string& text, const Viewer& viewer) {
   JobSelector selector;
+  selector.viewer = viewer;
   const std::string_view digits = std::string_view{text}.substr(text.starts_with("job-") ? 4 : 0);
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);

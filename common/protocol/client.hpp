@@ -19,15 +19,26 @@
 
 namespace penstock {
 
-/// A job by its number or by its name; the number wins.
+/// The user that a message is sent for: jobs of other users do not exist for it, unless it sees all. The supervisor's
+/// gateway sets it by the certificate of the peer; it never travels.
+struct Viewer {
+  std::string user;
+  bool sees_all = true;
+  bool sees(const std::string& owner) const { return sees_all || owner == user; }
+  friend bool operator==(const Viewer&, const Viewer&) = default;
+};
+
+/// A job by its number or by its name; the number wins. Of several jobs with that name one of the viewer is meant, else
+/// the latest.
 struct JobSelector {
   JobId id;
   std::string name;
+  Viewer viewer{};
   friend bool operator==(const JobSelector&, const JobSelector&) = default;
 };
 
 /// The job that a person means by `job-3`, `3` or a name.
-JobSelector job_selector_of(const std::string& text);
+JobSelector job_selector_of(const std::string& text, const Viewer& viewer = {});
 
 /// One chunk of a submitted graph. Nothing is accepted before all chunks have been checked together.
 struct SubmitChunk {
@@ -98,7 +109,8 @@ struct AdminRequest {
   std::uint64_t request = 0;
   std::string command;                  ///< `jobs`, `job`, `explain`, `cancel`, `priority`, `drain`, ...
   std::vector<std::string> arguments;
-  std::string who;  ///< `user@host`; for display, never trusted.
+  std::string who;  ///< `user@host`; the user is that of the certificate, if there is one.
+  Viewer viewer{};
   friend bool operator==(const AdminRequest&, const AdminRequest&) = default;
 };
 

@@ -37,6 +37,14 @@ struct WireConfig {
   std::uint32_t turn_bytes_max = 256U << 10U;
 };
 
+/// Certificates and handshakes of a supervisor.
+struct SecurityConfig {
+  Duration certificate_life = std::chrono::hours{24};
+  std::uint32_t handshake_threads = 2;
+  std::uint32_t handshakes_max = 1024;
+  std::uint32_t tokens_max = 1000;
+};
+
 /// Limits of a graph.
 struct GraphLimits {
   std::uint32_t subtasks_max = 50'000'000;

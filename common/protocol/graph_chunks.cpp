@@ -47,7 +47,7 @@ constexpr std::size_t kMessageOverhead = 1024;
 }  // namespace
 
 GraphTotals totals_of(const Graph& graph) {
-  return {graph.size(),          graph.edge_count(),  graph.templates.size(),
+  return {graph.size(),          graph.edge_count(), graph.templates.size(),
           graph.payloads.size(), graph.names.size(), graph.wanted.size()};
 }
 

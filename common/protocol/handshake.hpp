@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 9;
+inline constexpr std::uint16_t kProtocolMinor = 10;
 inline constexpr std::string_view kSoftwareVersion = "0.2.0";
 
 enum class PeerRole : std::uint8_t {
@@ -62,6 +62,23 @@ struct Welcome {
 struct Refusal {
   Error error;
   friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+/// Asks the authority of the supervisor's cluster for a certificate, in place of a `Hello`. A peer without one shows a
+/// token; a peer with one gets another for the same role and user.
+struct Join {
+  std::uint16_t major = kProtocolMajor;
+  std::string token;       ///< The secret of a one-time token; empty: the peer has a certificate.
+  std::string public_key;  ///< To be certified, as DER; the private part stays with the peer.
+  std::string user;        ///< Of the peer's process; used unless the token names one.
+  friend bool operator==(const Join&, const Join&) = default;
+};
+
+/// The answer to an accepted `Join`; the connection is closed after it.
+struct Joined {
+  std::string certificate;  ///< As PEM.
+  std::string authority;    ///< As PEM.
+  friend bool operator==(const Joined&, const Joined&) = default;
 };
 
 /// One GPU of a band.

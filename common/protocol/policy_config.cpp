@@ -227,10 +227,10 @@ Result<void> check_one_scale(const PolicyConfig& config, const std::string& subj
     const PoolConfig& pool = config.pools[static_cast<std::size_t>(at)];
     if (first == nullptr) first = &pool;
     if (ranks_priorities(pool) != ranks_priorities(*first))
-      return Error{ErrorCode::InvalidArgument, subject,
-                   "lists pools '" + first->name + "' and '" + pool.name +
-                       "', where priorities are written differently",
-                   "list pools with the same `priorities`"};
+      return Error{
+          ErrorCode::InvalidArgument, subject,
+          "lists pools '" + first->name + "' and '" + pool.name + "', where priorities are written differently",
+          "list pools with the same `priorities`"};
   }
   return {};
 }

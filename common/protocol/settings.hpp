@@ -44,6 +44,17 @@ void visit_settings(WireConfig& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_settings(SecurityConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"certificate_life", "duration", "certificates of workers and users end after this; they are renewed at half of it"},
+        c.certificate_life, Duration{seconds{10}}, Duration{hours{24 * 365}});
+  visit({"handshake_threads", "threads", "handshakes of new connections are computed on so many threads"}, c.handshake_threads, std::uint32_t{1}, std::uint32_t{256});
+  visit({"handshakes_max", "connections", "handshakes that wait for those threads; further connections are closed at once"},
+        c.handshakes_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"tokens_max", "tokens", "tokens that are neither used nor out of date; further ones are refused"}, c.tokens_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+}
+
+template <class Visit>
 void visit_settings(GraphLimits& c, Visit&& visit) {
   visit({"subtasks_max", "subtasks", "a larger graph is refused"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{0xfffffff0U});
   visit({"edges_max", "edges", "a graph with more edges is refused"}, c.edges_max, std::uint64_t{1}, std::uint64_t{0xfffffff0U});

@@ -516,6 +516,29 @@ void write(const Refusal& refusal, schema::Introduction::Builder root) {
   write_error(refusal.error, root.initRefusal());
 }
 
+void write(const Join& join, schema::Introduction::Builder root) {
+  auto out = root.initJoin();
+  out.setMajor(join.major);
+  out.setToken(text(join.token));
+  out.setPublicKey(data(join.public_key));
+  out.setUser(text(join.user));
+}
+
+void write(const Joined& joined, schema::Introduction::Builder root) {
+  auto out = root.initJoined();
+  out.setCertificate(text(joined.certificate));
+  out.setAuthority(text(joined.authority));
+}
+
+Introduction read_join(schema::Introduction::Join::Reader from) {
+  Join join;
+  join.major = from.getMajor();
+  join.token = text(from.getToken());
+  join.public_key = data(from.getPublicKey());
+  join.user = text(from.getUser());
+  return join;
+}
+
 Introduction read_introduction(schema::Introduction::Reader in) {
   if (in.isRefusal()) return Refusal{read_error(in.getRefusal())};
   if (in.isWelcome()) {
@@ -533,6 +556,8 @@ Introduction read_introduction(schema::Introduction::Reader in) {
     welcome.branch = from.getBranch();
     return welcome;
   }
+  if (in.isJoin()) return read_join(in.getJoin());
+  if (in.isJoined()) return Joined{text(in.getJoined().getCertificate()), text(in.getJoined().getAuthority())};
   if (!in.isHello()) refuse("introduction");
   const auto from = in.getHello();
   Hello hello;

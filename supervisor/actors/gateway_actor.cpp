@@ -12,6 +12,8 @@
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/peer_link.hpp"
+#include "common/net/secure_stream.hpp"
+#include "common/protocol/rights.hpp"
 #include "common/wire/codec.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
@@ -37,6 +39,7 @@ struct Guest {
   PeerRole role = PeerRole::Worker;
   std::shared_ptr<const void> place;  ///< Of its present connection, or of its last one.
   std::unique_ptr<PeerLink> link;
+  PeerStanding standing;  ///< By its last connection.
   bool given_up = false;  ///< The supervisor has been told: its later messages are dropped.
 };
 
@@ -66,12 +69,18 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::shared_ptr<const void> take_place(const std::string& peer_address);
   void drop_pending(std::uint64_t number, const Error& why);
   void introduce(std::uint64_t number, const FrameHeader& header, std::span<const std::byte> payload);
-  Result<Hello> check_hello(const FrameHeader& header, std::span<const std::byte> payload) const;
+  Result<Hello> check_hello(const Introduction& introduction) const;
+  Result<void> check_standing(const Hello& hello, const PeerStanding& standing) const;
+  void certify(std::uint64_t number, const Join& join, const PeerStanding& standing);
+  void answer_and_close(std::uint64_t number, const Introduction& answer);
+  void drop_revoked();
   void refuse(std::uint64_t number, Error error);
   void admit(std::uint64_t number, const Hello& hello);
   const Guest* namesake_of(const Hello& hello) const;
   void make_guest(const Hello& hello);
   void receive(Incarnation peer, std::span<const std::byte> payload);
+  void receive_from_client(Incarnation peer, Guest& guest, std::span<const std::byte> payload);
+  void keep_allowed(Incarnation peer, const PeerIdentity& identity, std::vector<FromClient>& messages);
   void lose(Incarnation peer, const std::string& reason);
   void forget(Incarnation peer);
   void fence(Incarnation peer);
@@ -89,7 +98,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::uint64_t next_pending = 1;
   std::map<Incarnation, Guest> guests;
   std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
-  std::map<Incarnation, Instant> fenced;  ///< Incarnations that were given up; the latest few thousand.
+  std::map<Incarnation, Instant> fenced;       ///< Incarnations that were given up; the latest few thousand.
 };
 
 Gateway::Gateway(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -108,9 +117,9 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
   const auto accept = [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
     if (const auto alive = weak.lock()) alive->accept(std::move(connection));
   };
-  Result<std::unique_ptr<Listener>> listener = options.locally
-                                                   ? Listener::open_locally(loop, options.wire, accept)
-                                                   : Listener::open(loop, options.wire, options.listen, accept);
+  Result<std::unique_ptr<Listener>> listener =
+      options.locally ? Listener::open_locally(loop, options.wire, accept)
+                      : Listener::open(loop, options.wire, options.listen, options.security, accept);
   if (!listener) return listener.error();
   state->listener = std::move(listener).value();
   state->start_actor();
@@ -119,7 +128,15 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
 
 HostPort Gateway::address() const { return state_->listener->address(); }
 
+void Gateway::drop_revoked() { state_->drop_revoked(); }
+
 namespace {
+
+/// Without the port, so that the log counts what one host does again and again in place of writing it each time.
+void log_dropped(Error why, const std::string& peer_address) {
+  if (why.subject == peer_address) why.subject = peer_address.substr(0, peer_address.rfind(':'));
+  log_error(LogLevel::Info, "connection dropped", why);
+}
 
 constexpr std::uint32_t kPeerNameBytesMax = 4096;  // Of a name that is not checked yet.
 
@@ -181,24 +198,54 @@ void Gateway::State::accept(std::unique_ptr<Connection> connection) {
 void Gateway::State::drop_pending(std::uint64_t number, const Error& why) {
   const auto entry = pending.find(number);
   if (entry == pending.end()) return;
-  if (!entry->second.refused) log_error(LogLevel::Info, "connection dropped", why);
+  if (!entry->second.refused) log_dropped(why, entry->second.connection->peer_address());
   pending.erase(entry);
 }
 
 void Gateway::State::introduce(std::uint64_t number, const FrameHeader& header, std::span<const std::byte> payload) {
-  Result<Hello> hello = check_hello(header, payload);
-  if (hello)
-    admit(number, *hello);
-  else
-    refuse(number, std::move(hello).error());
+  const PeerStanding standing = pending.at(number).connection->peer();
+  Result<Introduction> introduction =
+      header.kind == FrameKind::Introduction
+          ? decode_introduction(payload)
+          : Error{ErrorCode::MalformedFrame, "", "the first frame is no introduction", {}};
+  if (!introduction) return refuse(number, std::move(introduction).error());
+  if (const auto* join = std::get_if<Join>(&*introduction); join != nullptr) return certify(number, *join, standing);
+  Result<Hello> hello = check_hello(*introduction);
+  Result<void> allowed = hello ? check_standing(*hello, standing) : Result<void>{};
+  if (!hello) return refuse(number, std::move(hello).error());
+  if (!allowed) return refuse(number, std::move(allowed).error());
+  admit(number, *hello);
 }
 
-Result<Hello> Gateway::State::check_hello(const FrameHeader& header, std::span<const std::byte> payload) const {
-  if (header.kind != FrameKind::Introduction)
-    return Error{ErrorCode::MalformedFrame, "", "the first frame is no introduction", {}};
-  Result<Introduction> introduction = decode_introduction(payload);
-  if (!introduction) return introduction.error();
-  auto* hello = std::get_if<Hello>(&*introduction);
+// A role is checked here, before any message is read.
+Result<void> Gateway::State::check_standing(const Hello& hello, const PeerStanding& standing) const {
+  if (!standing.secured) return {};
+  if (!standing.identity.has_value())
+    return Error{ErrorCode::PermissionDenied, hello.name, "shows no certificate",
+                 "get one with a token: `penstock login`, or `penstock worker --join-file`"};
+  if (options.is_revoked && options.is_revoked(standing.serial))
+    return Error{ErrorCode::PermissionDenied, to_uri(*standing.identity), "its certificate was revoked",
+                 "ask an administrator for another token"};
+  if (!may_introduce_itself(standing.identity->role, hello.role))
+    return Error{ErrorCode::PermissionDenied, to_uri(*standing.identity),
+                 std::string{"has no certificate of a "} + (hello.role == PeerRole::Worker ? "worker" : "client"),
+                 "use a token of that role: `penstock token create --role`"};
+  return {};
+}
+
+void Gateway::State::certify(std::uint64_t number, const Join& join, const PeerStanding& standing) {
+  if (!options.certify || !standing.secured)
+    return refuse(number, {ErrorCode::Unsupported, "", "this supervisor certifies nobody: it runs with `--insecure`",
+                           "leave the token out, and connect with `--insecure`"});
+  Result<Joined> joined = options.certify(join, standing);
+  if (!joined) return refuse(number, std::move(joined).error());
+  log_line(LogLevel::Info, "certified", "peer=" + pending.at(number).connection->peer_address());
+  pending.at(number).refused = true;
+  answer_and_close(number, std::move(joined).value());
+}
+
+Result<Hello> Gateway::State::check_hello(const Introduction& introduction) const {
+  const auto* hello = std::get_if<Hello>(&introduction);
   if (hello == nullptr || !hello->incarnation.valid())
     return Error{ErrorCode::MalformedFrame, "", "the introduction is no hello", {}};
   if (hello->major != kProtocolMajor)
@@ -212,7 +259,7 @@ Result<Hello> Gateway::State::check_hello(const FrameHeader& header, std::span<c
   if (fenced.contains(hello->incarnation))
     return Error{ErrorCode::StaleIncarnation, hello->name, "was given up as lost; its subtasks run elsewhere",
                  "it starts afresh by itself"};
-  return std::move(*hello);
+  return *hello;
 }
 
 void Gateway::State::refuse(std::uint64_t number, Error error) {
@@ -221,9 +268,13 @@ void Gateway::State::refuse(std::uint64_t number, Error error) {
   if (error.subject.empty()) error.subject = address;
   log_error(LogLevel::Warn, "peer refused", error);
   entry.refused = true;
-  entry.connection->send(FrameKind::Introduction, {options.incarnation, 0, 0},
-                         encode(Introduction{Refusal{std::move(error)}}));
-  // The connection closes when the refusal is out, or when the peer does not take it in time.
+  answer_and_close(number, Refusal{std::move(error)});
+}
+
+// The connection closes when the answer is out, or when the peer does not take it in time.
+void Gateway::State::answer_and_close(std::uint64_t number, const Introduction& answer) {
+  PendingConnection& entry = pending.at(number);
+  entry.connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(answer));
   entry.patience->arm(monotonic_now() + std::chrono::seconds{1}, [this, number] { drop_pending(number, {}); });
   entry.connection->close_after_sending();
 }
@@ -240,6 +291,10 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
                            "it starts afresh by itself"});
   if (answer == HelloAnswer::WelcomeAgain) forget(hello.incarnation);
   const bool resumed = answer == HelloAnswer::Resume;
+  const PeerStanding standing = pending.at(number).connection->peer();
+  if (resumed && !(guest->second.standing.identity == standing.identity))
+    return refuse(number,
+                  {ErrorCode::PermissionDenied, hello.name, "is not the owner of the link that it resumes", {}});
   if (const Guest* namesake = resumed ? nullptr : namesake_of(hello); namesake != nullptr)
     return refuse(number, {ErrorCode::NameTaken, hello.name,
                            "is the name of another worker, which is alive: " + namesake->process,
@@ -257,6 +312,7 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   welcome.branch = options.identity.branch;
   const auto entry = pending.extract(number);
   peer.place = std::move(entry.mapped().place);
+  peer.standing = entry.mapped().connection->peer();
   std::unique_ptr<Connection> connection = std::move(entry.mapped().connection);
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));
   link.attach(std::move(connection), resumed, hello.received_through);
@@ -305,15 +361,71 @@ void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payloa
     caf::send_as(self, supervisor,
                  FromWorkerMail{peer, std::make_shared<const std::vector<FromWorker>>(std::move(messages).value())});
   } else {
-    Result<std::vector<FromClient>> messages = decode_from_client(payload);
-    if (!messages) return lose(peer, to_string(messages.error()));
-    // Fault F20: chunks that leave columns out take a hundred bytes on the wire and a megabyte here.
-    std::size_t bytes = 0;
-    for (const FromClient& message : *messages) bytes += wire_size(message);
-    if (bytes > payload.size()) guest->second.link->weigh(bytes - payload.size());
-    caf::send_as(self, supervisor,
-                 FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
+    receive_from_client(peer, guest->second, payload);
   }
+}
+
+void Gateway::State::receive_from_client(Incarnation peer, Guest& guest, std::span<const std::byte> payload) {
+  Result<std::vector<FromClient>> messages = decode_from_client(payload);
+  if (!messages) return lose(peer, to_string(messages.error()));
+  // Fault F20: chunks that leave columns out take a hundred bytes on the wire and a megabyte here.
+  std::size_t bytes = 0;
+  for (const FromClient& message : *messages) bytes += wire_size(message);
+  if (bytes > payload.size()) guest.link->weigh(bytes - payload.size());
+  if (guest.standing.identity.has_value()) keep_allowed(peer, *guest.standing.identity, *messages);
+  if (messages->empty()) return;
+  caf::send_as(self, supervisor,
+               FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
+}
+
+/// The owner of all that a client sends is the user of its certificate, and it sees the jobs of that user alone, unless
+/// it may steer. The runs of a worker are of many users.
+void stamp(FromClient& message, const PeerIdentity& identity) {
+  const Viewer viewer{identity.user, identity.role != Role::Client};
+  if (auto* request = std::get_if<AdminRequest>(&message)) {
+    request->who = identity.user + request->who.substr(std::min(request->who.find('@'), request->who.size()));
+    request->viewer = viewer;
+  }
+  if (auto* chunk = std::get_if<SubmitChunk>(&message)) chunk->spec.owner = identity.user;
+  if (auto* attach = std::get_if<AttachJob>(&message)) attach->job.viewer = viewer;
+  if (auto* again = std::get_if<SubmitAgain>(&message)) {
+    again->spec.owner = identity.user;
+    again->like.viewer = viewer;
+  }
+}
+
+/// The answer to a message that is not allowed. None: nobody waits for one.
+std::optional<ToClient> refusal_of(const FromClient& message, const Error& why) {
+  if (const auto* request = std::get_if<AdminRequest>(&message)) return AdminAnswer{request->request, {}, why};
+  if (const auto* chunk = std::get_if<SubmitChunk>(&message))
+    return SubmitReply{.submission = chunk->submission, .refusal = why};
+  if (const auto* again = std::get_if<SubmitAgain>(&message))
+    return SubmitReply{.submission = again->submission, .refusal = why};
+  if (const auto* attach = std::get_if<AttachJob>(&message))
+    return AttachReply{.request = attach->request, .refusal = why};
+  return std::nullopt;
+}
+
+void Gateway::State::keep_allowed(Incarnation peer, const PeerIdentity& identity, std::vector<FromClient>& messages) {
+  std::vector<ToClient> refusals;
+  std::erase_if(messages, [&](FromClient& message) {
+    stamp(message, identity);
+    const Result<void> allowed = check_right(identity.role, message);
+    if (allowed) return false;
+    log_error(LogLevel::Warn, "message refused", allowed.error());
+    if (std::optional<ToClient> refusal = refusal_of(message, allowed.error())) refusals.push_back(std::move(*refusal));
+    return true;
+  });
+  if (!refusals.empty()) send(peer, refusals);
+}
+
+// From a turn of its own for each: the supervisor is told, as of any lost peer.
+void Gateway::State::drop_revoked() {
+  std::vector<Incarnation> dropped;
+  for (const auto& [peer, guest] : guests)
+    if (!guest.standing.serial.empty() && options.is_revoked && options.is_revoked(guest.standing.serial))
+      dropped.push_back(peer);
+  for (const Incarnation peer : dropped) lose(peer, "its certificate was revoked");
 }
 
 void Gateway::State::forget(Incarnation peer) {

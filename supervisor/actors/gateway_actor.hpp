@@ -2,13 +2,16 @@
 #pragma once
 
 #include <caf/fwd.hpp>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "common/base/result.hpp"
 #include "common/loop/loop.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/connection.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/handshake.hpp"
 #include "supervisor/store/journal.hpp"
 
 namespace penstock::supervisor {
@@ -16,6 +19,11 @@ namespace penstock::supervisor {
 struct GatewayOptions {
   HostPort listen{"127.0.0.1", 7465};
   bool locally = false;  ///< In place of that: for processes of this host and user, at a name that is drawn.
+  ListenSecurity security;  ///< Without a credential every peer may do everything, under whatever name.
+  /// Certifies a peer's key. Null: nobody can join.
+  std::function<Result<Joined>(const Join&, const PeerStanding&)> certify;
+  /// Whether a certificate is revoked, by its serial number. Null: none is.
+  std::function<bool(const std::string&)> is_revoked;
   LinkConfig link;
   WireConfig wire;
   Incarnation incarnation;   ///< Of this supervisor process.
@@ -32,6 +40,8 @@ class Gateway {
   /// To be connected to.
   HostPort address() const;
   std::uint16_t port() const { return address().port; }
+  /// Ends the links of peers with a revoked certificate.
+  void drop_revoked();
 
  private:
   struct State;

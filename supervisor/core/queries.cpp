@@ -107,7 +107,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "pools") return driver_.answers.describe_pools();
   if (command == "projects") return driver_.answers.describe_projects();
   if (command == "shares") return driver_.answers.describe_shares();
-  if (command == "queue") return driver_.answers.describe_queue();
+  if (command == "queue") return driver_.answers.describe_queue(request.viewer);
   if (command == "limits") return policy_base_.rules.describe_limits();
   if (command == "keep" || command == "unkeep") return keep_by_request(request);
   if (command == "hold" || command == "release") return admin_.orders.hold_by_request(request);
@@ -120,7 +120,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
     return Value{};
   }
   if (command == "job") {
-    const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));
+    const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0), request.viewer));
     if (job == nullptr)
       return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return admin_.cluster_answers.describe_job(*job);
@@ -128,7 +128,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "shared") return admin_.shared.carry_out(client, request, deferred);
   if (command == "data") return describe_data(tables_.jobs, fleet_.workers, request);
   if (command == "kept" || command == "results" || command == "explain-data" || command == "places") {
-    const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));
+    const Job* job = tables_.jobs.find(job_selector_of(operand(request, 0), request.viewer));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "submit it again");
     if (command == "places") return list_places(fleet_.workers, *job, request);
     if (command == "explain-data") return explain_data(tables_.jobs, fleet_.workers, *job, operand(request, 1));
@@ -139,7 +139,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
 }
 
 Result<Value> SupervisorCore::keep_by_request(const AdminRequest& request) {
-  Job* job = tables_.jobs.find(job_selector_of(operand(request, 0)));
+  Job* job = tables_.jobs.find(job_selector_of(operand(request, 0), request.viewer));
   if (job == nullptr)
     return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
   return lifecycle_.releases.keep_by_order(*job, request.command == "keep");

@@ -47,11 +47,12 @@ class Case:
         self.slow = []      # times, and memory of sanitized programs, beyond their bounds: told and not judged
         self._endings = []
 
-    def cluster(self, workers=0, slots=2, settings=(), listen="127.0.0.1:0", prefix=(), environment=None):
-        """A cluster with workers w1, w2, ... that are ready."""
+    def cluster(self, workers=0, slots=2, settings=(), listen="127.0.0.1:0", prefix=(), environment=None,
+                plain=False):
+        """A cluster with workers w1, w2, ... that are ready. `plain`: without TLS, for faults of single frames."""
         directory = os.path.join(self.directory, str(len(self._endings)))
         os.mkdir(directory)
-        cluster = Cluster(self.binary, directory, settings, listen)
+        cluster = Cluster(self.binary, directory, settings, listen, plain)
         self._endings.append(lambda: self._end_cluster(cluster))
         cluster.start_supervisor(prefix=prefix, environment=environment)
         for number in range(1, workers + 1):  # One after the other: `w1` is a worker of that name, or of that number.

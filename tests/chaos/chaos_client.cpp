@@ -26,6 +26,7 @@
 #include "client/src/session.hpp"
 #include "client/src/transport.hpp"
 #include "common/host/clock.hpp"
+#include "common/security/own_security.hpp"
 #include "tools/bench/idle_workers.hpp"
 #include "tools/bench/shapes.hpp"
 
@@ -84,6 +85,7 @@ Result<std::unique_ptr<client::Session>> connect(const std::string& address, con
   auto session = std::make_unique<client::Session>();
   client::RemoteOptions options;
   options.supervisors = {*supervisor};
+  options.tls = *own_security(PeerRole::Client);
   options.name = "chaos";
   client::TransportHandlers handlers = session->handlers();
   if (listen) {
@@ -165,6 +167,7 @@ int stream(const std::string& address, const Arguments& arguments) {
   handlers.on_end = tell;
   client::RemoteOptions options;
   options.supervisors = {*supervisor};
+  options.tls = *own_security(PeerRole::Client);
   options.name = "chaos";
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, std::move(handlers));
   if (!transport) return fail(transport.error());
@@ -387,7 +390,7 @@ int workflow(client::Session& session, const Arguments& arguments) {
 int idle(const Arguments& arguments) {
   const Result<HostPort> supervisor = parse_host_port(arguments[1], "127.0.0.1");
   if (!supervisor) return fail(supervisor.error());
-  const auto workers = tools::IdleWorkers::start(*supervisor, number_of(arguments[2]));
+  const auto workers = std::move(*tools::IdleWorkers::start(*supervisor, number_of(arguments[2])));
   std::cin.get();
   return 0;
 }

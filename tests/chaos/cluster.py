@@ -68,11 +68,13 @@ def tree_bytes(folder):
 class Cluster:
     """A supervisor and workers. `settings` are for all of them: `("link.heartbeat=100ms", ...)`."""
 
-    def __init__(self, binary, directory, settings=(), listen="127.0.0.1:0"):
+    def __init__(self, binary, directory, settings=(), listen="127.0.0.1:0", plain=False):
         self.binary, self.directory = os.path.abspath(binary), directory
         self.settings = [part for setting in settings for part in ("--set", setting)]
         self.witness = os.path.join(directory, "witness")
         self.address = listen
+        self.environment = {"PENSTOCK_INSECURE": "1"} if plain else {}
+        self.insecure = ["--insecure"] if plain else []
         self.supervisor = None
         self.workers = {}
         self.started = []   # (name, process), in order.
@@ -87,7 +89,7 @@ class Cluster:
     def spawn(self, name, arguments, prefix=(), environment=None):
         with open(self.path(name + ".log"), "ab") as log:
             process = subprocess.Popen([*prefix, self.binary, *arguments], stdout=log, stderr=log, cwd=self.directory,
-                                       env={**os.environ, **(environment or {})}, start_new_session=True)
+                                       env={**os.environ, **self.environment, **(environment or {})}, start_new_session=True)
         self.started.append((name, process))
         return process
 
@@ -98,7 +100,7 @@ class Cluster:
             os.remove(address_file)
         self.supervisor = self.spawn("supervisor",
                                      ["supervisor", "--state", "state", "--listen", self.address, "--address-file",
-                                      "address", *self.settings, *extra], prefix, environment)
+                                      "address", *self.settings, *self.insecure, *extra], prefix, environment)
 
         def listens():
             if self.supervisor.poll() is not None:
@@ -136,7 +138,7 @@ class Cluster:
         """A call of the binary that is not about this cluster's supervisor."""
         try:
             return subprocess.run([self.binary, *arguments], cwd=self.directory, capture_output=True, text=True, check=False,
-                                  timeout=seconds)
+                                  timeout=seconds, env={**os.environ, **self.environment})
         except subprocess.TimeoutExpired as late:
             raise Broken(f"no answer to `penstock {' '.join(arguments)}` within {seconds:g} s") from late
 

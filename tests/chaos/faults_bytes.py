@@ -52,7 +52,7 @@ def lossy(case):
     rows, width = (20, 50_000) if case.full else (10, 2000)
     settings = ("link.resend_after=20ms", "link.resend_after_max=200ms", "wire.frame_bytes_target=4KiB",
                 "supervisor.cached_graph_bytes_max=0B")  # Else the graph stays, to be submitted again.
-    cluster = case.cluster(settings=settings)
+    cluster = case.cluster(settings=settings, plain=True)
     cluster.spare_kib += rows * width // 10  # The allocator keeps 100 bytes a subtask of a large graph with keys.
     share = 0.01 if case.full else 0.05  # Few frames need more faults to meet each kind.
     faults = Faults(lose=share, repeat=share, reorder=share, delay=share, delay_s=0.002)
@@ -86,7 +86,7 @@ def broken_connections(case):
     """F17: connections that break in the middle of a frame, fall half open, or bring one byte at a time."""
     settings = ("wire.handshake_timeout=500ms", "wire.frame_timeout=500ms", "link.heartbeat=100ms", "link.silence_max=2s",
                 "link.reconnect_grace=2s")
-    cluster = case.cluster(settings=settings)
+    cluster = case.cluster(settings=settings, plain=True)
     slow = case.proxy(cluster.address, Faults(byte_by_byte=True))
     cutting = case.proxy(cluster.address, Faults(cut=0.02), seed=3)
     cluster.start_worker("w1", address=slow.address)

@@ -81,7 +81,7 @@ def stopped(case):
 
 def killed_before_the_answer(case):
     """F06: the submit is on the disk, and the answer does not leave."""
-    cluster = case.cluster(workers=1, settings=("link.heartbeat=100ms", "link.silence_max=1s"))
+    cluster = case.cluster(workers=1, settings=("link.heartbeat=100ms", "link.silence_max=1s"), plain=True)
     proxy = case.proxy(cluster.address)
     rounds = 10 if case.full else 3
     for number in range(rounds):

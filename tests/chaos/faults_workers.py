@@ -143,7 +143,7 @@ def vanished(case):
 def healed(case):
     """F03: a partition that heals after the work was given to others."""
     settings = ("link.heartbeat=100ms", "link.silence_max=1s", "link.reconnect_grace=300ms")
-    cluster = case.cluster(settings=settings)
+    cluster = case.cluster(settings=settings, plain=True)
     proxy = case.proxy(cluster.address)
     cluster.start_worker("far", address=proxy.address)
     cluster.wait_for_workers(1)
@@ -181,7 +181,7 @@ def healed(case):
 def one_way(case):
     """F04: only what the worker says is lost."""
     settings = ("link.heartbeat=100ms", "link.silence_max=1s", "link.reconnect_grace=300ms")
-    cluster = case.cluster(settings=settings)
+    cluster = case.cluster(settings=settings, plain=True)
     proxy = case.proxy(cluster.address)
     cluster.start_worker("w1")
     cluster.start_worker("far", address=proxy.address)

@@ -226,7 +226,7 @@ void SupervisorHarness::client_says(const FromClient& message, ClientId client) 
 
 Result<Value> SupervisorHarness::ask(const std::string& command, std::vector<std::string> arguments) {
   constexpr ClientId kOperator{99};
-  client_says(AdminRequest{next_request_++, command, std::move(arguments)}, kOperator);
+  client_says(AdminRequest{next_request_++, command, std::move(arguments), "", viewer}, kOperator);
   // Orders that workers confirm first are confirmed.
   if (command == "cancel")
     for (const auto& [worker, question] : take<ExplainQuestion>())

@@ -83,6 +83,7 @@ class SupervisorHarness {
   void worker_says(std::uint32_t worker, const FromWorker& message);
 
   void client_says(const FromClient& message, ClientId client = ClientId{1});
+  Viewer viewer;  ///< On behalf of which `ask` asks.
   /// Asks as an operator does; the answer must come at once, but for workers that confirm a cancel.
   Result<Value> ask(const std::string& command, std::vector<std::string> arguments = {});
   void tick_after(Duration delay);

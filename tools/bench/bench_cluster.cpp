@@ -11,6 +11,7 @@
 #include "client/src/transport.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
+#include "common/security/own_security.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -140,12 +141,19 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
   Result<HostPort> parsed = parse_host_port(address, "127.0.0.1");
   if (!parsed) return parsed.error();
   remote.supervisors = {*parsed};
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Client);
+  if (!tls) return tls.error();
+  remote.tls = std::move(tls).value();
   remote.name = "bench";
   remote_ = std::make_unique<client::Session>();
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(remote, remote_->handlers());
   if (!transport) return transport.error();
   remote_->start(std::move(transport).value());
-  if (options.idle_workers > 0) idle_ = IdleWorkers::start(*parsed, options.idle_workers);
+  if (options.idle_workers > 0) {
+    Result<std::unique_ptr<IdleWorkers>> idle = IdleWorkers::start(*parsed, options.idle_workers);
+    if (!idle) return std::move(idle).error();
+    idle_ = std::move(idle).value();
+  }
   return wait_for_workers(options.workers + options.idle_workers);
 }
 

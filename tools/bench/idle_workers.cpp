@@ -7,6 +7,7 @@
 #include "common/host/host.hpp"
 #include "common/loop/loop.hpp"
 #include "common/net/uplink.hpp"
+#include "common/security/own_security.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock::tools {
@@ -15,7 +16,7 @@ namespace {
 /// Invariant: `uplinks_` is touched on the loop's thread only.
 class Links final : public IdleWorkers {
  public:
-  Links(const HostPort& supervisor, std::uint32_t count) {
+  Links(const HostPort& supervisor, std::uint32_t count, std::shared_ptr<const TlsClient> tls) : tls_(std::move(tls)) {
     loop_.post([this, supervisor, count] {
       for (std::uint32_t i = 1; i <= count; ++i) link(supervisor, "idle-" + std::to_string(i));
     });
@@ -34,6 +35,7 @@ class Links final : public IdleWorkers {
     UplinkOptions options;
     options.supervisors = {supervisor};
     options.role = PeerRole::Worker;
+    options.tls = tls_;
     options.name = name;
     options.incarnation = random_incarnation();
     const std::size_t number = uplinks_.size();
@@ -66,14 +68,17 @@ class Links final : public IdleWorkers {
 
   // Without spinning: idle workers stand for other hosts, with processors of their own.
   Loop loop_{Duration{0}};
+  const std::shared_ptr<const TlsClient> tls_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;
   std::thread thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<IdleWorkers> IdleWorkers::start(const HostPort& supervisor, std::uint32_t count) {
-  return std::make_unique<Links>(supervisor, count);
+Result<std::unique_ptr<IdleWorkers>> IdleWorkers::start(const HostPort& supervisor, std::uint32_t count) {
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Worker);
+  if (!tls) return std::move(tls).error();
+  return std::unique_ptr<IdleWorkers>{std::make_unique<Links>(supervisor, count, std::move(tls).value())};
 }
 
 }  // namespace penstock::tools

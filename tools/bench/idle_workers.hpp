@@ -12,8 +12,9 @@ namespace penstock::tools {
 /// Heartbeats and acknowledgements are those of real workers; all links share one thread of this process.
 class IdleWorkers {
  public:
-  /// Begins to connect; the supervisor's list of workers shows when they are connected.
-  static std::unique_ptr<IdleWorkers> start(const HostPort& supervisor, std::uint32_t count);
+  /// Begins to connect, with the credential of this user; the supervisor's list of workers shows when they are
+  /// connected. Error: Internal.
+  static Result<std::unique_ptr<IdleWorkers>> start(const HostPort& supervisor, std::uint32_t count);
   virtual ~IdleWorkers() = default;
 };
 

@@ -80,7 +80,9 @@ class LinkActor {
     // The uplink may be on the stack above us.
     auto gone = std::make_shared<std::unique_ptr<Uplink>>(std::move(uplink_));
     loop_->post([gone] {});
-    if (error.code == ErrorCode::VersionMismatch || error.code == ErrorCode::MalformedFrame) {
+    const bool hopeless = error.code == ErrorCode::VersionMismatch || error.code == ErrorCode::MalformedFrame ||
+                          error.code == ErrorCode::PermissionDenied;
+    if (hopeless) {
       if (options_.on_fatal) options_.on_fatal(error);
       return;
     }

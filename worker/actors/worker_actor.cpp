@@ -13,6 +13,7 @@
 #include "common/host/process.hpp"
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
+#include "common/security/stored_server.hpp"
 #include "worker/actors/band_actor.hpp"
 #include "worker/actors/blocking_actor.hpp"
 #include "worker/actors/link_actor.hpp"
@@ -132,6 +133,14 @@ class WorkerActor {
     }
     TransferOptions transfer;
     transfer.listen = options_.data_listen;
+    if (options_.tls != nullptr) {
+      Result<std::shared_ptr<const TlsClient>> tls =
+          TlsClient::make(options_.tls->store(), PeerRole::Worker, Role::Worker);
+      if (!tls) return std::move(tls).error();
+      transfer.limits.tls = std::move(tls).value();
+      const auto server = std::make_shared<StoredServer>(options_.tls);
+      transfer.server.security.settings = [server] { return server->settings(calendar_now()); };
+    }
     transfer.limits.streams_max = options_.core.transfer_streams_max;
     transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
     transfer.limits.packing = transfer.server.packing = packing_of(options_.core.transfer_compression);
@@ -434,6 +443,7 @@ WorkerHandle spawn_worker(caf::actor_system& system, const WorkerSurroundings& s
   link.uplink.supervisors = supervisors;
   link.uplink.role = PeerRole::Worker;
   link.uplink.name = options.name;
+  link.uplink.tls = options.tls;
   link.uplink.link = options.link;
   link.uplink.wire = options.wire;
   link.on_fatal = on_fatal;

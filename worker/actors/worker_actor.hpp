@@ -27,6 +27,7 @@ struct WorkerOptions {
   WorkerConfig core;
   LinkConfig link;
   WireConfig wire;
+  std::shared_ptr<const TlsClient> tls;  ///< Null: connections are plain; see `own_security`.
   std::vector<BandDescription> bands;
   std::vector<std::vector<int>> processors;  ///< Of each band; empty: not bound.
   HostPort data_listen{"127.0.0.1", 0};      ///< Where other workers and clients fetch data; not used when embedded.

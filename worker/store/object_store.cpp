@@ -410,6 +410,12 @@ bool ObjectStore::is_another(JobId job, const JobIdentity& identity) const {
   return known != state_->names.end() && differ(known->second, identity);
 }
 
+bool ObjectStore::is_that(JobId job, const JobIdentity& identity) const {
+  const std::lock_guard lock{state_->mutex};
+  const auto known = state_->names.find(job);
+  return identity.valid() && known != state_->names.end() && known->second == identity;
+}
+
 Bytes ObjectStore::used_on_disk() const { return state_->files.used(); }
 
 Bytes ObjectStore::used() const { return Bytes{state_->used.load()}; }

@@ -129,6 +129,8 @@ class ObjectStore {
   void name_job(JobId job, const JobIdentity& identity);
   /// Whether the number is known to be that of another job.
   bool is_another(JobId job, const JobIdentity& identity) const;
+  /// Whether the number is known to be that of the job with this identity, a secret of the readers of its data.
+  bool is_that(JobId job, const JobIdentity& identity) const;
   // The following members leave the devices out.
   void put_here(const DataKey& key, std::shared_ptr<Blob> blob);
   BlobPtr find_here(const DataKey& key) const;

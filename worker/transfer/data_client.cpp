@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/net/local_socket.hpp"
+#include "common/net/secure_stream.hpp"
 #include "common/net/stream_socket.hpp"
 #include "worker/store/page_warmer.hpp"
 #include "worker/transfer/chunk_packing.hpp"
@@ -72,8 +73,7 @@ class Route : public std::enable_shared_from_this<Route> {
     for (const auto& line : busy_) {
       if (line->wanted.key != key) continue;
       line->wanted = {};
-      error_code ignored;
-      line->socket.close(ignored);  // The pending operation fails, and its end is not reported.
+      line->socket.close();  // The pending operation fails, and its end is not reported.
     }
   }
 
@@ -84,8 +84,7 @@ class Route : public std::enable_shared_from_this<Route> {
     for (const auto& lines : {busy_, idle_})
       for (const auto& line : lines) {
         line->watch.end();
-        error_code ignored;
-        line->socket.close(ignored);
+        line->socket.close();
         if (line->wanted.on_done) left.push_back(std::exchange(line->wanted, {}));
       }
     busy_.clear();
@@ -98,7 +97,7 @@ class Route : public std::enable_shared_from_this<Route> {
     explicit Line(asio::io_context& io) : socket(io), watch(io) {}
     /// Of the request, without the bit that says whether it names the job.
     std::uint32_t format() const { return request.format & ~kWithIdentity; }
-    StreamSocket socket;
+    SecureStream socket;
     PaceWatch watch;
     bool connected = false;
     bool used = false;  ///< Has served before; a failure may only mean that the server has closed it.
@@ -116,6 +115,7 @@ class Route : public std::enable_shared_from_this<Route> {
 
   void serve();
   void connect(const LinePtr& line);
+  void secure(const LinePtr& line);
   void connected(const LinePtr& line);
   void ask(const LinePtr& line);
   void replied(const LinePtr& line);
@@ -128,6 +128,7 @@ class Route : public std::enable_shared_from_this<Route> {
   void packed_head_came(const LinePtr& line);
   void packed_came(const LinePtr& line);
   void check_chunk(const LinePtr& line, std::size_t bytes);
+  static bool is_whole(const Line& line, std::span<const std::byte> bytes, std::uint64_t hash);
   void take_chunk(const LinePtr& line, std::size_t bytes, bool sound);
   std::span<std::byte> next_chunk(const Line& line) const;
   void finish(const LinePtr& line, const Error& error);
@@ -194,7 +195,7 @@ void Route::connect(const LinePtr& line) {
       if (self->closed_) return;
       Result<Descriptor> socket = connect_local(self->address_.local, present_user());
       if (!socket) return self->not_connected(line, socket.error().message);
-      line->socket = adopt_local(self->io_, std::move(socket).value());
+      line->socket = SecureStream{adopt_local(self->io_, std::move(socket).value())};
       self->connected(line);
     });
   auto resolver = std::make_shared<tcp::resolver>(io_);
@@ -205,21 +206,34 @@ void Route::connect(const LinePtr& line) {
         if (error) return self->not_connected(line, error.message());
         std::vector<StreamSocket::endpoint_type> ends;
         for (const auto& result : results) ends.emplace_back(result.endpoint());
-        asio::async_connect(line->socket, ends,
+        asio::async_connect(line->socket.socket(), ends,
                             [self, line](const error_code& failed, const StreamSocket::endpoint_type&) {
                               if (self->closed_) return;
                               if (failed) return self->not_connected(line, failed.message());
                               error_code ignored;
-                              line->socket.set_option(tcp::no_delay{true}, ignored);
-                              self->connected(line);
+                              line->socket.socket().set_option(tcp::no_delay{true}, ignored);
+                              self->secure(line);
                             });
       });
 }
 
+void Route::secure(const LinePtr& line) {
+  if (limits_.tls == nullptr) return connected(line);
+  Result<std::unique_ptr<TlsSession>> session = TlsSession::connect(limits_.tls);
+  if (!session) return not_connected(line, session.error().message);
+  line->socket.secure(std::move(session).value(), nullptr,
+                      [self = shared_from_this(), line](const Result<void>& secured) {
+                        if (self->closed_) return;
+                        const Result<void> ready = secured ? line->socket.use_large_records() : secured;
+                        if (!ready) return self->not_connected(line, to_string(ready.error()));
+                        self->connected(line);
+                      });
+}
+
 void Route::connected(const LinePtr& line) {
-  give_up_after(line->socket, limits_.pace.silence_max);
+  give_up_after(line->socket.socket(), limits_.pace.silence_max);
   line->connected = true;
-  line->same_host = same_host(line->socket);
+  line->same_host = same_host(line->socket.socket());
   ask(line);
 }
 
@@ -371,23 +385,26 @@ void Route::packed_head_came(const LinePtr& line) {
 void Route::packed_came(const LinePtr& line) {
   if (!line->wanted.on_done) return fail(line, "was cancelled");
   const PackedChunk& head = line->packed;
-  const std::uint64_t offset = line->wanted.offset;
   const std::span<std::byte> chunk = next_chunk(*line);
   if (head.compressed == 0) {
     line->chunk.hash = head.datum_hash;
     return check_chunk(line, chunk.size());
   }
   const std::span<const std::byte> packed{line->packed_bytes.data(), head.sent_bytes};
-  const bool sound = chunk_hash(packed, offset) == head.sent_hash && unpack_chunk(packed, chunk) &&
-                     chunk_hash(chunk, offset) == head.datum_hash;
+  const bool sound =
+      is_whole(*line, packed, head.sent_hash) && unpack_chunk(packed, chunk) && is_whole(*line, chunk, head.datum_hash);
   take_chunk(line, chunk.size(), sound);
+}
+
+// Records of a secured connection are authenticated, so their bytes have no checksum.
+bool Route::is_whole(const Line& line, std::span<const std::byte> bytes, std::uint64_t hash) {
+  return line.socket.session() != nullptr || chunk_hash(bytes, line.wanted.offset) == hash;
 }
 
 void Route::check_chunk(const LinePtr& line, std::size_t bytes) {
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
-  take_chunk(line, bytes,
-             chunk_hash(wanted.blob->bytes().subspan(wanted.offset, bytes), wanted.offset) == line->chunk.hash);
+  take_chunk(line, bytes, is_whole(*line, wanted.blob->bytes().subspan(wanted.offset, bytes), line->chunk.hash));
 }
 
 void Route::take_chunk(const LinePtr& line, std::size_t bytes, bool sound) {
@@ -463,8 +480,7 @@ void Route::not_connected(const LinePtr& line, const std::string& why) {
 
 void Route::expect(const LinePtr& line, const PaceLimits& pace) {
   line->watch.begin(pace, [line] {
-    error_code ignored;
-    line->socket.close(ignored);  // The pending operation fails and reports it.
+    line->socket.close();  // The pending operation fails and reports it.
   });
 }
 

@@ -17,6 +17,7 @@
 namespace penstock::worker {
 
 struct TransferLimits {
+  std::shared_ptr<const TlsClient> tls;   ///< Null: connections are plain; see `own_security`.
   std::uint32_t streams_max = 4;          ///< Connections to one server; more requests wait in order of priority.
   std::uint32_t chunk_bytes = 1U << 20U;  ///< Unit of checking and resuming.
   std::uint32_t cuts_max = 3;             ///< In a row without a whole chunk; then the transfer fails.

@@ -12,6 +12,7 @@
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
 #include "common/net/local_acceptor.hpp"
+#include "common/net/secure_stream.hpp"
 #include "common/net/stream_socket.hpp"
 #include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/give_up_after.hpp"
@@ -30,6 +31,9 @@ namespace {
 constexpr std::uint32_t kChunkBytesMin = 4096;
 constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
 
+/// Whether a peer of that role may read data at all.
+bool may_fetch(Role role) { return role != Role::Supervisor && role != Role::Metrics; }
+
 /// How chunks are compressed on their way.
 struct Packing {
   CompressionChoice choice;
@@ -39,7 +43,7 @@ struct Packing {
 
 /// One accepted connection: reads a request, writes the answer, reads the next.
 struct Visitor : std::enable_shared_from_this<Visitor> {
-  Visitor(Loop& loop, StreamSocket accepted, const asio::ip::address& from, ObjectStore& object_store,
+  Visitor(Loop& loop, SecureStream accepted, const asio::ip::address& from, ObjectStore& object_store,
           const ServerLimits& server_limits, std::weak_ptr<HandleDesk> handles)
       : socket(std::move(accepted)),
         address(from),
@@ -47,7 +51,22 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
         limits(server_limits),
         desk(std::move(handles)),
         watch(loop.io()),
-        packing{CompressionChoice{server_limits.packing, same_host(socket)}, {}, {}} {}
+        packing{CompressionChoice{server_limits.packing, same_host(socket.socket())}, {}, {}} {}
+
+  /// Begins to read when the peer has proved that it belongs to the cluster.
+  void admit(std::unique_ptr<TlsSession> session, std::shared_ptr<HandshakePool> pool) {
+    expect({limits.pace.silence_max, 1});
+    socket.secure(std::move(session), std::move(pool), [self = shared_from_this()](const Result<void>& secured) {
+      Result<void> welcome = secured;
+      const PeerStanding peer = self->socket.peer();
+      if (welcome && (!peer.identity.has_value() || !may_fetch(peer.identity->role)))
+        welcome = Error{ErrorCode::PermissionDenied, self->address.to_string(), "shows no fitting certificate", {}};
+      if (welcome) welcome = self->socket.use_large_records();
+      if (welcome) return self->read();
+      log_error(LogLevel::Warn, "a reader of data is refused", welcome.error());
+      self->close();
+    });
+  }
 
   // Part of a request may have arrived: the connection counts as idle until the request is whole.
   void read() {
@@ -82,8 +101,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 
   // The pending operation fails, and the visitor is destroyed with its last reference.
   void close() {
-    error_code ignored;
-    socket.close(ignored);
+    socket.close();
     watch.end();
   }
 
@@ -93,13 +111,22 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
                        request.chunk_bytes >= kChunkBytesMin && request.chunk_bytes <= kChunkBytesMax &&
                        request.offset % request.chunk_bytes == 0;
     if (!sound) return answer(TransferStatus::Refused);
-    if (store.is_another(JobId{request.job}, {identity.high, identity.low})) return answer(TransferStatus::Gone);
+    const JobIdentity named{identity.high, identity.low};
+    const JobId job{request.job};
+    if (reads_by_identity() ? !store.is_that(job, named) : store.is_another(job, named))
+      return answer(TransferStatus::Gone);
     store.load(key(), [self = shared_from_this()](BlobPtr loaded) {
       asio::post(self->socket.get_executor(), [self, loaded = std::move(loaded)]() mutable {
         self->blob = std::move(loaded);
         self->found();
       });
     });
+  }
+
+  /// A user reads the data of jobs of which the supervisor has told it the identity; a number can be guessed.
+  bool reads_by_identity() const {
+    const TlsSession* const session = socket.session();
+    return session != nullptr && session->peer()->role == Role::Client;
   }
 
   DataKey key() const {
@@ -147,7 +174,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     const auto part =
         blob->bytes().subspan(offset, std::min<std::size_t>(request.chunk_bytes, blob->bytes().size() - offset));
     if (request.format == kPackedFormat) return send_packed(part);
-    chunk.hash = chunk_hash(part, offset);
+    chunk.hash = hash_of(part);
     offset += part.size();
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&chunk, sizeof chunk),
                                                     asio::buffer(part.data(), part.size())};
@@ -158,12 +185,17 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
                       });
   }
 
+  /// Records of a secured connection are authenticated, so their bytes need no checksum.
+  std::uint64_t hash_of(std::span<const std::byte> bytes) const {
+    return socket.session() != nullptr ? 0 : chunk_hash(bytes, offset);
+  }
+
   void send_packed(std::span<const std::byte> part) {
     const std::span<const std::byte> sent = pack(part);
     packing.chunk.compressed = sent.data() == part.data() ? 0 : 1;
     packing.chunk.sent_bytes = static_cast<std::uint32_t>(sent.size());
-    packing.chunk.sent_hash = chunk_hash(sent, offset);
-    packing.chunk.datum_hash = packing.chunk.compressed == 0 ? packing.chunk.sent_hash : chunk_hash(part, offset);
+    packing.chunk.sent_hash = hash_of(sent);
+    packing.chunk.datum_hash = packing.chunk.compressed == 0 ? packing.chunk.sent_hash : hash_of(part);
     offset += part.size();
     const std::size_t size = sent.size() + sizeof packing.chunk;
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&packing.chunk, sizeof packing.chunk),
@@ -186,7 +218,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     return packed.empty() ? part : packed;
   }
 
-  StreamSocket socket;
+  SecureStream socket;
   const asio::ip::address address;  ///< Of a local connection 0.0.0.0.
   ObjectStore& store;
   const ServerLimits limits;
@@ -233,9 +265,18 @@ struct DataServer::State : std::enable_shared_from_this<State> {
     error_code ignored;
     if (peer) socket.set_option(tcp::no_delay{true}, ignored);
     give_up_after(socket, limits.pace.silence_max);
-    const auto visitor = std::make_shared<Visitor>(loop, std::move(socket), from, store, limits, desk);
+    std::unique_ptr<TlsSession> session;
+    if (limits.security.settings && peer) {
+      const std::shared_ptr<const TlsServer> settings = limits.security.settings();
+      if (settings == nullptr) return;  // This worker has not joined its cluster yet.
+      Result<std::unique_ptr<TlsSession>> begun = TlsSession::accept(settings);
+      if (!begun) return;
+      session = std::move(begun).value();
+    }
+    const auto visitor = std::make_shared<Visitor>(loop, SecureStream{std::move(socket)}, from, store, limits, desk);
     visitors.push_back(visitor);
-    visitor->read();
+    if (session == nullptr) return visitor->read();
+    visitor->admit(std::move(session), limits.security.pool);
   }
 
   // Makes room among the connections of its host, then among all: a peer that only connects cannot keep others away.

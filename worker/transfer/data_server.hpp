@@ -23,6 +23,7 @@ struct ServerLimits {
   std::size_t visitors_of_host_max = 512;           ///< The same, among those from one address.
   Duration idle_max = std::chrono::seconds{60};     ///< A connection without a whole request for so long is closed.
   PaceLimits pace;                                  ///< Of a peer that is being answered.
+  ListenSecurity security;  ///< With settings, only workers and users of the cluster are answered.
 };
 
 /// Lives on its loop's thread. A client on this host that asks for handles is offered data that can be mapped. Data on

@@ -179,12 +179,12 @@ Result<Value> describe_data(JobTable& jobs, const WorkerTable& workers, const Ad
     return bad_argument("--limit", "'" + text + "' is no number of rows");
   DataRows rows{workers, by};
   if (const std::string name = option(request, "job"); !name.empty()) {
-    const Job* job = jobs.find(job_selector_of(name));
+    const Job* job = jobs.find(job_selector_of(name, request.viewer));
     if (job == nullptr) return not_found("job '" + name + "'", "`jobs --all` lists those that are remembered");
     rows.add(*job);
   } else {
     for (const std::unique_ptr<Job>& job : jobs.all())
-      if (job != nullptr) rows.add(*job);
+      if (job != nullptr && request.viewer.sees(job->spec.owner)) rows.add(*job);
   }
   Value::List table;
   for (const auto& [name, row] : rows.best_first())

@@ -226,7 +226,7 @@ Result<Value> OperatorOrders::hold_by_request(const AdminRequest& request) {
     return Error{ErrorCode::WrongState, "policy", "none is in force, and jobs are held by it",
                  "configure a [[policy.pool]] and `penstock reload`"};
   const std::string whom = operand(request, 0);
-  Job* job = jobs_.find(job_selector_of(whom));
+  Job* job = jobs_.find(job_selector_of(whom, request.viewer));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{ErrorCode::WrongState,
@@ -255,7 +255,7 @@ Result<Value> OperatorOrders::set_by_request(const AdminRequest& request) {
                         "there is no such setting; it takes priority, time-limit, weight, cap, qos, queue, account or "
                         "user-factor of a job, quota, gpu-quota, memory-quota or project-weight of a project, shares "
                         "of an account");
-  Job* job = jobs_.find(job_selector_of(whom));
+  Job* job = jobs_.find(job_selector_of(whom, request.viewer));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{ErrorCode::WrongState,
@@ -302,8 +302,8 @@ Result<Value> OperatorOrders::set_of_owner(const AdminRequest& request) {
 
 Result<Value> OperatorOrders::move_by_request(const AdminRequest& request) {
   if (!view_.policed()) return no_policy();
-  Job* job = jobs_.find(job_selector_of(operand(request, 0)));
-  Job* other = jobs_.find(job_selector_of(operand(request, 2)));
+  Job* job = jobs_.find(job_selector_of(operand(request, 0), request.viewer));
+  Job* other = jobs_.find(job_selector_of(operand(request, 2), request.viewer));
   const std::string where = operand(request, 1);
   if (where != "ahead-of" && where != "behind") return bad_argument("move", "write: move JOB ahead-of|behind OTHER");
   for (const auto& [found, named] : {std::pair{job, operand(request, 0)}, {other, operand(request, 2)}})
@@ -314,7 +314,7 @@ Result<Value> OperatorOrders::move_by_request(const AdminRequest& request) {
   PENSTOCK_TRY(policy_answers_.check_positions_count(*job));
   const std::string before = policy_answers_.place_text(*job);
   PENSTOCK_TRY(move_beside(*job, *other, where == "ahead-of"));
-  const Value queue = policy_answers_.describe_queue().value();
+  const Value queue = policy_answers_.describe_queue(request.viewer).value();
   const Value::List& rows = *queue.list();
   const auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const Value& each) { return each["job"] == Value{to_string(job->id)}; });
@@ -363,7 +363,7 @@ Result<void> OperatorOrders::move_beside(Job& job, const Job& other, bool ahead)
 }
 
 Result<Value> OperatorOrders::cancel_by_request(const AdminRequest& request) {
-  Job* job = jobs_.find(job_selector_of(operand(request, 0)));
+  Job* job = jobs_.find(job_selector_of(operand(request, 0), request.viewer));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->status.state != JobState::Running)
     return Error{ErrorCode::WrongState,
@@ -403,7 +403,7 @@ Result<Value> OperatorOrders::cancel_by_request(const AdminRequest& request) {
 }
 
 Result<Value> OperatorOrders::priority_by_request(const AdminRequest& request) {
-  Job* job = jobs_.find(job_selector_of(operand(request, 0)));
+  Job* job = jobs_.find(job_selector_of(operand(request, 0), request.viewer));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->status.state != JobState::Running)
     return Error{ErrorCode::WrongState,
@@ -438,12 +438,12 @@ Result<Value> OperatorOrders::explain_by_request(ClientId client, const AdminReq
                  request.command + " JOB [SUBTASK]"};
   std::string job_text = request.arguments[0];
   std::string key = request.arguments.size() > 1 ? request.arguments[1] : "";
-  const bool is_job = jobs_.find(job_selector_of(job_text)) != nullptr;  // Names may have colons.
+  const bool is_job = jobs_.find(job_selector_of(job_text, request.viewer)) != nullptr;  // Names may have colons.
   if (const std::size_t colon = job_text.find(':'); !is_job && key.empty() && colon != std::string::npos) {
     key = job_text.substr(colon + 1);
     job_text.resize(colon);
   }
-  Job* job = jobs_.find(job_selector_of(job_text));
+  Job* job = jobs_.find(job_selector_of(job_text, request.viewer));
   if (job == nullptr)
     return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
   if (request.command == "logs") {
@@ -474,7 +474,7 @@ Result<Value> OperatorOrders::explain_by_request(ClientId client, const AdminReq
 
 bool OperatorOrders::await_confirmations(ClientId client, const AdminRequest& request, const Value& answer) {
   const std::string* name = answer["job"].text();
-  const Job* job = name == nullptr ? nullptr : jobs_.find(job_selector_of(*name));
+  const Job* job = name == nullptr ? nullptr : jobs_.find(job_selector_of(*name, request.viewer));
   if (job == nullptr) return false;
   const WorkerQuestions::Asker asker{client, request.request};
   if (!job->status.recovering) return questions_.ask_for_confirmations(job->id, job->audience.workers, asker, answer);

@@ -29,7 +29,7 @@ Result<Value> TimeLimitOrders::set_by_request(const AdminRequest& request) {
     PENSTOCK_TRY(check_time_limit("time-limit", *read));
     limit = *read;
   }
-  Job* job = jobs_.find(job_selector_of(whom));
+  Job* job = jobs_.find(job_selector_of(whom, request.viewer));
   if (job == nullptr) return not_found("job '" + whom + "'", "`jobs` lists them");
   if (job->status.state != JobState::Running || job->status.cancelling)
     return Error{

@@ -53,7 +53,7 @@ class PolicyAnswers {
   /// Rows of accounts and users: shares, use and fair-share factor.
   Result<Value> describe_shares() const;
   /// Jobs that wait for slots or hold some, in the order in which policy would look at them.
-  Result<Value> describe_queue() const;
+  Result<Value> describe_queue(const Viewer& viewer) const;
   /// The reason why a job gets no more: a rule of the plan, a limit, or its own cap. Empty: there is none.
   std::string hold_of(const Job& job, BandKind kind) const;
   /// The policy fields of a job, for `explain`.

@@ -42,12 +42,21 @@ void JobTable::remove_name(const Job& job) {
 }
 
 Job* JobTable::find(const JobSelector& selector) {
-  if (selector.id.valid()) return find(selector.id);
+  const Viewer& viewer = selector.viewer;
+  if (selector.id.valid()) {
+    Job* const job = find(selector.id);
+    return job != nullptr && viewer.sees(job->spec.owner) ? job : nullptr;
+  }
   const std::vector<JobId>* candidates = names_.find(hash_of_name(selector.name));
   if (candidates == nullptr) return nullptr;
-  for (const JobId id : *candidates)
-    if (Job* job = find(id); job != nullptr && job->spec.name == selector.name) return job;
-  return nullptr;
+  Job* latest = nullptr;
+  for (const JobId id : *candidates) {
+    Job* const job = find(id);
+    if (job == nullptr || job->spec.name != selector.name || !viewer.sees(job->spec.owner)) continue;
+    if (!viewer.user.empty() && job->spec.owner == viewer.user) return job;
+    latest = job;
+  }
+  return latest;
 }
 
 }  // namespace penstock::supervisor

@@ -107,7 +107,9 @@ bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, JobSpec& spec) {
     refuse(client, reply, name.error());
     return false;
   }
-  if (Job* known = tables_.jobs.find(JobSelector{JobId::none(), spec.name}); known != nullptr && !spec.name.empty()) {
+  // A name is its user's: another user may have a job of the same name, of which this one is told nothing.
+  const JobSelector own{JobId::none(), spec.name, {spec.owner, false}};
+  if (Job* known = tables_.jobs.find(own); known != nullptr && !spec.name.empty()) {
     reply.job = known->id;
     reply.identity = known->identity;
     reply.existed = true;

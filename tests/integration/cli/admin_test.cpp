@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/security/own_security.hpp"
 #include "tests/integration/cli/terminal_session.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 
@@ -26,7 +27,10 @@ class Admin : public ::testing::Test {
     EXPECT_EQ(run_binary({"submit", job, "--supervisor", cluster_.address()}).exit_code, 0);
   }
 
-  std::vector<std::string> environment() const { return {"HOME=" + home_.path()}; }
+  std::vector<std::string> environment() const {
+    // The credentials are those of the processes of the cluster.
+    return {"HOME=" + home_.path(), "PENSTOCK_CONFIG_DIR=" + own_credentials().directory()};
+  }
   TerminalSession terminal() const { return {{"admin", "--supervisor", cluster_.address()}, environment()}; }
   BinaryRun script(const std::string& lines) const {
     return run_binary(BinaryCall{{"admin", "--supervisor", cluster_.address()}, lines, {}, environment()});

@@ -16,7 +16,7 @@ namespace {
 class SlowSupervisor {
  public:
   explicit SlowSupervisor(const WireConfig& wire) {
-    auto opened = Listener::open(loop_, wire, {"127.0.0.1", 0}, [this](std::unique_ptr<Connection> connection) {
+    auto opened = Listener::open(loop_, wire, {"127.0.0.1", 0}, {}, [this](std::unique_ptr<Connection> connection) {
       connection_ = std::move(connection);
       connection_->start([this](const FrameHeader& header, std::span<const std::byte>) { take(header); },
                          [](const Error&) {});

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "client/src/transport.hpp"
+#include "common/security/own_security.hpp"
 
 namespace penstock {
 namespace {
@@ -80,7 +82,13 @@ void ClusterProcesses::start_worker_at(const std::string& name, const std::strin
                                        const std::vector<std::string>& arguments) {
   std::vector<std::string> all{"worker", "--supervisor", supervisor, "--name", name};
   all.insert(all.end(), arguments.begin(), arguments.end());
+  if (insecure()) all.emplace_back("--insecure");
   workers_.emplace(name, start(name, all));
+}
+
+bool ClusterProcesses::insecure() const {
+  return std::find(supervisor_arguments_.begin(), supervisor_arguments_.end(), "--insecure") !=
+         supervisor_arguments_.end();
 }
 
 void ClusterProcesses::kill_worker(const std::string& name) {
@@ -165,6 +173,7 @@ std::unique_ptr<client::Session> ClusterProcesses::connect() const { return conn
 std::unique_ptr<client::Session> ClusterProcesses::connect_to(const std::string& supervisor) const {
   client::RemoteOptions options;
   options.supervisors = {*parse_supervisor_address(supervisor, "127.0.0.1")};
+  if (!insecure()) options.tls = *own_security(PeerRole::Client);
   options.name = "test";
   auto session = std::make_unique<client::Session>();
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, session->handlers());

@@ -17,7 +17,8 @@ namespace penstock {
 /// are killed.
 class ClusterProcesses {
  public:
-  /// Further arguments of the supervisor, e.g. `--set`, and further variables of its environment.
+  /// Further arguments of the supervisor, e.g. `--set`, and further variables of its environment. With `--insecure` all
+  /// connections are plain: for tests of frames, or of several owners.
   explicit ClusterProcesses(std::vector<std::string> supervisor_arguments = {},
                             std::vector<std::string> supervisor_environment = {});
   ~ClusterProcesses();
@@ -62,6 +63,7 @@ class ClusterProcesses {
 
  private:
   Process start(const std::string& name, const std::vector<std::string>& arguments);
+  bool insecure() const;
 
   ScratchDirectory scratch_;
   std::string address_;

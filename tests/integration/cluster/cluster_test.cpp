@@ -151,7 +151,7 @@ TEST(Cluster, HostilePeersAreDroppedAndMemoryStaysFlat) {
 }
 
 TEST(Cluster, AWorkerOfAnotherVersionIsRefusedByName) {
-  ClusterProcesses cluster;
+  ClusterProcesses cluster{{"--insecure"}};
   Hello hello;
   hello.major = 99;
   hello.software_version = "42.0";

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {
@@ -121,9 +121,9 @@ TEST_F(IdentityTest, AnAttemptNumberIsNotUsedAgainByTheNextSupervisor) {
   cluster.start_worker("w1", {"--slots", "1"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const auto session = cluster.connect();
-  const JobId job = submit(*session, "fenced",
-                           "echo $PENSTOCK_ATTEMPT $PENSTOCK_ATTEMPT_ID >> " + cluster.path_of("runs") + "; " +
-                               wait_for("go"));
+  const JobId job =
+      submit(*session, "fenced",
+             "echo $PENSTOCK_ATTEMPT $PENSTOCK_ATTEMPT_ID >> " + cluster.path_of("runs") + "; " + wait_for("go"));
   ASSERT_TRUE(wait_until([&] { return words_of("runs").size() == 2; }));
   cluster.worker("w1").signal_group(SIGSTOP);  // The runs of the worker go on.
   cluster.kill_supervisor();

@@ -16,8 +16,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kLease = seconds{2};
-const std::vector<std::string> kWithLease{"--state", "state", "--set", "supervisor.lease=2s", "--set",
-                                          "link.silence_max=1s", "--set", "link.heartbeat=100ms"};
+const std::vector<std::string> kWithLease{"--state", "state",
+                                          "--set",   "supervisor.lease=2s",
+                                          "--set",   "link.silence_max=1s",
+                                          "--set",   "link.heartbeat=100ms"};
 const std::vector<std::string> kImpatient{
     "--slots", "2", "--set", "link.silence_max=1s", "--set", "link.heartbeat=100ms"};
 

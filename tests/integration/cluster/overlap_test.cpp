@@ -7,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/bench/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
+#include "tools/bench/shapes.hpp"
 
 namespace penstock {
 namespace {
@@ -53,8 +53,7 @@ class OverlapTest : public ::testing::Test {
   }
   static bool is_there(pid_t pid) { return kill(pid, 0) == 0; }
 
-  ClusterProcesses cluster{
-      impatient_with({"--state", "state", "--set", "supervisor.overlap_margin=500ms"})};
+  ClusterProcesses cluster{impatient_with({"--state", "state", "--set", "supervisor.overlap_margin=500ms"})};
 };
 
 // The supervisor hangs: it hears nobody, and nobody gives it up.

@@ -480,7 +480,7 @@ TEST(PolicyLive, ALimitHoldsAJobAndAnOperatorAnotherOne) {
                                            "[policy.pool.factors]\nfair_share = 0\n"
                                            "[[policy.qos]]\nname = \"expedite\"\nusers = [\"ann\"]\n"
                                            "[[policy.user]]\nname = \"ann\"\nrunning_jobs_max = 1\n");
-  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  ClusterProcesses cluster{{"--config", config, "--no-state", "--insecure"}};
   cluster.start_worker("w1", {"--slots", "4"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const auto session = cluster.connect();

@@ -55,7 +55,7 @@ class ConnectionTest : public ::testing::Test {
   }
 
   void listen() {
-    auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [this](std::unique_ptr<Connection> connection) {
+    auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, {}, [this](std::unique_ptr<Connection> connection) {
       connection->start(
           [this](const FrameHeader& header, std::span<const std::byte> payload) {
             headers.push_back(header);
@@ -89,17 +89,22 @@ std::vector<std::byte> frame_bytes(std::uint64_t sequence, std::size_t words) {
 TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
   listen();
   std::unique_ptr<Connection> client;
-  Connector connector{
-      loop, wire, {"127.0.0.1", listener->port()}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
-        client = std::move(result).value();
-        client->start([](const FrameHeader&, std::span<const std::byte>) {}, [](const Error&) {});
-        std::uint64_t sequence = 0;
-        for (const std::size_t words : {1U, 2U, 1000U, 32768U, 100000U, 131072U, 1U, 7U}) {
-          ++sequence;
-          client->send(FrameKind::Messages, {Incarnation{1}, sequence, 0},
-                       std::make_shared<const FramePayload>(std::vector<std::uint64_t>(words, sequence)));
-        }
-      }};
+  Connector connector{loop,
+                      wire,
+                      {"127.0.0.1", listener->port()},
+                      nullptr,
+                      seconds{5},
+                      [&](Result<std::unique_ptr<Connection>> result) {
+                        client = std::move(result).value();
+                        client->start([](const FrameHeader&, std::span<const std::byte>) {}, [](const Error&) {});
+                        std::uint64_t sequence = 0;
+                        for (const std::size_t words : {1U, 2U, 1000U, 32768U, 100000U, 131072U, 1U, 7U}) {
+                          ++sequence;
+                          client->send(
+                              FrameKind::Messages, {Incarnation{1}, sequence, 0},
+                              std::make_shared<const FramePayload>(std::vector<std::uint64_t>(words, sequence)));
+                        }
+                      }};
   run_until([&] { return headers.size() == 8; });
   for (std::size_t i = 0; i < headers.size(); ++i) {
     EXPECT_EQ(headers[i].link.sequence, i + 1);
@@ -111,9 +116,8 @@ TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
 
 TEST_F(ConnectionTest, WithinAHostFramesNeedNoPort) {
   auto opened = Listener::open_locally(loop, wire, [this](std::unique_ptr<Connection> connection) {
-    connection->start(
-        [this](const FrameHeader& header, std::span<const std::byte>) { headers.push_back(header); },
-        [this](const Error& error) { errors.push_back(error); });
+    connection->start([this](const FrameHeader& header, std::span<const std::byte>) { headers.push_back(header); },
+                      [this](const Error& error) { errors.push_back(error); });
     accepted.push_back(std::move(connection));
   });
   ASSERT_TRUE(opened) << to_string(opened.error());
@@ -127,7 +131,7 @@ TEST_F(ConnectionTest, WithinAHostFramesNeedNoPort) {
     client->send(FrameKind::Messages, {Incarnation{1}, 7, 0},
                  std::make_shared<const FramePayload>(std::vector<std::uint64_t>(100000, 7)));
   };
-  Connector connector{loop, wire, address, seconds{5}, send};
+  Connector connector{loop, wire, address, nullptr, seconds{5}, send};
   run_until([&] { return headers.size() == 1; });
   EXPECT_EQ(headers[0].link.sequence, 7U);
   client.reset();
@@ -135,8 +139,9 @@ TEST_F(ConnectionTest, WithinAHostFramesNeedNoPort) {
   EXPECT_EQ(errors[0].code, ErrorCode::Disconnected);
   opened->reset();
   Error refused;
-  Connector late{loop, wire, address, seconds{5},
-                 [&](const Result<std::unique_ptr<Connection>>& result) { refused = result.error(); }};
+  Connector late{loop,       wire,
+                 address,    nullptr,
+                 seconds{5}, [&](const Result<std::unique_ptr<Connection>>& result) { refused = result.error(); }};
   run_until([&] { return !refused.message.empty(); });
   EXPECT_EQ(refused.code, ErrorCode::Unreachable);
   EXPECT_EQ(refused.subject, to_string(address));
@@ -146,12 +151,10 @@ TEST_F(ConnectionTest, WithinAHostFramesNeedNoPort) {
 TEST_F(ConnectionTest, WhoSendsMuchAtOnceIsHeardInTurns) {
   wire.turn_bytes_max = 64 << 10;
   std::string order;  // A letter for each frame, of its sender.
-  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
-    connection->start(
-        [&](const FrameHeader& header, std::span<const std::byte>) {
-          order += static_cast<char>('a' + header.link.sequence - 1);
-        },
-        [](const Error&) {});
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, {}, [&](std::unique_ptr<Connection> connection) {
+    connection->start([&](const FrameHeader& header,
+                          std::span<const std::byte>) { order += static_cast<char>('a' + header.link.sequence - 1); },
+                      [](const Error&) {});
     accepted.push_back(std::move(connection));
   });
   ASSERT_TRUE(opened.has_value());
@@ -206,7 +209,7 @@ TEST_F(ConnectionTest, WhoHasAlwaysMoreLeavesTheActorsTheirTurn) {
 TEST_F(ConnectionTest, WhatStandsForMoreThanItSaysCountsAsMuch) {
   wire.turn_bytes_max = 64 << 10;
   std::size_t heard = 0;
-  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, {}, [&](std::unique_ptr<Connection> connection) {
     Connection* reader = connection.get();
     accepted.push_back(std::move(connection));
     reader->start(
@@ -240,7 +243,7 @@ TEST_F(ConnectionTest, WhatStandsForMoreThanItSaysCountsAsMuch) {
 // bytes.
 TEST_F(ConnectionTest, AConnectionThatIsHandedOnReadsEveryByteOnce) {
   std::vector<std::uint64_t> sequences;
-  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, {}, [&](std::unique_ptr<Connection> connection) {
     Connection* handed_on = connection.get();
     accepted.push_back(std::move(connection));
     const auto to_second = [&](const FrameHeader& header, std::span<const std::byte>) {
@@ -305,7 +308,7 @@ TEST_F(ConnectionTest, ALinkLetsAConnectionGoThatCarriesFramesOfAnother) {
   std::vector<Error> detached;
   link.set_handlers([](std::span<const std::byte>) {}, [](const std::string&) {},
                     [&](const Error& error) { detached.push_back(error); });
-  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, {}, [&](std::unique_ptr<Connection> connection) {
     link.attach(std::move(connection), false, 0);
   });
   ASSERT_TRUE(opened.has_value());
@@ -392,16 +395,17 @@ TEST_F(ConnectionTest, EachFrameHasATimeOfItsOwnToBecomeWhole) {
 
 TEST_F(ConnectionTest, APortInUseIsNamed) {
   listen();
-  const auto second = Listener::open(loop, wire, {"127.0.0.1", listener->port()}, [](std::unique_ptr<Connection>) {});
+  const auto second =
+      Listener::open(loop, wire, {"127.0.0.1", listener->port()}, {}, [](std::unique_ptr<Connection>) {});
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, ErrorCode::AddressInUse);
 }
 
 TEST_F(ConnectionTest, NobodyThereIsAnErrorWithTheWayOut) {
   std::optional<Error> error;
-  Connector connector{loop, wire, {"127.0.0.1", 1}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
-                        error = result.error();
-                      }};
+  Connector connector{loop,    wire,       {"127.0.0.1", 1},
+                      nullptr, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
+                        error = result.error(); }};
   run_until([&] { return error.has_value(); });
   EXPECT_EQ(error->code, ErrorCode::Unreachable);
   EXPECT_NE(error->remedy.find("penstock supervisor"), std::string::npos);
@@ -453,14 +457,14 @@ TEST_F(ConnectionTest, ALinkDeliversEverythingOnceThoughItsConnectionBreaks) {
       [](const std::string& reason) { FAIL() << reason; }, [](const Error&) {});
   std::unique_ptr<Connection> pending;
   bool first = true;
-  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, {}, [&](std::unique_ptr<Connection> connection) {
     server.attach(std::move(connection), !first, client.core().received_through());
   });
   ASSERT_TRUE(opened.has_value());
   listener = std::move(opened).value();
   std::unique_ptr<Connector> connector;
   const std::function<void()> connect = [&] {
-    connector = std::make_unique<Connector>(loop, wire, HostPort{"127.0.0.1", listener->port()}, seconds{5},
+    connector = std::make_unique<Connector>(loop, wire, HostPort{"127.0.0.1", listener->port()}, nullptr, seconds{5},
                                             [&](Result<std::unique_ptr<Connection>> result) {
                                               client.attach(std::move(result).value(), !first,
                                                             server.core().received_through());

@@ -170,6 +170,70 @@ TEST(Queries, BadPrioritiesChangeNothing) {
   EXPECT_EQ(cluster.ask("priority", {"1", "2"}).error().code, ErrorCode::WrongState);
 }
 
+/// The answer with every mention of the job replaced, so that answers about two jobs can be compared.
+std::string words_of(const Result<Value>& answer, const std::string& job) {
+  if (answer.has_value()) return "found";
+  std::string text = to_string(answer.error());
+  for (std::size_t at = text.find(job); at != std::string::npos; at = text.find(job, at))
+    text.replace(at, job.size(), "X");
+  return text;
+}
+
+// Fault F36: every command that names a job, by number and by name, on behalf of a user and of a stranger.
+TEST(Queries, AJobOfAnotherUserDoesNotExist) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).build(), {.name = "hers", .owner = "ada"});
+  cluster.assigned();
+  const std::vector<std::pair<std::string, std::vector<std::string>>> orders{
+      {"job", {}},  {"explain", {}}, {"explain", {"0"}},      {"logs", {}},
+      {"kept", {}}, {"results", {}}, {"explain-data", {"0"}}, {"places", {"0"}},
+      {"keep", {}}, {"unkeep", {}},  {"priority", {"3"}},     {"cancel", {}}};
+  for (const auto& [command, more] : orders)
+    for (const auto& [foreign, unknown] : {std::pair{"job-1", "job-7"}, {"1", "7"}, {"hers", "none"}}) {
+      std::vector<std::string> about_foreign{foreign};
+      std::vector<std::string> about_unknown{unknown};
+      about_foreign.insert(about_foreign.end(), more.begin(), more.end());
+      about_unknown.insert(about_unknown.end(), more.begin(), more.end());
+      cluster.viewer = {"mallory", false};
+      const std::string told = words_of(cluster.ask(command, about_foreign), foreign);
+      EXPECT_EQ(told, words_of(cluster.ask(command, about_unknown), unknown)) << command << " " << foreign;
+      EXPECT_NE(told, "found") << command << " " << foreign;
+    }
+  EXPECT_EQ(cluster.state(), JobState::Running);
+  cluster.viewer = {"ada", false};
+  EXPECT_EQ(words_of(cluster.ask("cancel", {"hers"}), ""), "found") << "its owner may";
+  cluster.ignore();
+}
+
+TEST(Queries, ListsShowTheViewersJobsAlone) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).build(), {.name = "hers", .owner = "ada"});
+  cluster.submit(GraphBuilder{}.sources(2).build(), {.name = "his", .owner = "bob"});
+  cluster.assigned();
+  cluster.viewer = {"bob", false};
+  ASSERT_EQ(count(cluster.ask("jobs")), 1U);
+  EXPECT_EQ(row(cluster.ask("jobs", {"--all"}), 0)["name"], Value{"his"});
+  EXPECT_EQ(count(cluster.ask("words", {"jobs"})), 2U) << "number and name of one job";
+  EXPECT_EQ(count(cluster.ask("data")), 0U);
+  cluster.viewer = {"root", true};
+  EXPECT_EQ(count(cluster.ask("jobs")), 2U);
+  EXPECT_EQ(count(cluster.ask("words", {"jobs"})), 4U);
+}
+
+TEST(Queries, TwoUsersMayHaveJobsOfOneName) {
+  SupervisorHarness cluster;
+  cluster.join();
+  const JobId hers = cluster.submit(GraphBuilder{}.add().build(), {.name = "daily", .owner = "ada"});
+  const JobId his = cluster.submit(GraphBuilder{}.add().build(), {.name = "daily", .owner = "bob"}, ClientId{2});
+  EXPECT_NE(hers, his);
+  cluster.submit(GraphBuilder{}.add().build(), {.name = "daily", .owner = "ada"});
+  EXPECT_TRUE(cluster.last_reply().existed);
+  EXPECT_EQ(cluster.last_reply().job, hers);
+  cluster.ignore();
+}
+
 TEST(Queries, AnUnknownCommandIsUnsupported) {
   SupervisorHarness cluster;
   const Result<Value> refused = cluster.ask("dance", {"--now"});

@@ -49,6 +49,24 @@ TEST(JobTable, ANumberIsNeverGivenOutAgain) {
   EXPECT_EQ(table.all().size(), 9U);
 }
 
+TEST(JobTable, AJobThatItsViewerDoesNotSeeIsNotFound) {
+  JobTable table;
+  Job& hers = add(table, 1, "daily");
+  hers.spec.owner = "ada";
+  const Viewer ada{"ada", false};
+  const Viewer bob{"bob", false};
+  EXPECT_EQ(table.find(JobSelector{JobId{1}, "", ada}), &hers);
+  EXPECT_EQ(table.find(JobSelector{JobId{1}, "", bob}), nullptr);
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", bob}), nullptr);
+  EXPECT_EQ(table.find(JobSelector{JobId{1}, "", {"root", true}}), &hers);
+  Job& his = add(table, 2, "daily");
+  his.spec.owner = "bob";
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", ada}), &hers) << "each has a job of that name";
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", bob}), &his);
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", {"ada", true}}), &hers) << "the viewer's own goes first";
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", {"root", true}}), &his) << "then the latest";
+}
+
 TEST(JobTable, ANameThatWasRemovedIsNotFound) {
   JobTable table;
   Job& job = add(table, 1, "daily");

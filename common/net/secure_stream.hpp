@@ -1,0 +1,150 @@
+// A connected socket, secured by TLS or plain.
+#pragma once
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/net/handshake_pool.hpp"
+#include "common/net/stream_socket.hpp"
+#include "common/security/record_cipher.hpp"
+#include "common/security/tls_session.hpp"
+
+namespace penstock {
+
+/// The proof of the identity at the other end of a connection.
+struct PeerStanding {
+  bool secured = false;                  ///< By TLS.
+  bool same_user = false;                ///< A local socket, for which the kernel has told the user.
+  std::optional<PeerIdentity> identity;  ///< Of its certificate; none: it has shown none.
+  std::string serial;                    ///< Of its certificate.
+};
+
+/// A stream in Asio's sense, so that `async_read` and `async_write` work on it; plain until `secure` is called;
+/// from then on nothing may be read or written before the handshake is done. Lives on the thread of its context; one
+/// read and one write at a time. Must stay where it is while an operation of Asio's is under way.
+class SecureStream {
+ public:
+  using executor_type = StreamSocket::executor_type;
+  using OnSecured = std::function<void(const Result<void>&)>;
+  using OnMoved = std::function<void(const boost::system::error_code&, std::size_t)>;
+
+  explicit SecureStream(boost::asio::io_context& io) : SecureStream(StreamSocket{io}) {}
+  explicit SecureStream(StreamSocket connected) : state_(std::make_shared<State>(std::move(connected))) {}
+  ~SecureStream() { close(); }
+  SecureStream(SecureStream&& other) noexcept = default;
+  SecureStream& operator=(SecureStream&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+
+  executor_type get_executor() { return state_->socket.get_executor(); }
+  StreamSocket& socket() { return state_->socket; }
+  const StreamSocket& socket() const { return state_->socket; }
+  bool is_open() const { return state_->socket.is_open(); }
+  /// Pending operations end with an error; a handshake ends without a word.
+  void close();
+
+  /// Shakes hands; the steps are computed in `pool`, or here if it is null. `told` is called once. Errors: those of
+  /// `TlsSession`; LimitExceeded: the pool is full; Disconnected.
+  void secure(std::unique_ptr<TlsSession> session, std::shared_ptr<HandshakePool> pool, OnSecured told);
+  /// From now on bytes go in large records, as bulk data need them. Both sides say so at the same point of what they
+  /// say to each other. REQUIRES: the stream is secured, and nothing is under way. Error: Internal.
+  Result<void> use_large_records();
+  PeerStanding peer() const;
+  /// Null if the stream is plain. REQUIRES: the handshake is done.
+  const TlsSession* session() const { return state_->session.get(); }
+  /// The failure of an operation, in words.
+  Error reason(const boost::system::error_code& error) const;
+
+  template <class Buffers, class Handler>
+  void async_read_some(const Buffers& buffers, Handler&& handler) {
+    if (state_->session == nullptr) return state_->socket.async_read_some(buffers, std::forward<Handler>(handler));
+    state_->read(pieces_of<std::byte, boost::asio::mutable_buffer>(buffers), kept(std::forward<Handler>(handler)));
+  }
+  template <class Buffers, class Handler>
+  void async_write_some(const Buffers& buffers, Handler&& handler) {
+    if (state_->session == nullptr) return state_->socket.async_write_some(buffers, std::forward<Handler>(handler));
+    state_->write(pieces_of<const std::byte, boost::asio::const_buffer>(buffers), kept(std::forward<Handler>(handler)));
+  }
+
+ private:
+  /// The first buffers of an operation; Asio comes again for the others.
+  template <class Byte>
+  struct Pieces {
+    std::array<std::span<Byte>, 64> piece{};
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+    std::span<const std::span<Byte>> all() const { return {piece.data(), count}; }
+    /// No more than so many bytes.
+    void cut(std::size_t most);
+  };
+
+  /// Shared with pending operations, and with handshakes that are being computed.
+  struct State : std::enable_shared_from_this<State> {
+    explicit State(StreamSocket connected) : socket(std::move(connected)) {}
+    void read(const Pieces<std::byte>& plain, OnMoved done);
+    void write(Pieces<const std::byte> plain, OnMoved done);
+    /// Opens what has arrived; 0: more has to arrive first.
+    Result<std::size_t> open(const Pieces<std::byte>& pieces);
+    Result<std::size_t> open_record(const Pieces<std::byte>& pieces);
+    void seal_gathered(const Pieces<const std::byte>& pieces);
+    void shake_hands(std::vector<std::byte> arrived);
+    void shaken(const Result<TlsSession::Handshake>& result, std::vector<std::byte> to_send);
+    void await_peer();
+    void tell(const Result<void>& result);
+    boost::system::error_code read_handshake(std::vector<std::byte>& arrived);
+    boost::system::error_code read_socket();
+    std::span<std::byte> room_of_record();
+
+    StreamSocket socket;
+    std::unique_ptr<TlsSession> session;  ///< In a thread of the pool while a step is computed there.
+    std::weak_ptr<HandshakePool> pool;  ///< Its waiting steps own this.
+    bool pooled = false;
+    OnSecured told;
+    std::vector<std::byte> plain;   ///< Of the next record.
+    std::vector<std::byte> sealed;  ///< To be written.
+    std::optional<Error> failure;   ///< Of the session.
+
+    /// Of large records; the ciphers are null without them.
+    struct Records {
+      std::unique_ptr<RecordCipher> sealer;
+      std::unique_ptr<RecordCipher> opener;
+      std::vector<std::byte> early;  ///< Came with the end of the handshake, from `early_begin` on.
+      std::size_t early_begin = 0;
+      std::vector<std::byte> arrived;  ///< Of the record that is not whole yet.
+      std::size_t filled = 0;          ///< Bytes of it.
+      std::vector<std::byte> left;     ///< Plain bytes that nobody has asked for yet, from `left_begin` on.
+      std::size_t left_begin = 0;
+    } records;
+  };
+
+  template <class Byte, class Buffer, class Buffers>
+  static Pieces<Byte> pieces_of(const Buffers& buffers) {
+    Pieces<Byte> pieces;
+    for (auto at = boost::asio::buffer_sequence_begin(buffers);
+         at != boost::asio::buffer_sequence_end(buffers) && pieces.count < pieces.piece.size(); ++at) {
+      const Buffer buffer{*at};
+      if (buffer.size() == 0) continue;
+      pieces.piece[pieces.count++] = {static_cast<Byte*>(buffer.data()), buffer.size()};
+      pieces.bytes += buffer.size();
+    }
+    return pieces;
+  }
+  /// Asio's handlers may be moved only; a `std::function` wants a copy.
+  template <class Handler>
+  static OnMoved kept(Handler&& handler) {
+    auto shared = std::make_shared<std::decay_t<Handler>>(std::forward<Handler>(handler));
+    return [shared](const boost::system::error_code& error, std::size_t count) { (*shared)(error, count); };
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,140 @@
+#include "supervisor/actors/credential_office.hpp"
+
+#include <stdlib.h>  // tidy: allow arrows: mkdtemp
+
+#include <filesystem>
+#include <optional>
+
+#include "common/host/clock.hpp"
+#include "common/host/log.hpp"
+#include "common/net/secure_stream.hpp"
+#include "common/security/registrar.hpp"
+#include "common/security/server_credential.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::system_clock;
+
+constexpr Duration kLookEvery = std::chrono::milliseconds{250};
+/// Credentials of clusters that nobody can reach any more stay so long.
+constexpr std::chrono::hours kOldCredentials{24 * 7};
+
+/// A directory for an authority that ends with this process.
+class PassingDirectory {
+ public:
+  PassingDirectory() : path_((fs::temp_directory_path() / "penstock-authority-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~PassingDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  PassingDirectory(const PassingDirectory&) = delete;
+  PassingDirectory& operator=(const PassingDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+struct CredentialOffice::State {
+  State(Loop& loop, OfficeOptions office_options) : options(std::move(office_options)), timer(loop) {}
+
+  std::chrono::seconds life() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(options.config.certificate_life);
+  }
+  Result<void> renew_all();
+  void look();
+
+  OfficeOptions options;
+  std::optional<PassingDirectory> passing;
+  std::optional<Registrar> registrar;
+  Credential own;  ///< The supervisor's.
+  std::shared_ptr<ServerCredential> credential;
+  std::shared_ptr<HandshakePool> pool;
+  LoopTimer timer;
+};
+
+CredentialOffice::CredentialOffice(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+CredentialOffice::~CredentialOffice() {
+  state_->pool->stop();
+  // The certificates of this process are of no use any more.
+  if (state_->passing.has_value()) state_->options.store.forget(state_->registrar->authority().cluster());
+}
+
+Result<std::unique_ptr<CredentialOffice>> CredentialOffice::open(Loop& loop, OfficeOptions options) {
+  auto state = std::make_unique<State>(loop, std::move(options));
+  if (state->options.directory.empty()) {
+    state->passing.emplace();
+    state->options.directory = state->passing->path();
+  }
+  Result<Registrar> registrar = Registrar::open(state->options.directory);
+  if (!registrar) return std::move(registrar).error();
+  state->registrar.emplace(std::move(registrar).value());
+  PENSTOCK_TRY(state->registrar->forget_expired(calendar_now()));
+  state->options.store.forget_older(calendar_now(), kOldCredentials);
+  state->pool =
+      std::make_shared<HandshakePool>(state->options.config.handshake_threads, state->options.config.handshakes_max);
+  PENSTOCK_TRY(state->renew_all());
+  state->look();
+  return std::unique_ptr<CredentialOffice>{new CredentialOffice{std::move(state)}};
+}
+
+const std::string& CredentialOffice::cluster() const { return state_->registrar->authority().cluster(); }
+
+ListenSecurity CredentialOffice::security() const {
+  return {[credential = state_->credential] { return credential->settings(); }, state_->pool};
+}
+
+bool CredentialOffice::is_revoked(const std::string& serial) const { return state_->registrar->is_revoked(serial); }
+
+Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& peer) const {
+  Result<CertificatePtr> certificate = Error{ErrorCode::PermissionDenied, "", "shows neither a token nor a certificate",
+                                             "get a token: `penstock token create`"};
+  if (!join.token.empty()) {
+    const Result<TokenText> token = parse_token(join.token);
+    if (!token) return token.error();
+    certificate = state_->registrar->join(*token, join.public_key, join.user, state_->life(), calendar_now());
+  } else if (peer.identity.has_value()) {
+    certificate =
+        state_->registrar->renew(*peer.identity, peer.serial, join.public_key, state_->life(), calendar_now());
+  }
+  if (!certificate) return std::move(certificate).error();
+  return Joined{to_pem(**certificate), to_pem(state_->registrar->authority().certificate())};
+}
+
+// The supervisor's own user gets both roles: on one host everything works without a word.
+Result<void> CredentialOffice::State::renew_all() {
+  const CalendarTime now = calendar_now();
+  Result<Credential> issued = registrar->issue(Role::Supervisor, options.user, life(), now);
+  if (!issued) return std::move(issued).error();
+  Result<std::shared_ptr<const TlsServer>> server = TlsServer::make(*issued);
+  if (!server) return std::move(server).error();
+  own = std::move(issued).value();
+  if (credential == nullptr)
+    credential = std::make_shared<ServerCredential>(std::move(server).value());
+  else
+    credential->replace(std::move(server).value());
+  for (const Role role : {Role::Admin, Role::Worker}) {
+    Result<Credential> one = registrar->issue(role, options.user, life(), now);
+    if (!one) return std::move(one).error();
+    if (const Result<void> saved = options.store.save(registrar->authority().cluster(), role, *one); !saved)
+      log_error(LogLevel::Warn, "this user needs a token, as others do", saved.error());
+  }
+  return {};
+}
+
+void CredentialOffice::State::look() {
+  timer.arm(monotonic_now() + kLookEvery, [this] { look(); });
+  if (registrar->look_for_revocations() && options.on_revoked) options.on_revoked();
+  if (!wants_renewal(*own.certificate, calendar_now())) return;
+  if (const Result<void> renewed = renew_all(); !renewed)
+    log_error(LogLevel::Error, "certificates are not renewed", renewed.error());
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,143 @@
+#include "common/security/registrar.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/scratch_directory.hpp"
+
+namespace penstock {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+const CalendarTime kNow = std::chrono::system_clock::from_time_t(2'000'000'000);
+
+struct Office {
+  ScratchDirectory scratch;
+  Registrar registrar = std::move(Registrar::open(scratch.at("authority"))).value();
+  std::string key = public_part(**make_key());
+
+  Result<TokenText> token(Role role = Role::Client, const std::string& user = "", std::size_t most = 10) {
+    return registrar.create_token(role, user, minutes{15}, most, kNow);
+  }
+  Result<CertificatePtr> join(const TokenText& text, CalendarTime now = kNow) {
+    return registrar.join(text, key, "ada", hours{24}, now);
+  }
+};
+
+TEST(Registrar, ATokenReadsBackAndNothingElseDoes) {
+  const TokenText token{std::string(40, 'a'), std::string(8, 'b'), std::string(64, 'c')};
+  const std::string text = to_string(token);
+  const Result<TokenText> read = parse_token(" " + text + "\r\n");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_string(*read), text);
+  for (const std::string& bad : {std::string{}, text.substr(1), text + "0", text.substr(0, text.size() - 1) + "G",
+                                 std::string(text.size(), '-'), text + "\n" + text}) {
+    const Result<TokenText> none = parse_token(bad);
+    ASSERT_FALSE(none) << bad;
+    EXPECT_EQ(to_string(none.error()).find(std::string(64, 'c')), std::string::npos) << "a secret in a message";
+  }
+}
+
+TEST(Registrar, ATokenIsUsedOnce) {
+  Office office;
+  const Result<TokenText> token = office.token(Role::Worker);
+  ASSERT_TRUE(token);
+  ASSERT_EQ(office.registrar.list_tokens(kNow).size(), 1U);
+  const Result<CertificatePtr> certificate = office.join(*token);
+  ASSERT_TRUE(certificate) << to_string(certificate.error());
+  EXPECT_EQ(*identity_of(**certificate), (PeerIdentity{Role::Worker, "ada", office.registrar.authority().cluster()}));
+  EXPECT_EQ(office.join(*token).error().code, ErrorCode::PermissionDenied);
+  EXPECT_TRUE(office.registrar.list_tokens(kNow).empty());
+}
+
+TEST(Registrar, ATokenForAUserMakesNobodyElse) {
+  Office office;
+  EXPECT_EQ(identity_of(**office.join(*office.token(Role::Client, "bob")))->user, "bob");
+  EXPECT_FALSE(office.token(Role::Client, "b/ob"));
+  EXPECT_EQ(office.token(Role::Supervisor).error().code, ErrorCode::InvalidArgument);
+}
+
+TEST(Registrar, AWrongTokenIsRefusedAndTheRightOneStays) {
+  Office office;
+  const TokenText token = *office.token();
+  TokenText guessed = token;
+  guessed.secret = std::string(64, '0');
+  EXPECT_EQ(office.join(guessed).error().code, ErrorCode::PermissionDenied);
+  TokenText elsewhere = token;
+  elsewhere.cluster = std::string(40, 'a');
+  EXPECT_NE(office.join(elsewhere).error().message.find("another cluster"), std::string::npos);
+  EXPECT_EQ(office.registrar.join(token, "no key", "ada", hours{1}, kNow).error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(office.registrar.join(token, office.key, "a/da", hours{1}, kNow).error().code, ErrorCode::InvalidArgument);
+  EXPECT_TRUE(office.join(token)) << "a mistake does not use it up";
+}
+
+TEST(Registrar, AnOldTokenIsRefused) {
+  Office office;
+  const TokenText token = *office.token();
+  EXPECT_EQ(office.join(token, kNow + minutes{15}).error().code, ErrorCode::PermissionDenied);
+  const TokenText other = *office.token();
+  EXPECT_TRUE(office.join(other, kNow + minutes{14}));
+}
+
+TEST(Registrar, TokensAreCounted) {
+  Office office;
+  ASSERT_TRUE(office.token(Role::Client, "", 1));
+  EXPECT_EQ(office.token(Role::Client, "", 1).error().code, ErrorCode::LimitExceeded);
+  EXPECT_TRUE(office.registrar.create_token(Role::Client, "", minutes{15}, 1, kNow + minutes{16}))
+      << "the old one is gone";
+}
+
+TEST(Registrar, ARevokedTokenTakesItsCertificatesBackAlsoRenewedOnes) {
+  Office office;
+  const TokenText token = *office.token(Role::Worker);
+  const CertificatePtr first = std::move(office.join(token)).value();
+  const PeerIdentity peer = *identity_of(*first);
+  const Result<CertificatePtr> second = office.registrar.renew(peer, serial_of(*first), office.key, hours{24}, kNow);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*identity_of(**second), peer);
+  Registrar command = std::move(Registrar::open(office.scratch.at("authority"))).value();
+  ASSERT_TRUE(command.revoke_token(token.id));
+  EXPECT_FALSE(office.registrar.is_revoked(serial_of(*first)));
+  EXPECT_TRUE(office.registrar.look_for_revocations());
+  EXPECT_FALSE(office.registrar.look_for_revocations()) << "nothing has changed since";
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(*first)));
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(**second)));
+  EXPECT_EQ(office.registrar.renew(peer, serial_of(*first), office.key, hours{24}, kNow).error().code,
+            ErrorCode::PermissionDenied);
+  EXPECT_EQ(command.revoke_token("00000000").error().code, ErrorCode::NotFound);
+  EXPECT_EQ(command.revoke_token("../authority.key").error().code, ErrorCode::NotFound);
+}
+
+TEST(Registrar, AnUnusedTokenIsTakenBack) {
+  Office office;
+  const TokenText token = *office.token();
+  ASSERT_TRUE(office.registrar.revoke_token(token.id));
+  EXPECT_EQ(office.join(token).error().code, ErrorCode::PermissionDenied);
+}
+
+TEST(Registrar, AUserLosesAllCertificatesAndOthersNone) {
+  Office office;
+  const CertificatePtr bob = std::move(office.join(*office.token(Role::Client, "bob"))).value();
+  const CertificatePtr eve = std::move(office.join(*office.token(Role::Client, "eve"))).value();
+  ASSERT_TRUE(office.registrar.revoke_user("bob"));
+  EXPECT_EQ(office.registrar.revoke_user("nobody").error().code, ErrorCode::NotFound);
+  office.registrar.look_for_revocations();
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(*bob)));
+  EXPECT_FALSE(office.registrar.is_revoked(serial_of(*eve)));
+}
+
+TEST(Registrar, WhatHasExpiredIsForgottenAndWhatIsRevokedStaysRevoked) {
+  Office office;
+  const CertificatePtr old = std::move(office.join(*office.token(Role::Client, "bob"), kNow)).value();
+  const CertificatePtr present =
+      std::move(office.registrar.join(*office.token(Role::Client, "bob"), office.key, "bob", hours{48}, kNow)).value();
+  ASSERT_TRUE(office.registrar.revoke_user("bob"));
+  ASSERT_TRUE(office.registrar.forget_expired(kNow + hours{30}));
+  EXPECT_FALSE(office.registrar.is_revoked(serial_of(*old))) << "it has expired";
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(*present)));
+  EXPECT_TRUE(Registrar::open(office.scratch.at("authority"))->is_revoked(serial_of(*present)));
+}
+
+}  // namespace
+}  // namespace penstock
