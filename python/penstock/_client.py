@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Path = Union[str, os.PathLike[str]]
 Workers = Union[str, Iterable[str], None]  # The name of one.
 BATCH_MAX = 2000  # Calls that travel together, at most.
+LOCK_WAIT_S = 0.05  # A client that is closed waits no longer for other threads before it interrupts them.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 
 
@@ -610,11 +611,13 @@ class Client(Questions, Collections):
 
     def _release_all(self):
         """Nobody has its futures from now on. Of a client that is cut off, all stay for a while."""
-        if self._lock.acquire(timeout=1):  # Another thread may be stuck in a call: `close` interrupts it.
-            try:
-                for job in [*self._batches, *self._lending.over(float("inf"))] if self._handle is not None else ():
-                    self._library.release(self._handle, job)
-            finally:
+        # Another thread may be stuck in a call with it, until `close` interrupts that; what was accepted is known all the same.
+        has_lock = self._lock.acquire(timeout=LOCK_WAIT_S)
+        try:
+            for job in [*self._batches, *self._lending.jobs()] if self._handle is not None else ():
+                self._library.release(self._handle, job)
+        finally:
+            if has_lock:
                 self._lock.release()
 
     def _release_if_over(self, batch):

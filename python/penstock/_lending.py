@@ -90,5 +90,9 @@ class Lending:
         while self._over:
             yield self._over.popleft()
 
+    def jobs(self):
+        """All jobs that are lent, or are to be released, as seen at this moment; also without the lock."""
+        return [*(lent.job for lent in list(self._lent.values())), *self._over]
+
     def clear(self):
         self.__init__()

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import functions
 import pytest
@@ -92,6 +93,48 @@ def test_a_get_while_its_client_is_closed_is_refused_and_its_value_is_not_called
     with pytest.raises(errors.ClientClosed):
         array.result(PATIENCE_S)
     closers[0].join(PATIENCE_S)
+
+
+def close_beside_a_thread_that_waits_with_the_lock():
+    """How long that took, and what the library was told."""
+    client, inside, told = Client(slots=1), threading.Event(), []
+    kept = client.submit(functions.increment, 1)
+    assert kept.result(PATIENCE_S) == 2
+
+    class Watched:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def ask(self, *arguments):
+            inside.set()
+            return library.ask(*arguments)
+
+        def release(self, *arguments):
+            told.append("release")
+            library.release(*arguments)
+
+        def client_interrupt(self, handle):
+            told.append("interrupt")
+            library.client_interrupt(handle)
+
+    def wait_with_the_lock():
+        with pytest.raises(errors.ClientClosed), client._lock:
+            client.ask("shared", "get", "what nobody sets", "--wait=30", "--token=its", "--lease=30")
+    library, client._library = client._library, Watched()
+    thread = threading.Thread(target=wait_with_the_lock)
+    thread.start()
+    assert inside.wait(PATIENCE_S)
+    begun = time.monotonic()
+    client.close()
+    took = time.monotonic() - begun
+    thread.join(PATIENCE_S)
+    return took, told
+
+
+def test_a_thread_that_waits_in_a_call_with_the_lock_does_not_hold_a_close_up():
+    tries = [close_beside_a_thread_that_waits_with_the_lock() for _ in range(3)]
+    assert min(took for took, _ in tries) < 0.5  # 0.08 s on a quiet machine.
+    assert [told for _, told in tries] == [["release", "interrupt"]] * 3
 
 
 class Slow:
