@@ -64,14 +64,23 @@ class ClientExecutor(concurrent.futures.Executor):
 
 
 def not_running(client, futures):
-    """Those that have not begun, as far as the supervisor knows, one after the other."""
+    """Those that have not begun, as far as the supervisor knows, one after the other. Only what a worker has can run, and a
+    worker has a few of them: of a job without such subtasks, or when all of these were seen, nothing more is asked."""
     client._flush()
+    assigned = {}  # How many of a job a worker has that were not seen yet.
+    with contextlib.suppress(PenstockError):
+        assigned = {row["id"]: row["assigned"] for row in client.ask("jobs")}
     # The first of them run, mostly.
     for future in sorted(futures, key=lambda one: (one._batch.job if one._batch else sys.maxsize, one._index)):
         batch = future._batch
-        with contextlib.suppress(PenstockError):  # It has ended meanwhile.
-            if batch is not None and client.ask("explain", batch.job, future._index).get("worker_state") == "running":
-                continue
+        job = None if batch is None else f"job-{batch.job}"
+        if batch is not None and assigned.get(job, 1):
+            with contextlib.suppress(PenstockError):  # It has ended meanwhile.
+                told = client.ask("explain", batch.job, future._index)
+                if job in assigned and told["state"] == "assigned":
+                    assigned[job] -= 1
+                if told.get("worker_state") == "running":
+                    continue
         yield future
 
 

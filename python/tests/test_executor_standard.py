@@ -355,6 +355,21 @@ def test_cancel_futures(client, tmp_path, wait):
     assert not closer.is_alive()
 
 
+def test_cancel_futures_asks_only_about_what_a_worker_has(client, tmp_path, monkeypatch):
+    executor, asked, ask = client.get_executor(), [], client.ask
+    begun = executor.submit(functions.say_then_wait, "", str(tmp_path / "a"))
+    functions.until(lambda: (tmp_path / "a.waits").exists())
+    rest = [executor.submit(functions.wait_for, str(tmp_path / "never")) for _ in range(1000)]
+    monkeypatch.setattr(client, "ask", lambda *words: asked.append(words) or ask(*words))
+    executor.shutdown(wait=False, cancel_futures=True)
+    held = sum(future.cancelled() for future in rest)
+    assert not begun.done() and held >= 1000 - client._slots
+    assert len(asked) < 300, len(asked)  # A worker has at most 64 of them.
+    (tmp_path / "a").touch()
+    assert begun.result(LATE) == str(tmp_path / "a")
+    (tmp_path / "never").touch()  # One of the rest runs if the client has another slot.
+
+
 # The executor's lock and the client's were taken in both orders.
 def test_callbacks_submit_while_others_do(executor):
     made = []
