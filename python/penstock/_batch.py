@@ -20,8 +20,15 @@ class Batch:
         self.calls: Dict[int, Any] = {}     # Subtasks whose futures are gone: their calls,
         self.run_again = set()              # and those that run again elsewhere.
         self.failed: Dict[int, Any] = {}    # Subtasks that have failed, and why.
+        self.packed: Any = None             # Calls of its futures, see `_packed`.
         self.job, self.identity = -1, b""
         self.live, self.ended = sum(future is not None for future in futures), False
+
+    def take(self, graph, inputs):
+        """What its graph is made of; `inputs`: see `let_go`."""
+        self.borrowed, self.edges = graph.borrowed, (graph.input_offsets, graph.predecessors)
+        for number, those in inputs.items():
+            self.inputs[number] = those
 
     def become(self, submitted):
         self.job, self.identity = submitted.job, submitted.identity
@@ -35,6 +42,7 @@ class Batch:
         """All of its subtasks have ended, and what is known of that was told: it is what holds their values, and nothing
         more. Futures among its inputs would hold their own jobs, and this one."""
         self.ended = True
+        self.futures = []
         self.inputs, self.edges = [], None
         self.borrowed, self.shared, self.lost, self.failed, self.calls = {}, {}, {}, {}, {}
 
@@ -108,7 +116,7 @@ def let_go(owners, inputs, numbers, kept):
     their ids. `kept`: see `_lineage.generations`."""
     calls = {number: owners[number]._call for number in inputs}
     for number, call in calls.items():
-        inputs[number] = [numbers[id(other)] if numbers.get(id(other)) in calls else other for other in inputs[number]]
+        inputs[number] = tuple([numbers[id(other)] if numbers.get(id(other)) in calls else other for other in inputs[number]])
         settle(call, kept)
     held = {number: weakref.ref(future) for number, future in owners.items()}
     owners.clear()
@@ -137,6 +145,10 @@ class Call:
         """Its subtask in a graph where these are its inputs."""
         return graph.add(graph.template(self.program, self.options), self.payload, edges, self.options.priority)
 
+    def is_plain(self):
+        """Whether its program, its options and its arguments are all that is to be known of it."""
+        return type(self) is Call and not (self.inputs or self.shared or self.origins or self.made_again)
+
     def forget_values(self):
         """Its inputs are not held any more."""
 
@@ -153,6 +165,7 @@ class GraphCall:
 
     __slots__ = ("future", "unsent", "graph", "key", "inputs", "made_again", *LINEAGE)
     shared = ()  # Its graph, which may be that of others, has its large bytes.
+    is_plain = staticmethod(bool)  # False.
 
     def __init__(self, future, graph, key, inputs):
         begin_lineage(self)

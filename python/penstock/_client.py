@@ -18,6 +18,7 @@ from penstock._futures import Future, closed, collecting, forked
 from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
+from penstock._packed import pack
 from penstock._questions import Questions
 from penstock._shapes import SHAPES, futures_in, gathered, values_in
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
@@ -385,7 +386,7 @@ class Client(Questions, Collections):
             if future is None or future.done() or id(call) in self._held or id(future) in self._pending_ids:
                 continue
             if future._batch is None or future._batch.job not in self._batches:
-                future._batch = None
+                future._leave_batch()
                 future._fail(error)
 
     def _send(self, calls, unsent):
@@ -415,7 +416,7 @@ class Client(Questions, Collections):
                 wholes.setdefault(call.graph, []).append(future)
                 continue
             try:
-                reads = [*call.inputs, *call.shared]
+                reads = (*call.inputs, *call.shared)
                 number = call.add_to(graph, [number_of(other, call.output) for other in reads])
             except Exception as error:
                 future._fail(error)
@@ -432,13 +433,12 @@ class Client(Questions, Collections):
         sent = let_go(owners, inputs, numbers, self._generations)
         graph.want(owners)
         batch = Batch(self, [owners.get(number) for number in range(len(graph))])
-        batch.borrowed, batch.shared = graph.borrowed, shared
-        batch.edges = graph.input_offsets, graph.predecessors
+        batch.shared = shared
+        batch.take(graph, inputs)
         batch.calls = {number: call for number, call in sent.items() if number not in owners}
-        for number, those in inputs.items():
-            batch.inputs[number] = those
         for number, future in owners.items():
             future._be_of(batch, number)
+        batch.packed = pack(owners)
         self._submit_batch(graph, batch, owners)
 
     def _submit_columns(self, columns, **options):

@@ -10,8 +10,11 @@ from typing import Any, Generator, Optional, Union
 
 from penstock import _graph, _losses, _wire
 from penstock._light import LightFuture
+from penstock._lineage import Given
 from penstock.errors import ClientClosed, PenstockError, ResultLost, remote_traceback
 
+ABSENT = object()  # In place of a value that is not here.
+_INDICES = tuple(range(4096))  # One object for all futures of that index.
 _collecting = threading.local()
 
 
@@ -48,7 +51,7 @@ class Future(LightFuture):
     """The result of one subtask. Everything that `concurrent.futures.Future` can, and: it may be an argument of another
     subtask, wherever it stands in it; its value is brought here when it is asked for; `retry` runs it again."""
 
-    __slots__ = ("client", "_name", "_batch", "_index", "_loaded", "_call", "_given")
+    __slots__ = ("client", "_name", "_batch", "_index", "_recipe")
     _token = None             # Its name for Dask.
     _metadata = None          # The future of its metadata.
 
@@ -57,14 +60,45 @@ class Future(LightFuture):
         self.client, self._name = client, key  # A number: behind the name of what it calls.
         self._batch = None    # The job that it is in, with the futures of the others.
         self._index = -1      # Its subtask.
-        self._loaded = False
-        self._call = None     # How to run it once more.
-        self._given = None    # Its value as bytes, if it was scattered: what becomes of the object changes nothing.
+        self._result = ABSENT
+        self._recipe = None   # Its call or, if it was scattered, its bytes; None: its batch has the call, or the bytes.
 
     @property
     def key(self) -> str:
         """Its name, for people."""
-        return self._name if isinstance(self._name, str) else f"{self._call.program.name}-{self._name}"
+        if isinstance(self._name, str):
+            return self._name
+        call = self._call  # With it comes its number.
+        return f"{call.program.name}-{self._name}"
+
+    @property
+    def _call(self):
+        """How to run it once more; None: it was scattered."""
+        if self._recipe is None:
+            self._unpack()
+        recipe = self._recipe
+        return None if isinstance(recipe, Given) else recipe
+
+    @_call.setter
+    def _call(self, call):
+        self._recipe = call
+
+    @property
+    def _given(self):
+        """Its bytes, if it was scattered: what becomes of the object changes nothing."""
+        recipe = self._recipe
+        return recipe if isinstance(recipe, Given) else None
+
+    @property
+    def _loaded(self):
+        """Whether its value is here."""
+        return (self._result is not ABSENT and self._exception is None) or self._given is not None
+
+    def _unpack(self):
+        with self._condition:
+            batch = self._batch
+            if self._recipe is None and batch is not None and batch.packed is not None:
+                batch.packed.unpack(self, self._index)
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -186,14 +220,24 @@ class Future(LightFuture):
         """Its value is needed no longer. Garbage collection does the same."""
         self._free()
 
+    def _leave_batch(self):
+        """It is to be in another one, or in none."""
+        with self._condition:
+            self._unpack()
+            self._batch = None
+
     def _free(self):
+        self._unpack()
+        self._drop()
+
+    def _drop(self):
         batch, self._batch = self._batch, None
         if batch is not None:
             batch.drop(self._index)
 
     def __del__(self):
-        self._free()
-        recipe = self._call or self._given
+        self._drop()
+        recipe = self._recipe
         if recipe is not None and recipe.shared:  # From a destructor, see `Batch.drop`.
             self.client._freed.append(weakref.ref(recipe))
 
@@ -206,7 +250,7 @@ class Future(LightFuture):
 
     def _be_of(self, batch, index):
         with self._condition:
-            self._batch, self._index = batch, index
+            self._batch, self._index = batch, _INDICES[index] if index < len(_INDICES) else index
 
     def _lend_to(self, columns, client):
         """The subtask of a graph that has its value, for which is waited; raises why there is none."""
@@ -237,18 +281,19 @@ class Future(LightFuture):
 
     def _succeed(self):
         with contextlib.suppress(concurrent.futures.InvalidStateError):  # It has ended otherwise.
-            self.set_result(None)
+            self.set_result(ABSENT)
 
     def _be_given(self, given):
-        self._given, self._loaded = given, True
+        self._recipe = given
         self._succeed()
 
     def _leave_to(self, batch):
         """What was scattered is where its batch has it, and no longer here as well."""
         with self._condition:
-            if self._batch is not batch or self._given is None:
+            given = self._given
+            if self._batch is not batch or given is None:
                 return
-            given, self._given, self._loaded = self._given, None, False
+            self._recipe = None
         self.client._freed.append(weakref.ref(given))  # Only calls that have read it keep it from now on.
 
     def _fail(self, error):
@@ -274,12 +319,12 @@ class Future(LightFuture):
         """It stays with its batch as well, where others can be given it; if another one has it now, that is another value."""
         with self._condition:
             if self._batch is batch and self._state == "FINISHED":
-                self._loaded, self._result = True, value
+                self._result = value
 
     def _be_pending(self):
         """It is run once more."""
         with self._condition:
-            self._loaded, self._state, self._exception, self._result = False, "PENDING", None, None
+            self._state, self._exception, self._result = "PENDING", None, ABSENT
 
     def _forget_callbacks(self):
         """Who was told of its end is not told again."""

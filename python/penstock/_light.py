@@ -32,6 +32,11 @@ class LightFuture(_Future):
             self._waiting = []
         return self._waiting
 
+    def _forget_waiters(self):
+        """If nobody waits any more. The standard library leaves an empty list behind."""
+        with self._condition:
+            self._waiting = self._waiting or None
+
     def done(self) -> bool:
         return self._state in _ENDED
 

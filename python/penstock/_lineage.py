@@ -35,6 +35,7 @@ class Given:
 
     __slots__ = ("future", "datum", "origins", "generation", "cut_at", "made_again", "__weakref__")
     shared = True  # It has large bytes, as a `Call` with such arguments has.
+    is_plain = staticmethod(bool)  # False.
 
     def __init__(self, future, datum):
         self.future, self.datum, self.origins = weakref.ref(future), datum, ()
@@ -102,15 +103,17 @@ def settle(call, kept):
 def succeeded(future, batch, client):
     """The call of a future has left; a scattered object of an embedded client is in this process, where the batch has it:
     what is lost there would be lost here, too."""
-    if future._call is not None:
-        settle(future._call, client._generations)
-    elif client.address is None and client._generations is not None:
-        future._leave_to(batch)
+    recipe = future._recipe
+    if isinstance(recipe, Given):
+        if client.address is None and client._generations is not None:
+            future._leave_to(batch)
+    elif recipe is not None:
+        settle(recipe, client._generations)
 
 
 def recipe_of(future):
     """How its value can be had again; None: it cannot."""
-    return future._given if future._call is None else future._call
+    return future._call or future._given
 
 
 def _forget_before(call, kept):

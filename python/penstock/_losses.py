@@ -105,7 +105,7 @@ def refused(client, batch, owners, error):
     """A graph is refused whole. If what it borrows is lost, that is made again first."""
     numbered = {number: client._future_again(call) for number, call in batch.calls.items()}
     for number, future in owners.items():
-        future._batch = None
+        future._leave_batch()
         if not future.done():
             numbered[number] = future
     calls = [future for _, future in sorted(numbered.items())]

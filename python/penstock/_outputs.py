@@ -116,7 +116,7 @@ def plan(function, outputs, metadata):
 
 def cancel_producer(client, handle, batch, future):
     """A call runs no longer whose outputs are all cancelled."""
-    if not isinstance(future._call, Part):
+    if not isinstance(future._recipe, Part):
         return
     producer = batch.inputs[future._index][0] if future._index < len(batch.inputs) and batch.inputs[future._index] else None
     if not isinstance(producer, int):

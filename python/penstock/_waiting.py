@@ -194,8 +194,13 @@ def wait(futures: Union[Future, Iterable[Future]], timeout: Optional[float] = No
     """(done, not_done); `return_when` is one of the constants of concurrent.futures."""
     futures, timeout = [futures] if isinstance(futures, Future) else list(futures), _graph.seconds(timeout)
     _send(futures)
-    with _waiting_for(futures):
-        return concurrent.futures.wait(futures, timeout, return_when)
+    try:
+        with _waiting_for(futures):
+            return concurrent.futures.wait(futures, timeout, return_when)
+    finally:
+        for future in futures:
+            if isinstance(future, Future):
+                future._forget_waiters()
 
 
 def progress(futures: Iterable[Future], description: str = "", file: Optional[TextIO] = None) -> List[Future]:

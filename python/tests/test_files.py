@@ -96,8 +96,8 @@ def test_they_are_sent_once_with_a_batch_and_unpacked_once_on_a_host(own, root, 
     with own._lock:
         futures = own.map(use_module, [None] * 20, files=[path])
         own._flush()
+        assert len(futures[0]._batch.futures) == 21
     assert own.gather(futures) == ["first"] * 20
-    assert len(futures[0]._batch.futures) == 21
     assert [place.is_dir() for place in root.iterdir()] == [True]
 
 

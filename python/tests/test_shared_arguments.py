@@ -30,8 +30,8 @@ def test_calls_of_a_batch_share_what_is_equal(client):
     with client._lock:  # So they are one batch.
         futures = client.map(functions.total, [LARGE] * 10) + client.map(functions.total, [LARGE.copy()] * 10)
         client._flush()
+        assert len(futures[0]._batch.futures) == 21
     assert set(client.gather(futures)) == {LARGE.sum()}
-    assert len(futures[0]._batch.futures) == 21
     graph = client.graph()
     parts = [graph.add(functions.total, LARGE) for _ in range(10)]
     assert len(graph) == 11 and graph.submit(want=parts).results(30) == [LARGE.sum()] * 10

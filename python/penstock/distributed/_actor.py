@@ -56,7 +56,6 @@ def submitted(client: Any, kind: Any, args: tuple, kwargs: dict, key: Any, worke
     def tell(ready: Any) -> None:
         error = ready.exception()
         if error is None:
-            future._loaded = True
             penstock.Future.set_result(future, handle)
         else:  # What its __init__ has raised is what Dask raises.
             future._fail(error.__cause__ if isinstance(error, ActorDied) and error.__cause__ else error)

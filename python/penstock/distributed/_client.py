@@ -322,7 +322,7 @@ class Client(Asynchronous, ClusterQuestions, Datasets, _Client):
                                 remedy="cancel your futures; restart workers where they were started")
         for future in self._submitted() + list(self._by_key.values()):
             future._let_go("cancelled")
-            future._batch = None  # Its number is that of another job soon.
+            future._leave_batch()  # Its number is that of another job soon.
         _Client.close(self)
         self._by_key.clear()
         self._kept.clear()

@@ -89,7 +89,7 @@ class Future(penstock.Future):
         self._free()
 
     def __del__(self):
-        if hasattr(self, "_given"):  # Else it was given wrong arguments, and was never one.
+        if hasattr(self, "_recipe"):  # Else it was given wrong arguments, and was never one.
             super().__del__()
 
     def __await__(self) -> Generator[Any, None, Any]:
