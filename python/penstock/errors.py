@@ -144,8 +144,9 @@ def failure_of(failure_class: int, message: str, name: str, history: List[str], 
 
 
 def lost_loan(error: BaseException) -> int:
-    """The subtask that was to borrow a value that is lost, by what the supervisor says of it; -1: it is something else."""
-    if isinstance(error, ResultLost) and "borrows output" in error.message:
+    """The subtask that was to borrow a value that is lost, by what the supervisor says of it; -1: it is something else, such
+    as what a program has raised, whose own loans are in another job."""
+    if isinstance(error, ResultLost) and "borrows output" in error.message and remote_traceback(error) is None:
         for text in (error.message.partition(": ")[0], error.subject):
             number = text.partition("'")[2].partition("'")[0]
             if text.startswith("subtask '") and number.isdigit():

@@ -202,6 +202,23 @@ def test_a_call_whose_loan_is_refused_is_made_though_nobody_waits_for_it(client,
     assert first._call.made_again == 1
 
 
+def lose_a_loan(value, path):
+    """As a call does in which a graph of its own is refused."""
+    with open(path, "a") as ran:
+        ran.write("ran ")
+    raise errors.ResultLost("subtask '0' borrows output 0 of subtask 0 of job-1, and there is no such job", subject="subtask '0'")
+
+
+def test_a_program_that_raises_the_loss_of_a_loan_of_its_own_has_not_lost_its_input(client, tmp_path):
+    first = client.submit(functions.increment, 1)
+    assert first.exception(60) is None
+    second = client.submit(lose_a_loan, first, str(tmp_path / "ran"))
+    with pytest.raises(errors.ResultLost, match="job-1, and there is no such job"):
+        second.result(60)
+    assert second._batch.job != first._batch.job and first._call.made_again == 0
+    assert (tmp_path / "ran").read_text() == "ran "
+
+
 def test_a_value_that_another_thread_brings_meanwhile_is_the_result(client, monkeypatch):
     future, result = client.submit(functions.increment, 1), concurrent.futures.Future.result
 
