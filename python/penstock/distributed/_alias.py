@@ -90,7 +90,7 @@ def is_installed() -> bool:
 
 def install() -> None:
     """From now on `import distributed` and `from dask.distributed import ...` find `penstock.distributed`, here and in
-    the calls of clients that are opened later. Raises `PenstockError` if Dask's own is imported already."""
+    the calls of clients that are opened later; these calls may return sockets. Raises `PenstockError` if Dask's own is imported already."""
     if is_installed():
         return
     found = sys.modules.get("distributed")
@@ -98,7 +98,9 @@ def install() -> None:
         raise PenstockError("is imported already", subject="distributed",
                             remedy="call penstock.distributed.install() before "
                             "anything that imports it, first in the program")
+    from penstock.distributed import _sockets
     sys.meta_path.insert(0, _finder)
+    _sockets.register()
     sys.modules.pop("dask.distributed", None)  # It may have said that there is none.
 
 
