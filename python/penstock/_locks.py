@@ -118,6 +118,11 @@ def leaving():
         _leaving.now = before
 
 
+def is_leaving():
+    """Whether what is pickled on this thread goes to a cluster as a part of a graph."""
+    return getattr(_leaving, "now", False)
+
+
 class HostRLock(HostLock):
     """One that its owner may take again: a thread of a process."""
 
@@ -153,7 +158,7 @@ _naming = threading.Lock()
 def _reduce_plain(lock):
     """A lock of one process, `threading.Lock()` or `RLock()`, in a graph: on workers one that excludes the runners of a
     host. An argument of `submit` is refused as before: there its user may mean this process."""
-    if not getattr(_leaving, "now", False):
+    if not is_leaving():
         raise TypeError(f"cannot pickle {type(lock).__name__!r} object")
     with _naming:
         token = _tokens.setdefault(lock, uuid.uuid4().hex)
@@ -161,7 +166,7 @@ def _reduce_plain(lock):
 
 
 def _reduce(lock):
-    if getattr(_leaving, "now", False) or _futures.is_collecting():
+    if is_leaving() or _futures.is_collecting():
         return HostLock, (lock.token, host())
     return lock.__reduce_ex__(4)
 

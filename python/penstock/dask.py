@@ -11,7 +11,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from penstock import _callbacks, _chains, _graph, _lineage, _locks, _losses, _nodes, _order, _shuffles, _wire
+from penstock import _callbacks, _chains, _graph, _lineage, _locks, _losses, _nodes, _order, _reducers, _shuffles, _wire
 from penstock._builder import Job
 from penstock._batch import Batch, GraphCall, PastFuture
 from penstock._client import Client, Path, Workers
@@ -20,6 +20,14 @@ from penstock._programs import program_of
 from penstock.errors import PenstockError, ResultLost, lost_loan
 
 _shuffles.install()
+
+
+def _reduce_memmap(array):
+    from penstock import _memmaps  # Where there is one, there is numpy.
+    return _memmaps.reduce(array)
+
+
+_reducers.register_reducer("numpy.memmap", _reduce_memmap)
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 SEVERAL = (list, tuple, set, frozenset)
