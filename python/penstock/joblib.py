@@ -11,6 +11,7 @@ import uuid
 import weakref
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as _TimeoutError
+from itertools import chain
 from typing import Any, Callable, Dict, Iterable, Optional
 
 import joblib
@@ -22,6 +23,8 @@ from penstock._nested import get_client
 from penstock.errors import PenstockError
 
 LARGE_BYTES = 1 << 20  # An argument beyond it travels once for all calls, as joblib's `max_nbytes` has it.
+SMALL = frozenset([int, float, complex, bool, type(None)])  # Types of arguments that are never large, nor scattered.
+GROWTH = 8             # Of batches that take much less time than is ideal.
 NESTED_MAX = 1         # Levels of `Parallel` within calls that have the cluster; deeper ones run where they are.
 
 
@@ -74,6 +77,14 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
 
     # ---- what joblib asks ----
 
+    def compute_batch_size(self) -> int:
+        """Joblib's own, but short calls come faster to large batches: a batch costs a round trip to the supervisor."""
+        before, took = self._effective_batch_size, self._smoothed_batch_duration
+        size = super().compute_batch_size()
+        if size == 2 * before and took * GROWTH < self.MIN_IDEAL_BATCH_DURATION:
+            size = self._effective_batch_size = GROWTH * before
+        return size
+
     def configure(self, n_jobs=1, parallel=None, max_nbytes=LARGE_BYTES, initializer=None, initargs=(), **_):
         self.parallel = parallel
         if initializer is not None:
@@ -113,6 +124,7 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
             if self._calls == 0:
                 self._ended.put(None)
                 self._arguments.clear()
+                self.reset_batch_stats()  # The next calls may be long ones.
 
     def submit(self, func, callback=None):
         """Called by joblib for a `BatchedCalls`."""
@@ -130,13 +142,17 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
     apply_async = submit  # The name of it before joblib 1.5.
 
     def _submit(self, batch, begin):
-        items = [(function, [self._place_of(value) for value in args],
-                  {name: self._place_of(value) for name, value in keywords.items()})
-                 for function, args, keywords in batch.items]
+        items = batch.items if _are_small(batch.items) else [
+            (function, [self._place_of(value) for value in args],
+             {name: self._place_of(value) for name, value in keywords.items()})
+            for function, args, keywords in batch.items]
         function = _Batch(batch.items)
         if begin is not None:
             function = Begun(function, *begin)
-        return self.client.submit(function, items, batch._backend, batch._n_jobs, **self._submit_options())
+        future = self.client.submit(function, _Same.of(items) or items, batch._backend, batch._n_jobs,
+                                    **self._submit_options())
+        self.client._flush()  # Joblib has gathered calls already: none is waited for that could leave with these.
+        return future
 
     def retrieve_result_callback(self, out):
         return out.result()
@@ -184,11 +200,37 @@ class PenstockBackend(AutoBatchingMixin, ParallelBackendBase):
             del self._arguments[key]
 
 
+def _are_small(items):
+    """Whether no argument of these calls is large or scattered, by their types. Of short calls a closer look at each
+    argument would take longest."""
+    return (SMALL.issuperset(map(type, chain.from_iterable([args for _, args, _ in items]))) and
+            SMALL.issuperset(map(type, chain.from_iterable([keywords.values() for _, _, keywords in items if keywords]))))
+
+
+class _Same:
+    """Calls of one function without keywords: of each only its arguments travel."""
+
+    def __init__(self, function, arguments):
+        self.function, self.arguments = function, arguments
+
+    @classmethod
+    def of(cls, items):
+        """These calls, or None if they are others."""
+        function = items[0][0]
+        if all([one is function and not keywords for one, _, keywords in items]):
+            return cls(function, [args for _, args, _ in items])
+        return None
+
+    def __iter__(self):
+        return ((self.function, args, {}) for args in self.arguments)
+
+
 class _Batch:
     """Makes the calls of a batch on a worker; named as what it calls, for people."""
 
     def __init__(self, items):
-        names = {getattr(function, "__name__", type(function).__name__) for function, _, _ in items}
+        functions = {id(function): function for function, _, _ in items}.values()
+        names = {getattr(function, "__name__", type(function).__name__) for function in functions}
         self.__name__ = names.pop() if len(names) == 1 else "joblib"
 
     def __call__(self, items, backend, n_jobs):

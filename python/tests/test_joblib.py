@@ -95,7 +95,7 @@ def test_one_job_runs_here(on_cluster):
 def test_short_calls_travel_in_batches(client):
     backend = penstock.joblib.PenstockBackend(client=client)
     sizes, submit = [], backend._submit
-    backend._submit = lambda batch: (sizes.append(len(batch)), submit(batch))[1]
+    backend._submit = lambda batch, begin: (sizes.append(len(batch)), submit(batch, begin))[1]
     with parallel_config(backend=backend):
         assert Parallel()(delayed(calls.square)(i) for i in range(20_000)) == [i * i for i in range(20_000)]
     assert sizes[0] == 1 and max(sizes) >= 64 and len(sizes) < 4000
@@ -329,3 +329,37 @@ def test_the_tutorial_of_joblib(data, capsys):
         run(block, {"smooth": calls.square, "values": range(5)})
         shown.append(capsys.readouterr().out.strip())
     assert "'C':" in shown[0] and shown[1] == "[0, 1, 4, 9, 16]" and 0.5 < float(shown[3]) <= 1
+
+
+# ---- short calls ----
+
+def test_batches_of_short_calls_grow_fast_and_those_of_longer_ones_as_joblib_has_it(client):
+    backend = penstock.joblib.PenstockBackend(client=client)
+    backend.parallel = Parallel()
+    for took, size in ((0.001, 16), (0.05, 4), (0.5, 2), (2.0, 1)):
+        backend._effective_batch_size, backend._smoothed_batch_duration = 2, took
+        assert backend.compute_batch_size() == backend._effective_batch_size == size, took
+
+
+def test_a_parallel_after_one_of_short_calls_begins_with_small_batches(client):
+    backend = penstock.joblib.PenstockBackend(client=client)
+    with parallel_config(backend=backend):
+        assert len(Parallel(n_jobs=2)(delayed(abs)(i) for i in range(5000))) == 5000
+    assert backend._effective_batch_size == 1
+
+
+def test_calls_of_a_batch_may_differ(on_cluster):
+    made = [(calls.square, (i,), {}) if i % 3 else (int, (str(i),), {"base": 16}) for i in range(300)]
+    given = [delayed(function)(*args, **keywords) for function, args, keywords in made]
+    wanted = [function(*args, **keywords) for function, args, keywords in made]
+    for size in (1, 7, 300):
+        assert Parallel(n_jobs=2, batch_size=size)(given) == wanted
+    assert Parallel(n_jobs=2, batch_size=50)(delayed(calls.square)(x=i) for i in range(100)) == [i * i for i in range(100)]
+
+
+def test_arguments_of_a_batch_of_one_function_travel_without_it():
+    items = [(calls.square, (i,), {}) for i in range(5)]
+    same = penstock.joblib._Same.of(items)
+    assert list(same) == items and same.arguments == [(i,) for i in range(5)]
+    assert penstock.joblib._Same.of([*items, (abs, (1,), {})]) is None
+    assert penstock.joblib._Same.of([*items, (calls.square, (), {"x": 1})]) is None
