@@ -312,9 +312,17 @@ class Job:
         return self
 
     def results(self, timeout: Optional[float] = None) -> List[Any]:
-        """The values of those that were wanted, in that order."""
+        """The values of those that were wanted, in that order; of a job that was attached to, which does not say so, in that of
+        their numbers."""
         self.result(timeout)
-        return self._values(self.wanted if self.wanted is not None else [(number, 0) for number in range(self.counts()["total"])])
+        return self._values(self._kept() if self.wanted is None else self.wanted)
+
+    def _kept(self):
+        """What the supervisor has of it, or all subtasks, of which those that are missing are named."""
+        self._check_kept()
+        told = self.client.ask("results", self.number)
+        rows = [] if told["more"] else told["results"]
+        return [(row["subtask"], row["output"]) for row in rows] or [(number, 0) for number in range(self.counts()["total"])]
 
     def fetch(self, numbers: Iterable[Union[Handle, int]]) -> List[Any]:
         """The values of these subtasks, which have succeeded and were wanted."""

@@ -39,6 +39,18 @@ def test_a_name_is_attached_to(client):
 
 
 # Its results were released for all.
+def test_what_was_wanted_of_a_job_is_what_it_results_in_for_who_attaches(client):
+    graph = client.graph()
+    parts = [graph.add(functions.increment, i) for i in range(4)]
+    job = graph.submit(name="some of it", want=[graph.add(sum, parts), parts[2]])
+    assert job.results() == [10, 3]
+    other = client.attach("some of it")
+    assert other.results() == [3, 10], "in the order of their numbers"
+    job.release()
+    with pytest.raises(errors.ResultLost):
+        other.results()
+
+
 def test_who_has_attached_and_forgets_it_takes_nothing_from_others(client):
     graph = client.graph()
     graph.add(functions.increment, 1)
