@@ -3,6 +3,7 @@ from penstock.errors import PenstockError
 
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
 _COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `penstock counters` (docs/cli.md)"
+_STORY = "`penstock explain JOB SUBTASK`, `penstock job JOB`, client.logs(future) (docs/cli.md)"
 _WITHIN = "in a call penstock.get_client() is the client of its cluster, and penstock.current_attempt() says what runs there"
 _BETWEEN = "penstock.Variable and the like (docs/coordination.md), or an actor that keeps it (docs/actors.md)"
 HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin": _EACH_WORKER,
@@ -14,6 +15,7 @@ HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin
          "shutdown": "close() ends an embedded cluster; another is ended where it was started",
          "get_worker_logs": "client.logs(future), or job.logs()", "retire_workers": "`penstock drain WORKER` (docs/operations.md)",
          "cluster": _COMMANDS, "get_versions": _COMMANDS, "get_task_stream": _COMMANDS,
+         "story": _STORY, "get_task_metadata": _STORY, "dump_cluster_state": _COMMANDS,
          "set_metadata": _BETWEEN, "get_metadata": _BETWEEN, "log_event": "print: client.logs(future)",
          "restart": "end the workers and start others; what they held is made again"}
 

@@ -1,6 +1,7 @@
 """`penstock.distributed`: the interface of dask.distributed, synchronous."""
 # tidy: foreign-file scheduler, task, tasks, Scheduler
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -379,6 +380,23 @@ def test_versions_are_compared(client):
 def test_what_is_not_offered_says_so(name):
     with pytest.raises(PenstockError, match=f"penstock.distributed.{name}: is not offered"):
         getattr(distributed, name)("name")
+
+
+def documented_as_refused():
+    """The names of methods in the table of what is refused."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/engines/dask-distributed.md").read_text()
+    rows = text.partition("## What is refused")[2].partition("## What differs")[0].splitlines()
+    return {name for row in rows if row.startswith("| `") for name in row.split("|")[1].split("`")[1::2]
+            if name.islower() and name.isidentifier()}
+
+
+def test_each_method_that_the_page_calls_refused_names_a_way_out(client):
+    names = documented_as_refused()
+    assert {"story", "replicate", "get_task_metadata"} <= names
+    for name in names - {"restart", "restart_workers"}:  # These say so when they are called.
+        with pytest.raises(AttributeError, match=f"has no '{name}': .+"):
+            getattr(client, name)
+
 
 
 def note_alone(lock, path):
