@@ -21,7 +21,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
         rng(options.incarnation.value()),
         timer(event_loop),
         started(monotonic_now()),
-        retry(options.retry_min),
+        tries{options.retry_min},
         renewal(std::make_unique<CredentialRenewal>(event_loop, options.wire, options.tls, options.role,
                                                     handlers.on_trouble)) {}
 
@@ -32,6 +32,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   void refused(const Error& why);
   void make_link(const Welcome& message);
   void try_again(const Error& why);
+  void closed_unanswered(const Error& why);
   void end_later(Error why);
   void end(const Error& why);
 
@@ -41,8 +42,11 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   Rng rng;
   LoopTimer timer;
   const Instant started;
-  Duration retry;
-  std::size_t next_supervisor = 0;
+  struct Tries {
+    Duration retry;  ///< Wait before the next one.
+    std::size_t next_supervisor = 0;
+    int unanswered = 0;  ///< Connections that were closed without an answer.
+  } tries;
   std::unique_ptr<Connector> connector;
   std::unique_ptr<Connection> connection;  ///< Until it is introduced; then the link owns it.
   std::unique_ptr<PeerLink> link;
@@ -88,7 +92,7 @@ SupervisorTerm Uplink::supervisor() const { return state_->supervisor; }
 void Uplink::State::connect() {
   if (ended) return;
   // Read for each attempt: a supervisor that was moved writes its new address there.
-  const Result<HostPort> address = look_up(options.supervisors[next_supervisor++ % options.supervisors.size()]);
+  const Result<HostPort> address = look_up(options.supervisors[tries.next_supervisor++ % options.supervisors.size()]);
   if (!address) return try_again(address.error());
   renewal->turn_to(*address);
   connector = std::make_unique<Connector>(loop, options.wire, *address, options.tls, options.connect_timeout,
@@ -116,19 +120,29 @@ void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
       [this](const FrameHeader& header, std::span<const std::byte> payload) { introduced(header, payload); },
       [this](const Error& error) {
         connection.reset();
-        // Certificates do not change by trying again; but a link that stood may have met another supervisor.
-        if (error.code == ErrorCode::PermissionDenied && link == nullptr) return end(error);
-        Error told = error;
-        if (options.tls == nullptr && told.remedy.empty())
-          told.remedy =
-              "connections are plain here, by `--insecure` or PENSTOCK_INSECURE: does the supervisor have it, too?";
-        try_again(told);
+        closed_unanswered(error);
       });
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{hello}));
   timer.arm(monotonic_now() + options.wire.handshake_timeout, [this] {
     connection.reset();
     try_again({ErrorCode::Unreachable, options.name, "the supervisor does not answer the introduction", {}});
   });
+}
+
+// A supervisor that closes without a word is overloaded, or does not speak as we do: plain on one side, TLS on the
+// other.
+void Uplink::State::closed_unanswered(const Error& why) {
+  constexpr int kTriesMin = 3;
+  constexpr Duration kTryFor = std::chrono::milliseconds{500};
+  // Certificates do not change by trying again; but a link that stood may have met another supervisor.
+  if (why.code == ErrorCode::PermissionDenied && link == nullptr) return end(why);
+  Error told = why;
+  if (options.tls == nullptr && told.remedy.empty())
+    told.remedy = "connections are plain here, by `--insecure` or PENSTOCK_INSECURE: does the supervisor have it, too?";
+  const bool waits_for_ever = options.give_up_after == Duration::max();
+  if (link == nullptr && !waits_for_ever && ++tries.unanswered >= kTriesMin && monotonic_now() - started >= kTryFor)
+    return end(told);
+  try_again(told);
 }
 
 void Uplink::State::introduced(const FrameHeader& header, std::span<const std::byte> payload) {
@@ -172,7 +186,7 @@ void Uplink::State::welcome(const Welcome& message) {
       meaning_of(message, supervisor, link != nullptr, static_cast<bool>(handlers.on_renewed));
   if (meaning == WelcomeMeaning::Over)
     return end_later({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
-  retry = options.retry_min;
+  tries.retry = options.retry_min;
   if (const PeerStanding peer = connection->peer(); peer.identity.has_value()) renewal->watch(peer.identity->cluster);
   if (meaning != WelcomeMeaning::Resumed) make_link(message);
   link->attach(std::move(connection), message.resumed, message.received_through);
@@ -213,8 +227,8 @@ void Uplink::State::try_again(const Error& why) {
   if (handlers.on_trouble) handlers.on_trouble(why);
   // Fault F32: many workers that lost the same supervisor must come back spread out.
   const Duration delay =
-      retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(retry.count())))};
-  retry = std::min(retry * 2, options.retry_max);
+      tries.retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(tries.retry.count())))};
+  tries.retry = std::min(tries.retry * 2, options.retry_max);
   timer.arm(monotonic_now() + delay, [this] { connect(); });
 }
 

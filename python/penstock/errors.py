@@ -73,6 +73,10 @@ class ConnectionFailed(PenstockError, ConnectionError):
     """There is no supervisor at the address, or the connection broke and did not come back."""
 
 
+class PermissionDenied(PenstockError, PermissionError):
+    """This user has no credential for the cluster, or its role has no right to this; see docs/security.md."""
+
+
 class SubtaskFailed(PenstockError):
     """A subtask failed without an exception of its own: its runner died, ran out of memory or time, ..."""
 
@@ -98,7 +102,7 @@ class ActorDied(PenstockError, RuntimeError):
     """The actor is gone, or has died while a call of it was under way, which may have run, or a part of it."""
 
 
-_BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "VersionMismatch": VersionMismatch,
+_BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "VersionMismatch": VersionMismatch, "PermissionDenied": PermissionDenied,
             "LimitExceeded": ResultTooLarge, "StorageFull": ResultTooLarge, "NotFound": ResultLost,
             "InputLost": ResultLost}
 REFUSED = 8                                 # FailureClass of common/protocol/failure.hpp.
