@@ -35,8 +35,7 @@ def test_a_future_takes_little_and_gives_it_back(client):
     gc.collect()
     tracemalloc.start()
     try:
-        futures = client.map(functions.increment, numbers)
-        wait(futures)
+        futures = mapped(client, functions.increment, numbers)
         functions.until(lambda: all(batch.ended for batch in client._batches.values()))
         gc.collect()
         held = tracemalloc.get_traced_memory()[0]
