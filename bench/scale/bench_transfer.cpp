@@ -7,6 +7,8 @@
 //     --chunk=KIB         the unit of checking and resuming (as workers have it)
 //     --raw               with --apart: each round moves the same bytes over plain sockets, too, a thread for each
 //                         stream: into memory that is kept, and into a small buffer as iperf3 does; medians at the end
+//     --secure            both are workers of a cluster made for them, so that connections are secured
+//     --credentials=DIR   the same, with the credentials of a worker there
 //     --apart             the holder is a process of its own; the processor's time is then the reader's alone
 //     --parent=PID        ends with that process, which has started it
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
@@ -28,6 +30,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +39,9 @@
 #include "common/base/rng.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
+#include "common/security/authority.hpp"
+#include "common/security/credential_store.hpp"
+#include "common/security/tls_session.hpp"
 #include "worker/transfer/transfer_thread.hpp"
 
 namespace penstock::worker {
@@ -100,6 +106,8 @@ struct Load {
   bool apart = false;
   bool maps = false;
   bool raw = false;
+  bool secure = false;
+  std::string credentials;     ///< Directory of those of a cluster; empty: connections are plain.
   std::uint16_t raw_port = 0;  ///< 0: plain sockets are not measured.
   std::uint32_t chunk_bytes = TransferLimits{}.chunk_bytes;
   std::size_t bytes = 0;  ///< Of each datum.
@@ -203,6 +211,31 @@ bool bring_often(Reader& reader, const HostPort& from, const Load& load) {
   return true;
 }
 
+/// The two processes are workers of a cluster that is made for them.
+void make_cluster(const std::string& directory) {
+  const Result<Authority> authority = Authority::make();
+  if (!authority) return;
+  const Result<Credential> worker = authority->issue(Role::Worker, "bench", std::chrono::hours{24});
+  if (worker) (void)CredentialStore{directory}.save(authority->cluster(), Role::Worker, *worker).has_value();
+}
+
+/// False if there are no credentials in the directory.
+bool secure(TransferOptions& options, const std::string& directory) {
+  const CredentialStore store{directory};
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator{directory + "/clusters", code}) {
+    const Result<Credential> own = store.load(entry.path().filename().string(), Role::Worker);
+    Result<std::shared_ptr<const TlsClient>> client = TlsClient::make(store, PeerRole::Worker, Role::Worker);
+    if (!own || !client) return false;
+    Result<std::shared_ptr<const TlsServer>> server = TlsServer::make(*own);
+    if (!server) return false;
+    options.limits.tls = std::move(client).value();
+    options.server.security.settings = [settings = *server] { return settings; };
+    return true;
+  }
+  return false;
+}
+
 int measure(const Load& load) {
   Reader reader;
   ObjectStore there;
@@ -212,6 +245,7 @@ int measure(const Load& load) {
   options.limits.packing = options.server.packing = load.packing;
   options.limits.maps = load.maps;
   options.limits.chunk_bytes = load.chunk_bytes;
+  if (!load.credentials.empty() && !secure(options, load.credentials)) return 1;
   auto here = TransferThread::open(reader.loop, reader.store, options);
   if (!load.serve.host.empty()) options.listen = load.serve;
   if (load.from.host.empty() && !fill(there, load)) return 1;
@@ -241,6 +275,7 @@ class Holder {
                                    std::to_string(load.bytes >> 20U),
                                    std::to_string(load.count),
                                    std::to_string(load.streams)};
+    if (!load.credentials.empty()) words.emplace_back("--credentials=" + load.credentials);
     if (load.packing != Packing::WherePays)
       words.emplace_back(load.packing == Packing::Never ? "--packing=never" : "--packing=always");
     std::vector<char*> arguments;
@@ -294,6 +329,7 @@ bool take_option(std::string_view text, Load& load) {
     load.packing = value == "never" ? Packing::Never : value == "always" ? Packing::Always : Packing::WherePays;
     return value == "never" || value == "always" || value == "pays";
   }
+  if (name == "--credentials") return load.credentials = value, true;
   if (name == "--parent") return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && std::to_string(getppid()) == value;
   const Result<HostPort> address = parse_host_port(value, "127.0.0.1");
   if (!address) return false;
@@ -311,6 +347,8 @@ int run(int argc, char** argv) {
       load.apart = true;
     } else if (text == "--raw") {
       load.raw = true;
+    } else if (text == "--secure") {
+      load.secure = true;
     } else if (text == "--maps") {
       load.maps = true;
     } else if (!text.starts_with("--") && given < numbers.size()) {
@@ -324,7 +362,14 @@ int run(int argc, char** argv) {
   load.count = static_cast<std::uint32_t>(numbers[1]);
   load.streams = static_cast<std::uint32_t>(numbers[2]);
   load.rounds = static_cast<std::uint32_t>(numbers[3]);
-  return load.apart ? measure_apart(load) : measure(load);
+  if (!load.secure) return load.apart ? measure_apart(load) : measure(load);
+  std::string directory = (std::filesystem::temp_directory_path() / "penstock-bench-XXXXXX").string();
+  if (mkdtemp(directory.data()) == nullptr) return 1;
+  make_cluster(directory);
+  load.credentials = directory;
+  const int code = load.apart ? measure_apart(load) : measure(load);
+  std::filesystem::remove_all(directory);
+  return code;
 }
 
 }  // namespace

@@ -113,7 +113,8 @@ class LeaseWatched {
 };
 
 /// Without a word about security a supervisor has it; `--insecure` is for this host alone, unless it is said twice.
-Result<void> check_insecure(const SupervisorCommand& options, const HostPort& listen) {
+Result<void> check_insecure(SupervisorCommand& options, const HostPort& listen) {
+  if (options.insecure == 0 && wants_insecure()) options.insecure = 1;
   const bool loopback = listen.host == "localhost" || listen.host == "::1" || listen.host.starts_with("127.");
   if (options.insecure != 1 || loopback) return {};
   return Error{ErrorCode::InvalidArgument, to_string(listen),
@@ -269,7 +270,7 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
       ->type_name("DIR");
   command->add_flag("--insecure", options->insecure,
                     "No encryption and no certificates: everybody who reaches the address may run programs as this "
-                    "user. Addresses beyond this host need it twice");
+                    "user. Addresses beyond this host need it twice (also: PENSTOCK_INSECURE=1)");
   CLI::Option* no_state = command->add_flag("--no-state", options->no_state, "Keep no state beyond this process");
   no_state->excludes("--state");
   command

@@ -190,6 +190,12 @@ void SecureStream::State::seal_gathered(const Pieces<const std::byte>& pieces) {
   };
   for (std::span<const std::byte> piece : pieces.all()) {
     while (!piece.empty() && !failure.has_value()) {
+      // Whole records of a large buffer need not be gathered.
+      if (const std::size_t whole = piece.size() - piece.size() % kRecordBytes; plain.empty() && whole > 0) {
+        if (Result<void> done = session->seal(piece.first(whole), sealed); !done) failure = std::move(done).error();
+        piece = piece.subspan(whole);
+        continue;
+      }
       const std::size_t room = std::min(piece.size(), kRecordBytes - plain.size());
       plain.insert(plain.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(room));
       piece = piece.subspan(room);
@@ -202,18 +208,22 @@ void SecureStream::State::seal_gathered(const Pieces<const std::byte>& pieces) {
 
 void SecureStream::State::write(Pieces<const std::byte> pieces, OnMoved done) {
   pieces.cut(RecordCipher::kPlainBytesMax);
-  sealed.clear();
+  std::size_t size = 0;
   if (records.sealer == nullptr) {
+    sealed.clear();
     seal_gathered(pieces);
+    size = sealed.size();
   } else {
-    // An answer that is read no more leaves its memory; one that is written goes on with it.
+    // A side that writes is not in the midst of an answer: its memory for one goes.
     if (records.filled == 0) give_back(records.arrived);
-    if (Result<void> done_well = records.sealer->seal(pieces.all(), sealed); !done_well)
-      failure = std::move(done_well).error();
+    size = RecordCipher::sealed_bytes(pieces.bytes);
+    if (sealed.size() < size) sealed.resize(size);  // It never shrinks meanwhile: new bytes would be cleared each time.
+    if (Result<void> well = records.sealer->seal(pieces.all(), std::span{sealed}.first(size)); !well)
+      failure = std::move(well).error();
   }
   if (failure.has_value()) return asio::post(socket.get_executor(), [done = std::move(done)] { done(refused(), 0); });
   asio::async_write(
-      socket, asio::buffer(sealed),
+      socket, asio::buffer(sealed.data(), size),
       [](const error_code& error, std::size_t) { return error ? 0 : std::size_t{1} << 30U; },
       [self = shared_from_this(), taken = pieces.bytes, done = std::move(done)](const error_code& error, std::size_t) {
         if (self->records.sealer == nullptr) give_back(self->sealed);
@@ -258,19 +268,21 @@ Result<std::size_t> SecureStream::State::open_record(const Pieces<std::byte>& pi
   const std::span sealed_part =
       std::span{std::as_const(records.arrived)}.subspan(kHead, *size + RecordCipher::kTagBytes);
   const Result<void> opened = records.opener->open(head, sealed_part, {all.data(), targets.count + 1});
-  records.filled = 0;
   if (!opened) return opened.error();
+  // The head of the next record may have come with this one.
+  std::memmove(records.arrived.data(), records.arrived.data() + whole, records.filled - whole);
+  records.filled -= whole;
   return wanted;
 }
 
-/// The memory for the next bytes from the socket: of the head of a record first, then of its rest.
+/// The memory for the next bytes from the socket: of the head of a record first, then of its rest and the next head.
 std::span<std::byte> SecureStream::State::room_of_record() {
   constexpr std::size_t kHead = RecordCipher::kHeadBytes;
   std::size_t wanted = kHead;
   if (records.filled >= kHead) {
     const Result<std::size_t> size =
         RecordCipher::plain_bytes(std::span{std::as_const(records.arrived)}.first<kHead>());
-    wanted = kHead + (size ? *size : 0) + RecordCipher::kTagBytes;
+    wanted = RecordCipher::sealed_bytes(size ? *size : 0) + kHead;
   }
   if (records.arrived.size() < wanted) records.arrived.resize(wanted);
   return std::span{records.arrived}.subspan(records.filled, wanted - records.filled);

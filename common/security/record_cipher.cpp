@@ -41,18 +41,16 @@ std::array<unsigned char, 12> RecordCipher::next_nonce() {
   return nonce;
 }
 
-Result<void> RecordCipher::seal(std::span<const std::span<const std::byte>> pieces, std::vector<std::byte>& out) {
+Result<void> RecordCipher::seal(std::span<const std::span<const std::byte>> pieces, std::span<std::byte> out) {
   if (records_ >= kRecordsMax)
     return Error{ErrorCode::LimitExceeded, "the connection", "has sent all records of its key", "it connects again"};
   std::size_t size = 0;
   for (const auto& piece : pieces) size += piece.size();
-  PENSTOCK_CHECK(size <= kPlainBytesMax);
+  PENSTOCK_CHECK(size <= kPlainBytesMax && out.size() == sealed_bytes(size));
   const auto head = head_of(size);
   const auto nonce = next_nonce();
-  const std::size_t begin = out.size();
-  out.resize(begin + kHeadBytes + size + kTagBytes);
-  std::memcpy(out.data() + begin, head.data(), kHeadBytes);
-  std::byte* at = out.data() + begin + kHeadBytes;
+  std::memcpy(out.data(), head.data(), kHeadBytes);
+  std::byte* at = out.data() + kHeadBytes;
   int moved = 0;
   bool sound = EVP_EncryptInit_ex(cipher_.get(), nullptr, nullptr, nullptr, nonce.data()) == 1 &&
                EVP_EncryptUpdate(cipher_.get(), nullptr, &moved, bytes_of(std::span{head}), kHeadBytes) == 1;

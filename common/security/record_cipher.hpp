@@ -21,8 +21,8 @@ class RecordCipher {
  public:
   static constexpr std::size_t kHeadBytes = 4;
   static constexpr std::size_t kTagBytes = 16;
-  /// Plain bytes of a record at most. Records of this size fit the second level of a processor's cache.
-  static constexpr std::size_t kPlainBytesMax = 256UL << 10U;
+  /// Plain bytes of a record at most, which fit the second level of a cache. A chunk of 1 MiB with its head is four.
+  static constexpr std::size_t kPlainBytesMax = (256UL << 10U) + 64;
   /// Of one key: far below the bound of GCM for nonces that are counted.
   static constexpr std::uint64_t kRecordsMax = std::uint64_t{1} << 40U;
 
@@ -30,9 +30,11 @@ class RecordCipher {
   /// `seals`: this side sends in that direction. REQUIRES: the handshake is done. Error: Internal.
   static Result<std::unique_ptr<RecordCipher>> of(const TlsSession& session, Direction direction, bool seals);
 
-  /// Appends a record of the pieces. REQUIRES: they are at most `kPlainBytesMax` together. Errors: Internal;
-  /// LimitExceeded: the key is used up.
-  Result<void> seal(std::span<const std::span<const std::byte>> pieces, std::vector<std::byte>& out);
+  /// The size of a record with so many plain bytes.
+  static constexpr std::size_t sealed_bytes(std::size_t plain) { return kHeadBytes + plain + kTagBytes; }
+  /// Makes a record of the pieces. REQUIRES: they are at most `kPlainBytesMax` together, and `out` has the size of
+  /// their record. Errors: Internal; LimitExceeded: the key is used up.
+  Result<void> seal(std::span<const std::span<const std::byte>> pieces, std::span<std::byte> out);
   /// The plain bytes of the record with that head. Error: MalformedFrame: it is longer than any.
   static Result<std::size_t> plain_bytes(std::span<const std::byte, kHeadBytes> head);
   /// Opens the record with that head into the pieces, which have its size together. Error: MalformedFrame: the bytes

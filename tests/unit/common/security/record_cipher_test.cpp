@@ -46,7 +46,7 @@ Record bytes(std::size_t size) {
 }
 
 Record seal(RecordCipher& cipher, const Record& plain) {
-  Record out;
+  Record out(RecordCipher::sealed_bytes(plain.size()));
   const std::span<const std::byte> whole{plain};
   EXPECT_TRUE(cipher.seal({&whole, 1}, out));
   return out;
@@ -71,7 +71,7 @@ RC_GTEST_PROP(RecordCipher, WhatIsSealedIsOpenedInOtherPieces, ()) {
   const Record plain = bytes(size);
   const std::size_t cut = *rc::gen::inRange<std::size_t>(0, size + 1);
   const std::array<std::span<const std::byte>, 2> pieces{std::span{plain}.first(cut), std::span{plain}.subspan(cut)};
-  Record record;
+  Record record(RecordCipher::sealed_bytes(size));
   RC_ASSERT(sealer->seal(pieces, record).has_value());
   Record read(size);
   const std::size_t other = *rc::gen::inRange<std::size_t>(0, size + 1);
@@ -86,7 +86,7 @@ TEST(RecordCipher, TheLargestRecordIsTakenAndALargerOneRefused) {
   const auto opener = ends.opener();
   const Record plain = bytes(RecordCipher::kPlainBytesMax);
   EXPECT_EQ(*open(*opener, seal(*sealer, plain)), plain);
-  std::array<std::byte, 4> head{std::byte{1}, std::byte{0}, std::byte{4}, std::byte{0}};
+  std::array<std::byte, 4> head{std::byte{65}, std::byte{0}, std::byte{4}, std::byte{0}};
   EXPECT_EQ(RecordCipher::plain_bytes(head).error().code, ErrorCode::MalformedFrame);
 }
 
