@@ -57,9 +57,11 @@ std::vector<Finding> check_credentials(const std::string& config_directory, Cale
     return {{"credentials", Level::Bad, "have no place: neither HOME nor PENSTOCK_CONFIG_DIR is set",
              "set PENSTOCK_CONFIG_DIR to a directory of this user"}};
   std::vector<Finding> findings;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator{config_directory + "/clusters", code})
-    if (entry.path().extension() == ".pem") findings.push_back(check_credential(entry.path(), now));
+  const std::string clusters = config_directory + "/clusters";
+  for (const std::string& cluster : names_in(clusters))
+    for (const std::string& file : names_in(clusters + "/" + cluster))
+      if (fs::path path = clusters + "/" + cluster + "/" + file; path.extension() == ".pem")
+        findings.push_back(check_credential(path, now));
   if (findings.empty())
     findings.push_back({"credentials", Level::Warning, "there is none in " + config_directory,
                         "start a supervisor here, or use a token: `penstock login`"});

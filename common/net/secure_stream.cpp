@@ -217,7 +217,7 @@ void SecureStream::State::write(Pieces<const std::byte> pieces, OnMoved done) {
     // A side that writes is not in the midst of an answer: its memory for one goes.
     if (records.filled == 0) give_back(records.arrived);
     size = RecordCipher::sealed_bytes(pieces.bytes);
-    if (sealed.size() < size) sealed.resize(size);  // It never shrinks meanwhile: new bytes would be cleared each time.
+    if (sealed.size() < size) sealed.resize(size);  // Kept at its size: new bytes would be cleared each time.
     if (Result<void> well = records.sealer->seal(pieces.all(), std::span{sealed}.first(size)); !well)
       failure = std::move(well).error();
   }

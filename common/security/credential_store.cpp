@@ -85,15 +85,13 @@ void CredentialStore::forget(const std::string& cluster) const {
 }
 
 void CredentialStore::forget_older(CalendarTime now, std::chrono::seconds age) const {
-  std::error_code code;
-  std::vector<std::string> old;
-  for (const fs::directory_entry& entry : fs::directory_iterator{directory_ + "/clusters", code}) {
+  for (const std::string& cluster : names_in(directory_ + "/clusters")) {
     // A look at one file is a look at a key; the time of the directory is that of its latest file.
-    const CalendarTime written = std::chrono::file_clock::to_sys(entry.last_write_time(code));
-    if (!code && written + age < now && last_use_of(entry.path().string()) + age < now)
-      old.push_back(entry.path().filename().string());
+    std::error_code gone;
+    const auto written = fs::last_write_time(place_of(cluster), gone);
+    if (!gone && std::chrono::file_clock::to_sys(written) + age < now && last_use_of(place_of(cluster)) + age < now)
+      forget(cluster);
   }
-  for (const std::string& cluster : old) forget(cluster);
 }
 
 }  // namespace penstock

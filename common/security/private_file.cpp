@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -81,6 +82,16 @@ Result<std::string> read_private_file(const std::string& path, std::size_t bytes
   }
   content.resize(done);
   return content;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code gone;
+  // A loop over the iterator would throw where a directory goes away meanwhile.
+  for (fs::directory_iterator at{directory, gone}, end; !gone && at != end; at.increment(gone))
+    names.push_back(at->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace penstock

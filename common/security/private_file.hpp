@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/base/result.hpp"
 
@@ -20,5 +21,8 @@ inline constexpr std::size_t kPrivateFileBytesMax = 1 << 20;
 
 /// Errors: NotFound; InvalidArgument: the file is of another user, others may read it, or it is too long.
 Result<std::string> read_private_file(const std::string& path, std::size_t bytes_max = kPrivateFileBytesMax);
+
+/// The names in a directory, in order; none if it is not there. Other processes may change it meanwhile.
+std::vector<std::string> names_in(const std::string& directory);
 
 }  // namespace penstock

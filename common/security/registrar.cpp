@@ -178,14 +178,13 @@ Result<TokenText> Registrar::create_token(Role role, const std::string& user, st
 
 std::vector<Token> Registrar::list_tokens(CalendarTime now) const {
   std::vector<Token> tokens;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator{directory_ + "/tokens", code}) {
-    Result<FiledToken> found = read_filed(entry.path().string());
+  for (const std::string& id : names_in(directory_ + "/tokens")) {
+    Result<FiledToken> found = read_filed(token_file(id));
     if (!found) continue;
     if (found->token.until > now)
       tokens.push_back(std::move(found->token));
     else
-      fs::remove(entry.path(), code);
+      ::unlink(token_file(id).c_str());
   }
   std::sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) { return a.until < b.until; });
   return tokens;

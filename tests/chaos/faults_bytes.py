@@ -118,6 +118,7 @@ def broken_connections(case):
 def malformed(case):
     """F18, short and from outside; the fuzzer of decoders and cores is tests/chaos/wire_fuzz.cpp."""
     cluster = case.cluster(workers=1)
+    cluster.spare_kib += 16384  # Some hundred handshakes under way at the same time have 20 KiB each, and threads their heaps.
     cluster.accept(grid("undisturbed", 20, 500))
     random_bytes = random.Random(18)
     for number in range(300 if not case.full else 20_000):

@@ -44,6 +44,14 @@ TEST(PrivateFile, OneThatIsNotThereOrNoFileIsTold) {
   EXPECT_EQ(read_private_file(scratch.at("large")).error().code, ErrorCode::InvalidArgument);
 }
 
+TEST(PrivateFile, ADirectoryIsListedInOrderAndOneThatIsNotThereIsEmpty) {
+  const ScratchDirectory scratch;
+  for (const char* name : {"b", "c", "a"}) scratch.write(name, "");
+  EXPECT_EQ(names_in(scratch.path()), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(names_in(scratch.at("none")).empty());
+  EXPECT_TRUE(names_in(scratch.at("a")).empty()) << "a file";
+}
+
 TEST(PrivateFile, ADirectoryThatOthersMayWriteToIsRefused) {
   const ScratchDirectory scratch;
   ASSERT_TRUE(make_private_directory(scratch.at("open")));
