@@ -123,7 +123,7 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
   for (const Workload& workload : snapshot.workloads) {
     if (workload.project != kNone && workload.project >= snapshot.projects.size())
       return mistake(workload.name, "belongs to a project that does not exist");
-    if (!is_amount(workload.beyond) || !is_amount(workload.core))
+    if (!is_amount(workload.beyond) || !is_amount(workload.elsewhere) || !is_amount(workload.core))
       return mistake(workload.name, "wants an amount that is negative or too large");
     if (workload.weight > kAmountMax) return mistake(workload.name, "the weight is too large");
     for (const MemberSet& set : workload.sets)

@@ -156,7 +156,10 @@ struct Workload {
   std::int64_t weight = 1000;  ///< In thousandths, above 0.
   std::int64_t slots_max = kUnlimited;
   std::int64_t beyond = 0;  ///< Slots wanted for further members, for which there is no room: they count in its share.
-  std::int64_t core = 0;    ///< Of an elastic gang: the slots of the member that starts first and leaves last.
+  /// Of a bag: slots that it holds in other pools. Its share grows by its whole demand, or each pool would change the
+  /// shares of the others in turns.
+  std::int64_t elsewhere = 0;
+  std::int64_t core = 0;  ///< Of an elastic gang: the slots of the member that starts first and leaves last.
   std::optional<std::int64_t> position;  ///< In the order of its priority; smaller is earlier.
   std::int64_t submitted = 0;            ///< Orders workloads by age; smaller is older.
   std::optional<Instant> last_start;

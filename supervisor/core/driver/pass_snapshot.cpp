@@ -310,6 +310,9 @@ void PassSnapshot::show_job(Job& job, BandKind kind, policy::Snapshot& snapshot,
   seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   if (!job.shares->rules.cut[static_cast<std::size_t>(kind)])
     seen.beyond = static_cast<std::int64_t>(share.beyond / domain.granularity);
+  if (job.shares->pool.spreads && view_.shares_slots(job.shares->pool.position))
+    seen.elsewhere = static_cast<std::int64_t>(
+        (view_.milli_held(job, kind) - view_.milli_held(job, kind, job.shares->pool.position)) / domain.granularity);
   if (wishes.is_elastic() && gang && view_.shares_slots(job.shares->pool.position))
     seen.core = static_cast<std::int64_t>(std::uint64_t{wishes.gang} * 1000 / domain.granularity);
   seen.position = job.shares->position;

@@ -41,7 +41,7 @@ class PassByReach {
       // Unlike the demand this does not depend on places that were promised meanwhile.
       const std::int64_t cap = snapshot_.workloads[present[i].workload].slots_max;
       std::int64_t wanted = present[i].held + present[i].blocked;
-      wanted += snapshot_.workloads[present[i].workload].beyond;
+      wanted += snapshot_.workloads[present[i].workload].beyond + snapshot_.workloads[present[i].workload].elsewhere;
       for (const std::uint32_t member : present[i].pending) wanted += snapshot_.members[member].slots;
       all_wanted.push_back(std::max<std::int64_t>(1, cap == kUnlimited ? wanted : std::min(cap, wanted)));
     }
@@ -81,7 +81,7 @@ class PassByReach {
     for (std::size_t i = 0; i < present_.size(); ++i) {
       slopes_.push_back(Wide{shares_.groups[i].weight} * (shares_.sharing == Sharing::MaxMin ? 1 : wanted[i]));
       emptied[i].demand = wanted[i] * kSlopeUnit;
-      emptied[i].pinned = emptied[i].held = emptied[i].smallest_pending = 0;
+      emptied[i].pinned = emptied[i].held = emptied[i].elsewhere = emptied[i].smallest_pending = 0;
       has_owners = has_owners || node_of(i) != kNone;
     }
     if (!has_owners) return;

@@ -115,6 +115,7 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
     group.weight = workload.weight;
     group.node = workload.share_node;
     group.held = each.held;
+    group.elsewhere = workload.elsewhere;
     group.demand = each.held + workload.beyond;
     for (const std::uint32_t member : each.running)
       if (!may_preempt(snapshot, member) || is_protected(snapshot, each.workload))

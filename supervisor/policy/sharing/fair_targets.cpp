@@ -96,7 +96,7 @@ class WaterLevel {
 
  private:
   Wide slope(std::size_t i) const {
-    return Wide{groups_[i].weight} * (growth_ == Growth::ByDemand ? groups_[i].demand : 1);
+    return Wide{groups_[i].weight} * (growth_ == Growth::ByDemand ? groups_[i].whole_demand() : 1);
   }
   std::int64_t low_mark(std::size_t i) const {
     return std::max(groups_[i].pinned, std::min<std::int64_t>(1, groups_[i].demand));
@@ -224,7 +224,7 @@ void fill(const std::vector<ShareGroup>& groups, Offers& offers) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return groups[a].demand < groups[b].demand; });
+                   [&](std::size_t a, std::size_t b) { return groups[a].whole_demand() < groups[b].whole_demand(); });
   for (;;) {
     const Amounts credit_before = offers.credit;
     const std::int64_t given = fill_round(groups, order, offers.given, offers.credit, offers.left);

@@ -11,6 +11,7 @@ namespace penstock::policy {
 /// One workload of a pool that is shared fairly.
 struct ShareGroup {
   std::int64_t demand = 0;            ///< Slots that it holds and could use, within its cap; at least `pinned`.
+  std::int64_t elsewhere = 0;         ///< Slots that it has in other pools: its share grows by these and its demand.
   std::int64_t pinned = 0;            ///< Slots that may not be taken from it.
   std::int64_t weight = 1000;         ///< In thousandths, above 0.
   std::int64_t held = 0;              ///< Slots that it has now.
@@ -21,6 +22,8 @@ struct ShareGroup {
   std::uint32_t node = kNone;         ///< Its owner, where slots are divided among owners first.
   friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
 
+  /// In all pools.
+  std::int64_t whole_demand() const { return demand + elsewhere; }
   /// From now on the group has that amount, with no wish for more.
   void settle(std::int64_t amount) {
     demand = pinned = amount;

@@ -39,6 +39,23 @@ TEST(FairTargets, WhatMayNotBeTakenIsKeptFirst) {
   EXPECT_EQ(fair_targets(all, 4), (Amounts{0, 6}));
 }
 
+// Slots that a bag holds in other pools are not wanted here, and are a part of the demand by which it shares.
+TEST(FairTargets, ABagGrowsByItsWholeDemandAndIsCappedByTheRestOfIt) {
+  std::vector<ShareGroup> all = groups({{6, 1}, {3, 1}});
+  EXPECT_EQ(fair_targets(all, 6), (Amounts{4, 2}));
+  all[1].elsewhere = 3;
+  EXPECT_EQ(fair_targets(all, 6), (Amounts{3, 3}));
+  all[1] = {.demand = 1, .elsewhere = 5, .smallest_pending = 1};
+  EXPECT_EQ(fair_targets(all, 6), (Amounts{5, 1}));
+}
+
+TEST(MaxMinTargets, OfTooFewSlotsTheJobOfTheSmallestWholeDemandHasOneFirst) {
+  std::vector<ShareGroup> all = groups({{2, 1}, {1, 1}});
+  EXPECT_EQ(max_min_targets(all, 1), (Amounts{0, 1}));
+  all[1].elsewhere = 2;
+  EXPECT_EQ(max_min_targets(all, 1), (Amounts{1, 0}));
+}
+
 // Two gangs of 2 on 2 slots: 1 and 1 would block both for ever. Spec: policy-determined 3.3.
 TEST(FairTargets, OfTwoGangsTheYoungerGivesWay) {
   std::vector<ShareGroup> all = groups({{2, 1}, {2, 1}});
