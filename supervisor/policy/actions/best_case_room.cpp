@@ -7,6 +7,11 @@ namespace {
 
 constexpr std::int64_t kOneDevice = 1000;
 
+/// Of bands that do not say, devices have some memory, so that whole ones can be counted.
+std::int64_t device_mib(const BandRoom& room) {
+  return room.device_memory_mib > 0 ? room.device_memory_mib : kOneDevice;
+}
+
 }  // namespace
 
 void BestCaseRoom::TopTwo::offer(std::int64_t value, std::uint32_t band) {
@@ -19,22 +24,26 @@ void BestCaseRoom::TopTwo::offer(std::int64_t value, std::uint32_t band) {
 }
 
 BestCaseRoom::BestCaseRoom(const Trial& trial)
-    : trial_(trial), best_(trial.snapshot().bands.size()), takeable_(best_.size(), 0), tied_(best_.size(), false) {
+    : trial_(trial),
+      best_(trial.snapshot().bands.size()),
+      mib_(best_.size(), kOneDevice),
+      takeable_(best_.size(), 0),
+      tied_(best_.size(), false) {
   for (const std::uint32_t band : trial.bands()) {
     const BandRoom& room = trial.room(band);
     const Resources later = room.later();
+    const std::int64_t mib = mib_[band] = device_mib(room);
     BandBest& best = best_[band];
-    best = {later.cpu, later.memory, later.gpu * device_mib(band) / kOneDevice};
+    best = {later.cpu, later.memory, later.gpu * mib / kOneDevice};
     for (const DeviceGroup& group : room.groups)
-      if (group.used() && !group.wholly_leaving())
-        best.device_mib += device_mib(band) - group.held_mib - group.promised_mib;
+      if (group.used() && !group.wholly_leaving()) best.device_mib += mib - group.held_mib - group.promised_mib;
     if (!room.open) continue;
     whole_.offer(later.gpu, band);
     offer_rest(later, band);
     if (room.shared_memory_mib < 0) continue;
     shared_mib_.offer(room.shared_memory_mib, band);
     // Rounded up, as the part of a member's is rounded down.
-    shared_part_.offer((room.shared_memory_mib + 1) * kOneDevice / device_mib(band) + 1, band);
+    shared_part_.offer((room.shared_memory_mib + 1) * kOneDevice / mib + 1, band);
   }
 }
 
@@ -47,16 +56,10 @@ void BestCaseRoom::offer_rest(const Resources& later, std::uint32_t band) {
   }
 }
 
-/// Of bands that do not say, devices have some memory, so that whole ones can be counted.
-std::int64_t BestCaseRoom::device_mib(std::uint32_t band) const {
-  const std::int64_t mib = trial_.room(band).device_memory_mib;
-  return mib > 0 ? mib : kOneDevice;
-}
-
 BandBest BestCaseRoom::size_of(std::uint32_t member, std::uint32_t band) const {
   const Member& source = trial_.snapshot().members[member];
   const std::int64_t shared = source.devices > 0 ? source.devices * trial_.memory_on(member, band) : 0;
-  return {source.request.cpu, source.request.memory, source.request.gpu * device_mib(band) / kOneDevice + shared};
+  return {source.request.cpu, source.request.memory, source.request.gpu * mib_[band] / kOneDevice + shared};
 }
 
 bool BestCaseRoom::has_room_elsewhere(std::uint32_t member, std::uint32_t band) const {

@@ -2,6 +2,7 @@
 // so at once.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -56,10 +57,10 @@ class BestCaseRoom {
   void offer_rest(const Resources& later, std::uint32_t band);
   BandBest size_of(std::uint32_t member, std::uint32_t band) const;
   bool has_room_elsewhere(std::uint32_t member, std::uint32_t band) const;
-  std::int64_t device_mib(std::uint32_t band) const;
 
   const Trial& trial_;
   std::vector<BandBest> best_;          ///< By band.
+  std::vector<std::int64_t> mib_;       ///< By band: of a device. Rooms of bands are too large to be looked through.
   std::vector<std::int64_t> takeable_;  ///< By band.
   std::vector<bool> tied_;              ///< By band.
   std::vector<Rest> rest_;              ///< By whole devices: of bands that have so many, or more.
@@ -79,6 +80,12 @@ struct BestCaseKey {
 /// The bounds of one pass, each made once as long as the trial stays as it is: many jobs ask the same in vain.
 class BestCaseRooms {
  public:
+  /// How many times as long as the first one a search goes on before it asks: longer where searches that had asked
+  /// succeeded, which is no use of the bound, and shorter again where they failed.
+  std::size_t patience() const { return patience_; }
+  void note_search(bool succeeded) {
+    patience_ = succeeded ? std::min(patience_ * 2, kPatienceMax) : std::max<std::size_t>(patience_ / 2, 1);
+  }
   bool has(const Trial& trial, const BestCaseKey& key) const { return mark_ == trial.mark() && known_.contains(key); }
   /// REQUIRES: no trial that may be undone is open. `fill` names the members that may go.
   template <class Fill>
@@ -93,7 +100,10 @@ class BestCaseRooms {
   }
 
  private:
+  static constexpr std::size_t kPatienceMax = 4;
+
   std::size_t mark_ = 0;
+  std::size_t patience_ = 1;
   std::map<BestCaseKey, BestCaseRoom> known_;
 };
 

@@ -76,9 +76,9 @@ class Solver {
     if (wanted.empty()) return false;
     if (!anybody_to_take_from()) return false;
     const std::size_t mark = trial_.mark();
-    if (!(rules_.one_piece ? take_one_piece(wanted) : take_pieces(wanted) && take_more(mark)) ||
-        !pass_.order().all_at_min(workload_))
-      return trial_.undo_to(mark), false;
+    const bool found = rules_.one_piece ? take_one_piece(wanted) : take_pieces(wanted) && take_more(mark);
+    if (outlook_.looked) pass_.best_case_rooms().note_search(found);
+    if (!found || !pass_.order().all_at_min(workload_)) return trial_.undo_to(mark), false;
     if (pass_.parts().own_rules && rules_.may_give_way) let_betters_first();
     for (const Piece& piece : recorded_)
       for (const std::uint32_t member : piece.members) note_victim(member, piece.workload);
@@ -168,7 +168,7 @@ class Solver {
     std::size_t victims = 0;
     for (std::uint32_t project = 0; project < victims_.size(); ++project)
       if (may_take_from(project)) victims += victims_[project].size();
-    tries_before_looking_ = kTriesBeforeLooking + victims / kVictimsForOneTry;
+    tries_before_looking_ = kTriesBeforeLooking + victims * pass_.best_case_rooms().patience() / kVictimsForOneTry;
     outlook_.looked = false;
     outlook_.anywhere = true;
     outlook_.helpful_left = INT64_MAX;

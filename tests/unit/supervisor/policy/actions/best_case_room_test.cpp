@@ -92,5 +92,17 @@ TEST_F(BestCaseRoomOf, PartsOfDevicesCountByTheirMemory) {
   EXPECT_TRUE(best_case.might_hold(5, 2));
 }
 
+TEST(BestCaseRooms, SearchesGoOnForLongerWhereTheyAskedForTheBoundInVain) {
+  BestCaseRooms rooms;
+  EXPECT_EQ(rooms.patience(), 1U);
+  rooms.note_search(true);
+  rooms.note_search(true);
+  EXPECT_EQ(rooms.patience(), 4U);
+  rooms.note_search(true);
+  EXPECT_EQ(rooms.patience(), 4U) << "no search goes on for ever";
+  for (int i = 0; i < 3; ++i) rooms.note_search(false);
+  EXPECT_EQ(rooms.patience(), 1U);
+}
+
 }  // namespace
 }  // namespace penstock::policy
