@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "supervisor/policy/policy_engine.hpp"
@@ -75,6 +76,84 @@ TEST(GangParts, WhereQuotasCountEachMemberHasTheBandsOfItsGroup) {
     ++by_bands[it.snapshot().band_lists[each.band_list]];
   }
   EXPECT_EQ(by_bands, (std::map<std::vector<std::uint32_t>, int>{{{0}, 2}, {{1}, 2}}));
+}
+
+/// Hosts of 3 slots, and a gang of two groups of 2 slots that runs there. Job 1.
+class RunningGang {
+ public:
+  explicit RunningGang(const std::string& preset) : cluster{policed(preset)} {
+    for (int i = 0; i < 2; ++i) cluster.join({.slots = 3});
+    JobSpec spec;
+    spec.policy = {.gang = 4, .together = "host", .gang_groups = 2};
+    cluster.submit(GraphBuilder{}.sources(4).build(), spec);
+    cluster.settle(3);
+    for (std::uint32_t i = 0; i < 4; ++i) cluster.say(cluster.job().hot[i].band.value() + 1, i, Outcome::Started);
+  }
+  ~RunningGang() { cluster.ignore(); }
+  RunningGang(const RunningGang&) = delete;
+  RunningGang& operator=(const RunningGang&) = delete;
+
+  supervisor_action::RunPass next_pass() {
+    std::vector<supervisor_action::RunPass> passes;
+    for (int tries = 0; tries < 1000 && passes.empty(); ++tries) {
+      cluster.tick_after(std::chrono::milliseconds{1});
+      passes = cluster.take_passes();
+    }
+    return passes.at(0);
+  }
+
+  PolicedSupervisor cluster;
+};
+
+// A gang of which one member leaves its host wants that slot again, and in no other group.
+TEST(GangParts, AMemberThatLeavesIsMissingInItsOwnGroup) {
+  for (const std::uint32_t left : {0U, 1U}) {
+    RunningGang it{"quota"};
+    const supervisor_action::RunPass before = it.next_pass();
+    const std::vector<policy::Member>& members = before.snapshot.members;
+    const auto leaver = std::find_if(members.begin(), members.end(), [&](const policy::Member& each) {
+      return !each.places.empty() && each.places.front().band == left;
+    });
+    ASSERT_NE(leaver, members.end());
+    policy::Plan plan;
+    plan.preemptions = {
+        {static_cast<std::uint32_t>(leaver - members.begin()), policy::PreemptionReason::Consolidation, policy::kNone}};
+    it.cluster.handle(supervisor_event::PassEnded{before.number, plan, {}, {}});
+    const supervisor_action::RunPass after = it.next_pass();
+    std::map<policy::MemberState, int> states;
+    for (const policy::Member& each : after.snapshot.members) {
+      ++states[each.state];
+      if (each.state == policy::MemberState::Leaving) {
+        EXPECT_EQ(each.places.front().band, left);
+      }
+      if (each.state != policy::MemberState::Pending) continue;
+      ASSERT_NE(each.band_list, policy::kNone);
+      EXPECT_EQ(after.snapshot.band_lists[each.band_list], (std::vector<std::uint32_t>{left}));
+    }
+    EXPECT_EQ(states, (std::map<policy::MemberState, int>{{policy::MemberState::Pending, 1},
+                                                          {policy::MemberState::Running, 3},
+                                                          {policy::MemberState::Leaving, 1}}));
+  }
+}
+
+TEST(GangParts, SlotsThatAreKeptAreMissingInNoPartAndTakenOnesAreMissingNoMore) {
+  RunningGang it{"quota"};
+  it.next_pass();  // Under way: it has the bands.
+  const auto parts_with = [&](const std::vector<PromisedPlace>& held) {
+    return GangParts{
+        it.cluster.job(), BandKind::Cpu, it.cluster.core().policy(), it.cluster.core().workers(), {}, held};
+  };
+  const GangParts all = parts_with({});
+  ASSERT_TRUE(all.any());
+  EXPECT_EQ(all.missing(), 4000U);
+  GangParts parts = parts_with({{BandSlot{0}, 2000}, {BandSlot{1}, 1000}});
+  EXPECT_EQ(parts.missing(), 1000U);
+  EXPECT_EQ(parts.bands_of(0), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(parts.take(1000, policy::kNone), std::vector<std::uint32_t>{1}) << "the first part misses nothing";
+  EXPECT_EQ(parts.missing(), 0U);
+  GangParts promised = parts_with({{BandSlot{0}, 1000}, {BandSlot{1}, 1000}});
+  EXPECT_EQ(promised.take(1000, 1), std::vector<std::uint32_t>{1}) << "its promised place is there";
+  EXPECT_EQ(promised.take(1000, policy::kNone), std::vector<std::uint32_t>{0});
 }
 
 TEST(GangParts, AGangInOneGroupHasNone) {
