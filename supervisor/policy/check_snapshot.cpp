@@ -57,6 +57,17 @@ Result<void> check_share_nodes(const std::vector<ShareNode>& nodes) {
   return {};
 }
 
+Result<void> check_slot_limits(const Snapshot& snapshot) {
+  for (const SlotLimit& each : snapshot.slot_limits) {
+    if (!is_amount(each.slots)) return mistake("a limit of slots", "is negative or too large");
+    if (!std::is_sorted(each.workloads.begin(), each.workloads.end()))
+      return mistake("a limit of slots", "must name its workloads in ascending order");
+    if (!each.workloads.empty() && each.workloads.back() >= snapshot.workloads.size())
+      return mistake("a limit of slots", "names a workload that does not exist");
+  }
+  return {};
+}
+
 Result<void> check_band_list(const Snapshot& snapshot, const std::vector<std::uint32_t>& list) {
   if (list.empty() || !std::is_sorted(list.begin(), list.end())) return mistake("a list of bands", "must be ascending");
   // `kNone` stands for a name that is not in the snapshot.
@@ -114,6 +125,7 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
     if (account.shares < 0 || !std::isfinite(account.usage) || account.usage < 0)
       return mistake(account.name, "shares and usage must be amounts");
   PENSTOCK_TRY(check_share_nodes(snapshot.share_nodes));
+  PENSTOCK_TRY(check_slot_limits(snapshot));
   for (const std::vector<bool>& level : snapshot.level_takes)
     if (level.size() != snapshot.level_takes.size()) return mistake("levels of service", "each needs a word on each");
   for (const Band& band : snapshot.bands)

@@ -194,6 +194,14 @@ struct ShareNode {
   friend bool operator==(const ShareNode&, const ShareNode&) = default;
 };
 
+/// A limit of a user or an account where slots are shared fairly: it counts in the division, whatever owners these
+/// workloads have.
+struct SlotLimit {
+  std::int64_t slots = 0;
+  std::vector<std::uint32_t> workloads;  ///< Ascending, of one pool; together they hold at most so many slots.
+  friend bool operator==(const SlotLimit&, const SlotLimit&) = default;
+};
+
 /// A node of the share tree; its usage is charged at the leaves.
 struct Account {
   std::string name;
@@ -219,6 +227,7 @@ struct Snapshot {
   /// none may.
   std::vector<std::vector<bool>> level_takes;
   std::vector<ShareNode> share_nodes;  ///< Of the pools that share slots fairly among projects.
+  std::vector<SlotLimit> slot_limits;
   std::vector<Workload> workloads;
   std::vector<Member> members;
   std::vector<CarriedReservation> carried;

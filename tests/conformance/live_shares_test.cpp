@@ -80,6 +80,66 @@ TEST(LiveShares, LimitsOfProjectsLeaveTheirSlotsToTheOthers) {
   }
 }
 
+/// The slots of each job, under limits of users and accounts, when all want as many as that.
+std::vector<std::size_t> slots_under(SupervisorConfig config, const std::vector<Wish>& wishes) {
+  LiveCluster cluster{std::move(config)};
+  cluster.join(cpu_worker("w1", 8));
+  std::vector<JobId> jobs;
+  for (const Wish& wish : wishes) jobs.push_back(submit(cluster, wish));
+  cluster.advance(30s);
+  const std::uint64_t before = preemptions(cluster);
+  cluster.advance(30s);
+  EXPECT_EQ(preemptions(cluster), before);
+  std::vector<std::size_t> slots;
+  for (const JobId job : jobs) slots.push_back(running(cluster, job));
+  return slots;
+}
+
+// docs/policy.md, Fair share, Limits of users. A limit made the demand smaller by which its user shares, and gave all
+// of the limit to the first of the user's jobs.
+TEST(LiveShares, LimitsOfUsersLeaveTheirSlotsToOthersByTheirShares) {
+  const std::vector<Wish> two{{.name = "a", .subtasks = 30, .owner = "ada"},
+                              {.name = "b", .subtasks = 10, .owner = "bob"}};
+  SupervisorConfig config = config_of("fair_share");
+  EXPECT_EQ(slots_under(config, two), (std::vector<std::size_t>{6, 2}));
+  config.policy.users = {{.name = "ada", .limits = {.slots_max = 4}}};
+  EXPECT_EQ(slots_under(config, two), (std::vector<std::size_t>{4, 4}));
+  const std::vector<Wish> four{{.name = "a1", .subtasks = 10, .owner = "ada"},
+                               {.name = "a2", .subtasks = 30, .owner = "ada"},
+                               {.name = "b", .subtasks = 10, .owner = "bob"},
+                               {.name = "c", .subtasks = 30, .owner = "carl"}};
+  EXPECT_EQ(slots_under(config, four), (std::vector<std::size_t>{1, 3, 1, 3}));
+  config.policy.users[0].limits.slots_max = 2;
+  EXPECT_EQ(slots_under(config, four), (std::vector<std::size_t>{1, 1, 2, 4})) << "by 10 to 30, and at least one each";
+}
+
+TEST(LiveShares, LimitsOfAccountsHoldForAllOfTheirUsers) {
+  SupervisorConfig config = config_of("fair_share_max_min");
+  config.policy.accounts = {
+      {.name = "lab", .limits = {.slots_max = 3}}, {.name = "ada", .parent = "lab"}, {.name = "bob", .parent = "lab"}};
+  EXPECT_EQ(slots_under(config, {{.name = "a", .subtasks = 8, .owner = "ada"},
+                                 {.name = "b", .subtasks = 8, .owner = "bob"},
+                                 {.name = "c", .subtasks = 8, .owner = "carl"}}),
+            (std::vector<std::size_t>{2, 1, 5}));
+}
+
+TEST(LiveShares, ALimitOfAUserThatIsSmallerThanTheShareIsTold) {
+  SupervisorConfig config = config_of("fair_share");
+  config.policy.users = {{.name = "ada", .limits = {.slots_max = 2}}};
+  LiveCluster cluster{config};
+  cluster.join(cpu_worker("w1", 8));
+  const JobId job = submit(cluster, {.name = "a", .subtasks = 9, .owner = "ada"});
+  submit(cluster, {.name = "b", .subtasks = 9, .owner = "bob"});
+  cluster.advance(5s);
+  EXPECT_EQ(running(cluster, job), 2U);
+  const Result<Value> said = cluster.ask("explain", {to_string(job)});
+  ASSERT_TRUE(said.has_value());
+  const Value::List& holds = *(*said)["holds"].list();
+  ASSERT_FALSE(holds.empty());
+  EXPECT_EQ(holds.front()["rule"], Value{"slots_max"});
+  EXPECT_EQ(holds.front()["subject"], Value{"user 'ada'"});
+}
+
 TEST(LiveShares, AGangKeepsAWholeShareBesideSingleOnes) {
   for (const bool gang : {true, false}) {
     LiveCluster cluster{config_of("fair_share")};

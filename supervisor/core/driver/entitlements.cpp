@@ -186,6 +186,8 @@ void Entitlements::recall_excess(Job& job, BandKind kind) {
 bool Entitlements::exceeds_limit(const Job& job, BandKind kind) const {
   const JobShares& shares = *job.shares;
   if (job.status.on_hold || shares.rules.cut[static_cast<std::size_t>(kind)]) return true;
+  // A limit that was divided with the shares keeps no job from wanting more.
+  if (shares.rules.blocked_by == (kind == BandKind::Cpu ? LimitRule::Slots : LimitRule::GpuSlots)) return true;
   if (job.spec.policy.slots_max == 0) return false;
   std::uint64_t milli = 0;
   for (std::uint32_t i = 0; i < shares.bands.size() && i < workers_.band_slots(); ++i)

@@ -148,7 +148,7 @@ void PassSnapshot::begin_pass() {
   show_owners(pass, snapshot);
   for (const JobId id : policy_.agenda.in_sight())
     if (Job& job = jobs_[id]; view_.is_shown(job)) measure_job(job);
-  rules_.apply_limits();
+  const std::vector<SharedLimit> limits = rules_.apply_limits();
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (!view_.is_shown(job)) continue;
@@ -158,7 +158,24 @@ void PassSnapshot::begin_pass() {
   // After all jobs that may start: where there are more members than a pass can hold, none is left out for these.
   for (const JobId id : policy_.agenda.in_sight())
     if (Job& job = jobs_[id]; view_.is_shown(job)) keep_places(job, snapshot);
+  show_limits(limits, snapshot);
   event_.out->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
+}
+
+void PassSnapshot::show_limits(const std::vector<SharedLimit>& limits, policy::Snapshot& snapshot) const {
+  if (limits.empty()) return;
+  const PassUnderWay& pass = *policy_.pass;
+  std::map<std::pair<std::uint32_t, JobId>, std::uint32_t> workloads;
+  for (std::uint32_t i = 0; i < pass.subjects.size(); ++i)
+    workloads.try_emplace({pass.subjects[i].domain, pass.subjects[i].job}, i);
+  for (const SharedLimit& limit : limits) {
+    const std::uint32_t domain = domain_of(limit.pool, limit.kind);
+    policy::SlotLimit shown{static_cast<std::int64_t>(limit.milli / pass.domains[domain].granularity), {}};
+    for (const JobId job : limit.jobs)
+      if (const auto at = workloads.find({domain, job}); at != workloads.end()) shown.workloads.push_back(at->second);
+    std::sort(shown.workloads.begin(), shown.workloads.end());
+    if (!shown.workloads.empty()) snapshot.slot_limits.push_back(std::move(shown));
+  }
 }
 
 bool PassSnapshot::shares_by_demand(std::uint32_t pool) const {

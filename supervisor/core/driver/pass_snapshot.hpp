@@ -20,6 +20,7 @@ class JobTable;
 class LimitRules;
 class PolicyView;
 class PoolFallbacks;
+struct SharedLimit;
 class UsageAccounts;
 
 /// A slot is shown to policy as a device, and parts of it as parts of that device's memory in thousandths. The real
@@ -68,6 +69,8 @@ class PassSnapshot {
   void measure_job(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
+  /// Shows limits of users and accounts that are divided with the shares. REQUIRES: all jobs are shown.
+  void show_limits(const std::vector<SharedLimit>& limits, policy::Snapshot& snapshot) const;
   /// `holds_only`: shows nothing that the job wants beside that.
   void show_job(Job& job, BandKind kind, policy::Snapshot& snapshot, bool holds_only = false);
   /// Shows a job that spreads: what it holds in each of its pools, and what it wants beside that where it is tried.

@@ -206,6 +206,30 @@ std::vector<std::uint32_t> PlanEffects::pools_wanted_by(const JobShares& shares)
   return only_here ? std::vector<std::uint32_t>{shares.pool.position} : shares.pool.fallback.pools();
 }
 
+void PlanEffects::leave_out_lone_jobs(const PassUnderWay& pass) {
+  std::vector<JobId> alone(policy_.contended.size(), JobId::none());
+  std::vector<bool> several(policy_.contended.size(), false);
+  std::vector<bool> placed(policy_.contended.size(), false);
+  std::vector<bool> leaves(pass.subjects.size(), false);
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
+  for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
+    const PassUnderWay::Subject& subject = pass.subjects[i];
+    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
+    const JobShares& shares = *jobs_[subject.job].shares;
+    const auto kind = static_cast<std::size_t>(subject.kind);
+    if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // The job takes nothing.
+    for (const std::uint32_t pool : pools_wanted_by(shares)) {
+      const std::size_t at = pool * kBandKinds + kind;
+      several[at] = several[at] || (alone[at].valid() && alone[at] != subject.job);  // A bag has several subjects.
+      placed[at] = placed[at] || needs_its_place(subject, shares.kinds[kind]);
+      alone[at] = subject.job;
+    }
+  }
+  for (std::size_t at = 0; at < several.size(); ++at)
+    policy_.contended[at] = (policy_.contended[at] || placed[at]) && several[at];
+}
+
 void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
   const auto kind_share = [&](std::uint32_t subject) -> KindShare* {
@@ -228,6 +252,10 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
     const bool quotas =
         view_.counts_quotas(pass.subjects[each.workload].domain / static_cast<std::uint32_t>(kBandKinds));
     const policy::Explanation why = told ? told->of(each, least_of_units(job, *share, quotas)) : each;
+    if (told && why.hold == policy::Hold::AtFairShare && told->is_at_slot_limit(each)) {
+      share->why.hold = job.shares->rules.hold;
+      continue;
+    }
     const std::size_t project = why.subject == policy::kNone ? projects : why.subject % projects;
     const bool named = project < policy_.config.projects.size();
     share->why.hold = hold_text(why, static_cast<std::int64_t>(pass.granularity_of(why.workload)),
@@ -246,28 +274,7 @@ void PlanEffects::note_explanations(const PassUnderWay& pass, const policy::Plan
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
     if (pass.members[i].leaving) kind_share(pass.members[i].subject);
-  // A job that is alone takes nothing from others, also where its allocation units do not fill the band.
-  std::vector<JobId> alone(policy_.contended.size(), JobId::none());
-  std::vector<bool> several(policy_.contended.size(), false);
-  std::vector<bool> placed(policy_.contended.size(), false);
-  std::vector<bool> leaves(pass.subjects.size(), false);
-  for (std::size_t i = 0; i < pass.members.size(); ++i)
-    if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
-  for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
-    const PassUnderWay::Subject& subject = pass.subjects[i];
-    if (subject.keeps_place || !jobs_.knows(subject.job) || jobs_[subject.job].shares == nullptr) continue;
-    const JobShares& shares = *jobs_[subject.job].shares;
-    const auto kind = static_cast<std::size_t>(subject.kind);
-    if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // The job takes nothing.
-    for (const std::uint32_t pool : pools_wanted_by(shares)) {
-      const std::size_t at = pool * kBandKinds + kind;
-      several[at] = several[at] || (alone[at].valid() && alone[at] != subject.job);  // A bag has several subjects.
-      placed[at] = placed[at] || needs_its_place(subject, shares.kinds[kind]);
-      alone[at] = subject.job;
-    }
-  }
-  for (std::size_t at = 0; at < several.size(); ++at)
-    policy_.contended[at] = (policy_.contended[at] || placed[at]) && several[at];
+  leave_out_lone_jobs(pass);
   const std::vector<bool> contended = policy_.contended;
   for (const policy::Target& target : plan.workload_targets)
     if (KindShare* share = kind_share(target.owner)) share->target = admission_audit_.milli_of_target(pass, target);

@@ -49,6 +49,8 @@ class PlanEffects {
   /// In pools that count slots the least of an elastic gang is one member, and each slot above it is another one: of a
   /// gang that has lost the first the others go as well.
   void end_broken_gang(const PassUnderWay::Subject& subject);
+  /// A job that is alone takes nothing from others, also where its allocation units do not fill the band.
+  void leave_out_lone_jobs(const PassUnderWay& pass);
   /// Records the rule that holds each job, and the pools in which a job waits at all.
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
   /// A job that holds nothing is tried in one of its pools after the other, and waits for all of them.

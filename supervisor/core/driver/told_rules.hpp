@@ -22,6 +22,8 @@ class ToldRules {
   /// The subject of a `ProjectLimit` is the position of the project. `least`: of a gang that the engine counts member
   /// by member, the thousandths of slots that it holds at least; else 0.
   policy::Explanation of(policy::Explanation why, std::uint64_t least);
+  /// Whether a limit of a user or an account cuts the share that holds the job.
+  bool is_at_slot_limit(const policy::Explanation& why) const { return limits_.is_at_slot_limit(why); }
 
  private:
   /// The most thousandths of slots that are free on one of these bands.

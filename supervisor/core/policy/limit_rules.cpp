@@ -260,7 +260,7 @@ std::vector<AdmittedJob> LimitRules::admit(const Wanted& wanted) const {
   return admitted;
 }
 
-void LimitRules::apply_limits() {
+std::vector<SharedLimit> LimitRules::apply_limits() {
   for (const JobId id : policy_.agenda.in_sight()) {
     Job& job = jobs_[id];
     if (job.shares == nullptr) continue;
@@ -272,32 +272,112 @@ void LimitRules::apply_limits() {
   const auto all = [](const Job& job) -> std::optional<MilliByKind> {
     return MilliByKind{job.shares->kinds[0].demand, job.shares->kinds[1].demand};
   };
-  for (const AdmittedJob& each : admit(all)) {
+  const std::vector<AdmittedJob> admitted = admit(all);
+  std::vector<SharedLimit> shared = shared_limits(admitted);
+  for (const AdmittedJob& each : admitted) {
     Job& job = jobs_[each.job];
-    JobShares& shares = *job.shares;
-    const Admission& admission = each.admission;
     if (job.status.recovering) continue;
-    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-      shares.rules.cut[kind] = admission.allowed[kind] < shares.kinds[kind].demand;
-      if (!shares.rules.cut[kind]) continue;
-      // With less than its least an elastic gang has none; of any other all or nothing is admitted.
-      const bool too_few = job.spec.policy.is_elastic() && !shares.kinds[kind].bound &&
-                           admission.allowed[kind] < std::uint64_t{job.spec.policy.gang} * 1000;
-      shares.kinds.edit(kind).demand = too_few ? 0 : admission.allowed[kind];
-    }
-    if (admission.rule == LimitRule::None) continue;
-    PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
-    shares.rules.blocked_by = admission.rule;
-    shares.rules.blocked_by_whom = each.owner;
-    shares.rules.hold = admission_text(admission, each.owner);
-    if (each.kept_for.valid()) {
-      shares.rules.kept_for = each.kept_for;
-      shares.rules.hold += "; of these " + decimal_text(admission.kept_milli) +
-                           (admission.kept_milli > 1000 ? " are" : " is") + " kept for " + to_string(each.kept_for) +
-                           ", which takes more at once";
-    }
-    if (admission.rule == LimitRule::OnHold) shares.rules.has_run = false;
+    std::array<const SharedLimit*, kBandKinds> divided{};
+    for (const SharedLimit& limit : shared)
+      if (std::binary_search(limit.jobs.begin(), limit.jobs.end(), each.job))
+        divided[static_cast<std::size_t>(limit.kind)] = &limit;
+    cut(job, each, divided);
   }
+  return shared;
+}
+
+void LimitRules::cut(Job& job, const AdmittedJob& admitted,
+                     const std::array<const SharedLimit*, kBandKinds>& divided) const {
+  JobShares& shares = *job.shares;
+  JobRules& rules = shares.rules;
+  const Admission& admission = admitted.admission;
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+    if (divided[kind] != nullptr) continue;
+    rules.cut[kind] = admission.allowed[kind] < shares.kinds[kind].demand;
+    if (!rules.cut[kind]) continue;
+    // With less than its least an elastic gang has none; of any other all or nothing is admitted.
+    const bool too_few = job.spec.policy.is_elastic() && !shares.kinds[kind].bound &&
+                         admission.allowed[kind] < std::uint64_t{job.spec.policy.gang} * 1000;
+    shares.kinds.edit(kind).demand = too_few ? 0 : admission.allowed[kind];
+  }
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind)
+    if (const SharedLimit* limit = divided[kind]; limit != nullptr) {
+      PENSTOCK_COVERAGE_MARK("a limit is divided with the shares of a pool");
+      rules.blocked_by = kind == 0 ? LimitRule::Slots : LimitRule::GpuSlots;
+      rules.blocked_by_whom = limit->whom;
+      rules.hold = std::string{kind == 0 ? "slots_max" : "gpu_slots_max"} + " of " + limit->whom + " is " +
+                   std::to_string(limit->most) + ", which its jobs share";
+    }
+  if (admission.rule == LimitRule::None || rules.blocked_by != LimitRule::None) return;
+  PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
+  rules.blocked_by = admission.rule;
+  rules.blocked_by_whom = admitted.owner;
+  rules.hold = admission_text(admission, admitted.owner);
+  if (admitted.kept_for.valid()) {
+    rules.kept_for = admitted.kept_for;
+    rules.hold += "; of these " + decimal_text(admission.kept_milli) + (admission.kept_milli > 1000 ? " are" : " is") +
+                  " kept for " + to_string(admitted.kept_for) + ", which takes more at once";
+  }
+  if (admission.rule == LimitRule::OnHold) rules.has_run = false;
+}
+
+bool LimitRules::shares_limits(const Job& job, const Admission& admission) const {
+  const JobShares& shares = *job.shares;
+  const bool by_number = admission.rule == LimitRule::OnHold || admission.rule == LimitRule::RunningJobs ||
+                         admission.rule == LimitRule::WaitingJobs;
+  if (by_number || job.status.recovering || shares.rules.exempt || shares.pool.spreads) return false;
+  if (!view_.shares_slots(shares.pool.position)) return false;
+  // A gang that runs is not cut, as a division might.
+  if (job.spec.policy.gang > 0 && holds_slots(shares)) return false;
+  const auto limits_waiting = [](const LimitedBy& by) {
+    return by.limits.waiting_slots_max != kUnbounded || by.limits.waiting_gpu_slots_max != kUnbounded;
+  };
+  return shares.rules.has_run || std::none_of(shares.rules.limits.begin(), shares.rules.limits.end(), limits_waiting);
+}
+
+std::vector<SharedLimit> LimitRules::shared_limits(const std::vector<AdmittedJob>& admitted) const {
+  struct Group {
+    SharedLimit limit;
+    std::uint64_t allowed = 0;
+    bool binds = false;
+  };
+  struct Limit {
+    std::uint64_t allowed = 0;  ///< Of all jobs under it.
+    std::map<std::uint32_t, Group> by_pool;
+  };
+  std::map<std::pair<std::string, std::size_t>, Limit> limits;
+  for (const AdmittedJob& each : admitted) {
+    const Job& job = jobs_[each.job];
+    const bool shares = shares_limits(job, each.admission);
+    for (std::size_t kind = 0; kind < kBandKinds && !job.shares->rules.exempt; ++kind)
+      for (const LimitedBy& by : job.shares->rules.limits) {
+        const std::int64_t most = kind == 0 ? by.limits.slots_max : by.limits.gpu_slots_max;
+        const std::uint64_t allowed = each.admission.allowed[kind];
+        const std::uint64_t demand = job.shares->kinds[kind].demand;
+        if (most == kUnbounded) continue;
+        Limit& limit = limits[{by.whom, kind}];
+        limit.allowed += allowed;
+        if (!shares || demand == 0) continue;
+        const std::uint32_t pool = job.shares->pool.position;
+        Group& group = limit.by_pool[pool];
+        group.limit.kind = static_cast<BandKind>(kind), group.limit.pool = pool;
+        group.limit.whom = by.whom, group.limit.most = most;
+        group.limit.jobs.push_back(each.job);
+        group.allowed += allowed;
+        group.binds = group.binds || allowed < demand;
+      }
+  }
+  std::vector<SharedLimit> shared;
+  for (auto& [whose, limit] : limits)
+    for (auto& [pool, group] : limit.by_pool) {
+      if (!group.binds) continue;
+      const std::uint64_t others = limit.allowed - group.allowed;
+      const std::uint64_t all = static_cast<std::uint64_t>(group.limit.most) * 1000;
+      group.limit.milli = all - std::min(all, others);
+      std::sort(group.limit.jobs.begin(), group.limit.jobs.end());
+      shared.push_back(std::move(group.limit));
+    }
+  return shared;
 }
 
 void LimitRules::note_limit_holds(Job& job) const {

@@ -1,6 +1,7 @@
 // Levels of service, queues and limits: their effect on a job.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,6 +28,17 @@ struct AdmittedJob {
   Admission admission;
   std::string owner;  ///< The user or account with the limit that holds it.
   JobId kept_for;     ///< The job for which some of that limit is kept; else none.
+};
+
+/// A limit of slots that is divided with the shares of a pool, and not before: these jobs hold at most so much
+/// together.
+struct SharedLimit {
+  BandKind kind = BandKind::Cpu;
+  std::uint32_t pool = 0;
+  std::uint64_t milli = 0;  ///< Left by others under the limit: those in other pools, and gangs that run.
+  std::string whom;         ///< The user or account.
+  std::int64_t most = 0;    ///< The limit.
+  std::vector<JobId> jobs;  ///< Ascending.
 };
 
 /// Holds jobs to the limits of users and accounts (spec policy-flux 8): at submission, and before each pass by lowering
@@ -56,8 +68,9 @@ class LimitRules {
   using Wanted = std::function<std::optional<MilliByKind>(const Job&)>;
   std::vector<AdmittedJob> admit(const Wanted& wanted) const;
   /// Lowers the demand of jobs to the rest of their limits, before anything is divided: so policy keeps within the
-  /// limits, whatever its parts, and reserves nothing for a job that may not have it.
-  void apply_limits();
+  /// limits, whatever its parts, and reserves nothing for a job that may not have it. Where a pool divides its slots
+  /// among all jobs, limits of slots are left to that division, and returned.
+  std::vector<SharedLimit> apply_limits();
   /// A job that no rule of the plan holds may be held by a limit. A job that has got slots counts as running from now
   /// on.
   void note_limit_holds(Job& job) const;
@@ -67,6 +80,12 @@ class LimitRules {
   Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
 
  private:
+  std::vector<SharedLimit> shared_limits(const std::vector<AdmittedJob>& admitted) const;
+  /// Whether limits of slots that hold for the job are divided with the shares of its pool.
+  bool shares_limits(const Job& job, const Admission& admission) const;
+  /// Lowers the demand of the job, but where its limit is `divided`.
+  void cut(Job& job, const AdmittedJob& admitted, const std::array<const SharedLimit*, kBandKinds>& divided) const;
+
   JobTable& jobs_;
   const WorkerTable& workers_;
   PolicyState& policy_;

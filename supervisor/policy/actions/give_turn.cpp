@@ -48,6 +48,7 @@ std::optional<std::size_t> next_turn(const SlotPass& pass, const std::vector<Con
                                      Instant blocked_since) {
   const Snapshot& snapshot = pass.snapshot();
   std::optional<std::size_t> next;
+  const OwnedSlots none{snapshot};
   for (std::size_t i = 0; i < present.size(); ++i) {
     const Workload& workload = snapshot.workloads[present[i].workload];
     if (!has_starved(pass, present[i].workload)) continue;
@@ -55,7 +56,7 @@ std::optional<std::size_t> next_turn(const SlotPass& pass, const std::vector<Con
     if (present[i].held > 0 || present[i].pending.empty() || workload.keeps_place) continue;
     const std::int64_t slots = snapshot.members[present[i].pending.front()].slots;
     if (workload.slots_max != kUnlimited && slots > workload.slots_max) continue;
-    if (OwnedSlots{snapshot.share_nodes}.is_beyond(workload.share_node, slots)) continue;
+    if (none.is_beyond(present[i].workload, slots)) continue;
     if (!next || *workload.waits_since < *snapshot.workloads[present[*next].workload].waits_since) next = i;
   }
   if (next && blocked_since < *snapshot.workloads[present[*next].workload].waits_since) return std::nullopt;
@@ -68,8 +69,7 @@ TurnOutcome give_turn(SlotPass& pass, std::vector<Contender>& present, std::size
   const std::uint32_t member = subject.pending.front();
   const Member& wanted = pass.snapshot().members[member];
   // An owner at its limit first gets slots back from its other jobs.
-  if (slots_of_owners(pass.snapshot(), present)
-          .is_beyond(pass.snapshot().workloads[subject.workload].share_node, wanted.slots))
+  if (slots_of_owners(pass.snapshot(), present).is_beyond(subject.workload, wanted.slots))
     return TurnOutcome::WaitsForOwner;
   SlotTrial& trial = pass.trial();
   std::vector<Place> places = pass.find(member);

@@ -270,10 +270,24 @@ class LimitsOfLists {
 }  // namespace
 
 OwnedSlots slots_of_owners(const Snapshot& snapshot, const std::vector<Contender>& present) {
-  OwnedSlots owned{snapshot.share_nodes};
-  for (const Contender& each : present)
-    owned.add(snapshot.workloads[each.workload].share_node, each.held + each.leaving);
+  OwnedSlots owned{snapshot};
+  for (const Contender& each : present) owned.add(each.workload, each.held + each.leaving);
   return owned;
+}
+
+std::vector<ShareLimit> limits_of_users(const Snapshot& snapshot, const std::vector<Contender>& present) {
+  std::vector<ShareLimit> limits;
+  if (snapshot.slot_limits.empty()) return limits;
+  std::vector<std::uint32_t> contender_of(snapshot.workloads.size(), kNone);
+  for (std::uint32_t i = 0; i < present.size(); ++i) contender_of[present[i].workload] = i;
+  for (const SlotLimit& each : snapshot.slot_limits) {
+    ShareLimit limit{{}, each.slots};
+    for (const std::uint32_t workload : each.workloads)
+      if (contender_of[workload] != kNone) limit.groups.push_back(contender_of[workload]);
+    std::sort(limit.groups.begin(), limit.groups.end());
+    if (!limit.groups.empty()) limits.push_back(std::move(limit));
+  }
+  return limits;
 }
 
 ShareLimits share_limits(SlotPass& pass, const std::vector<Contender>& present) {

@@ -25,6 +25,9 @@ struct Contender {
 /// The slots of the contenders by owner, also those that are being left: an owner at its limit starts nothing before.
 OwnedSlots slots_of_owners(const Snapshot& snapshot, const std::vector<Contender>& present);
 
+/// The limits of users and accounts, by contender.
+std::vector<ShareLimit> limits_of_users(const Snapshot& snapshot, const std::vector<Contender>& present);
+
 struct ShareLimits {
   std::vector<ShareLimit> limits;
   std::vector<std::size_t> reach;  ///< By contender: how many bands it may use, see below.

@@ -91,7 +91,7 @@ class PassByReach {
 
   void hold(std::size_t i, std::int64_t slots) {
     held_[i] += slots;
-    owners_.add(node_of(i), slots);
+    owners_.add(present_[i].workload, slots);
   }
 
   bool start(std::size_t i, std::uint32_t member) {
@@ -106,7 +106,7 @@ class PassByReach {
   void start_within_target(std::size_t i) {
     for (const std::uint32_t member : present_[i].pending) {
       const std::int64_t slots = snapshot_.members[member].slots;
-      const bool within = held_[i] + slots <= shares_.targets[i] && !owners_.is_beyond(node_of(i), slots);
+      const bool within = held_[i] + slots <= shares_.targets[i] && !owners_.is_beyond(present_[i].workload, slots);
       if (within && start(i, member)) continue;
       waits_.push_back({i, member, within ? Hold::NoRoom : Hold::AtFairShare});
     }
@@ -115,16 +115,16 @@ class PassByReach {
   /// A contender that holds more than its own cap gives the excess back, whether others can use it or not; so does one
   /// above its share of which an owner holds more than it may, the youngest first.
   void keep_caps() {
-    OwnedSlots staying{snapshot_.share_nodes};
-    for (std::size_t i = 0; i < present_.size(); ++i) staying.add(node_of(i), held_[i]);
+    OwnedSlots staying{snapshot_};
+    for (std::size_t i = 0; i < present_.size(); ++i) staying.add(present_[i].workload, held_[i]);
     for (std::size_t i = present_.size(); i-- > 0;) {
       const std::int64_t cap = snapshot_.workloads[present_[i].workload].slots_max;
       for (const std::uint32_t member : present_[i].running) {
         const bool is_over = cap != kUnlimited && stays_of(i) > cap;
-        if (!is_over && !(excess_[i] > 0 && staying.is_beyond(node_of(i), 0))) break;
+        if (!is_over && !(excess_[i] > 0 && staying.is_beyond(present_[i].workload, 0))) break;
         if (!may_preempt(snapshot_, member)) continue;
         give_up(i, member);
-        staying.add(node_of(i), -snapshot_.members[member].slots);
+        staying.add(present_[i].workload, -snapshot_.members[member].slots);
       }
     }
   }
@@ -269,7 +269,7 @@ class PassByReach {
       if (each.settled || !may_preempt(snapshot_, each.member) || pass_.keeps_place(each.member)) continue;
       const std::int64_t cap = snapshot_.workloads[present_[each.contender].workload].slots_max;
       if (cap != kUnlimited && held_[each.contender] + member_of(each).slots > cap) continue;
-      if (owners_.is_beyond(node_of(each.contender), member_of(each).slots)) continue;
+      if (owners_.is_beyond(present_[each.contender].workload, member_of(each).slots)) continue;
       const bool is_last = is_listed(member_of(each)) && listed == 1 && !single;
       if (is_last || !start(each.contender, each.member)) continue;
       each.settled = true;

@@ -167,10 +167,9 @@ void release(SlotPass& pass, const Contender& each, std::int64_t target) {
 
 void start_within(SlotPass& pass, const Contender& each, std::int64_t target, OwnedSlots& owned) {
   std::int64_t held = each.held;
-  const std::uint32_t node = pass.snapshot().workloads[each.workload].share_node;
   for (const std::uint32_t member : each.pending) {
     const std::int64_t slots = pass.snapshot().members[member].slots;
-    if (slots > target - held || owned.is_beyond(node, slots)) {
+    if (slots > target - held || owned.is_beyond(each.workload, slots)) {
       pass.explain(member, Hold::AtFairShare, target, held);
       continue;
     }
@@ -182,7 +181,7 @@ void start_within(SlotPass& pass, const Contender& each, std::int64_t target, Ow
     pass.trial().take(places);
     pass.start(member, std::move(places), false);
     held += slots;
-    owned.add(node, slots);
+    owned.add(each.workload, slots);
   }
 }
 
@@ -218,8 +217,10 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   };
   std::vector<ShareGroup> groups = groups_with(turn);
   const DivideSlots by_owner = divide_by_owner(groups, pass.snapshot().share_nodes, sharing);
+  std::vector<ShareLimit> bounds = limits_of_users(pass.snapshot(), present);
+  bounds.insert(bounds.end(), limits.limits.begin(), limits.limits.end());
   const auto divide = [&](const std::vector<ShareGroup>& among) {
-    return limited_targets(among, limits.limits, capacity, by_owner);
+    return limited_targets(among, bounds, capacity, by_owner);
   };
   std::vector<std::int64_t> targets = divide(groups);
   const TurnOutcome outcome = turn ? give_turn(pass, present, *turn, targets) : TurnOutcome::NotYet;

@@ -28,6 +28,9 @@ class OwnerLimits {
   /// The first owner above a job at its fair share that the next member of the job would bring beyond its limit, beside
   /// the shares of the owner's other jobs. None: another rule holds the job, or its share alone.
   std::optional<OwnerLimit> of(const Explanation& why) const;
+  /// Whether the next member of a job at its fair share would bring a user or an account beyond a limit, beside the
+  /// shares of the other jobs under it.
+  bool is_at_slot_limit(const Explanation& why) const;
 
  private:
   const Snapshot& snapshot_;

@@ -152,6 +152,7 @@ policy::Snapshot PolicyAnswers::Explainer::with_step() {
   policy::Snapshot changed = what_if_->next();
   const std::uint32_t subject = what_if_->subject();
   changed.workloads[subject].slots_max = policy::kUnlimited;
+  for (policy::SlotLimit& limit : changed.slot_limits) std::erase(limit.workloads, subject);
   const bool waits = std::any_of(changed.members.begin(), changed.members.end(), [subject](const policy::Member& each) {
     return each.workload == subject && each.state == policy::MemberState::Pending;
   });

@@ -109,5 +109,19 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
   }
 }
 
+TEST(CheckSnapshot, RefusesAmountsElsewhereThatAreNone) {
+  Snapshot snapshot = good();
+  snapshot.workloads[0].elsewhere = -1;
+  EXPECT_FALSE(check_snapshot(snapshot));
+}
+
+TEST(CheckSnapshot, RefusesLimitsOfSlotsThatAreNone) {
+  for (const SlotLimit& wrong : {SlotLimit{-1, {0}}, {1, {0, 9}}, {1, {1, 0}}}) {
+    Snapshot snapshot = good();
+    snapshot.slot_limits = {wrong};
+    EXPECT_FALSE(check_snapshot(snapshot)) << wrong.slots;
+  }
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -453,5 +453,51 @@ TEST(LentSlots, ARunMayEndWhileItsSlotIsLent) {
   supervisor.ignore();
 }
 
+void submit_many(PolicedSupervisor& supervisor, const std::string& owner, JobPolicy policy = {}) {
+  JobSpec spec;
+  spec.owner = owner;
+  spec.policy = std::move(policy);
+  supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+}
+
+// Slots that one user may not have go to others by their shares, and the first of its jobs has no more of the limit
+// than its share.
+TEST(PolicySnapshot, WhereSlotsAreSharedALimitIsDividedWithThem) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.users = {{.name = "ann", .limits = {.slots_max = 4}}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 8});
+  submit_many(supervisor, "ann");
+  submit_many(supervisor, "ann");
+  submit_many(supervisor, "bob");
+  PENSTOCK_EXPECT_COVERAGE_MARK("a limit is divided with the shares of a pool", supervisor.settle(6));
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:2"});
+  EXPECT_EQ(supervisor.entitlements(3), Lines{"w1:4"});
+  const auto held_by = [&](const char* job) { return *(*supervisor.ask("explain", {job}))["held_by"].text(); };
+  EXPECT_EQ(held_by("job-1"), "slots_max of user 'ann' is 4, which its jobs share");
+  EXPECT_NE(held_by("job-3").find("fair share"), std::string::npos);
+  supervisor.ignore();
+}
+
+// Nothing of the limit is left to the pool that shares for what a job holds in another pool, or for a gang that runs.
+TEST(PolicySnapshot, OfALimitThatIsDividedOthersKeepWhatTheyHold) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.users = {{.name = "ann", .limits = {.slots_max = 5}}};
+  config.policy.pools.push_back({.name = "queue", .preset = "priority", .workers = {"worker-2"}});
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 8});
+  supervisor.join({.slots = 2});
+  submit_many(supervisor, "ann", {.pools = {"queue"}});
+  submit_many(supervisor, "ann", {.gang = 2});
+  supervisor.settle(4);
+  submit_many(supervisor, "ann");
+  submit_many(supervisor, "bob");
+  supervisor.settle(6);
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:2"});
+  EXPECT_EQ(supervisor.entitlements(3), Lines{"w1:1"}) << "of 5, 2 elsewhere and 2 of the gang";
+  supervisor.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -97,5 +97,24 @@ TEST(ShareLimits, WhoWaitsForAPromisedPlaceOnlyIsWithinOnce) {
   EXPECT_EQ(limits_of(builder), (Limits{{{0, 1}, 4}}));
 }
 
+TEST(ShareLimits, LimitsOfUsersNameTheirJobsThatArePresent) {
+  PolicyBuilder builder;
+  for (const char* name : {"gone", "a", "b"}) builder.workload(name);
+  builder.snapshot.slot_limits = {{4, {0, 1, 2}}, {2, {0}}, {3, {2}}};
+  const std::vector<Contender> present{{.workload = 2}, {.workload = 1}};
+  EXPECT_EQ(limits_of_users(builder.snapshot, present), (std::vector<ShareLimit>{{{0, 1}, 4}, {{0}, 3}}));
+}
+
+TEST(ShareLimits, WhatIsBeingLeftCountsUnderTheLimitOfAUser) {
+  PolicyBuilder builder;
+  for (const char* name : {"a", "b"}) builder.workload(name);
+  builder.snapshot.slot_limits = {{4, {0}}};
+  const std::vector<Contender> present{{.workload = 0, .leaving = 2, .held = 1}, {.workload = 1, .held = 9}};
+  const OwnedSlots owned = slots_of_owners(builder.snapshot, present);
+  EXPECT_FALSE(owned.is_beyond(0, 1));
+  EXPECT_TRUE(owned.is_beyond(0, 2));
+  EXPECT_FALSE(owned.is_beyond(1, 9));
+}
+
 }  // namespace
 }  // namespace penstock::policy

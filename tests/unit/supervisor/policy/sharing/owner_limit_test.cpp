@@ -45,5 +45,18 @@ TEST(OwnerLimits, NothingIsToldOfAJobThatAnotherRuleHolds) {
   EXPECT_EQ(Case{}.limit(2, 1), std::nullopt);
 }
 
+TEST(OwnerLimits, ALimitOfAUserHoldsTheJobsUnderItWhenItsSharesTakeAllOfIt) {
+  Case it;
+  const auto is_held = [&it](std::uint32_t workload, std::int64_t have) {
+    return OwnerLimits{it.snapshot, it.plan}.is_at_slot_limit({workload, workload, Hold::AtFairShare, have, have});
+  };
+  EXPECT_FALSE(is_held(0, 3));
+  it.snapshot.slot_limits = {{4, {0, 2}}};
+  EXPECT_TRUE(is_held(0, 3)) << "with one more it would be 4 and 1";
+  EXPECT_FALSE(is_held(1, 1)) << "the limit is of others";
+  it.snapshot.slot_limits[0].slots = 5;
+  EXPECT_FALSE(is_held(0, 3));
+}
+
 }  // namespace
 }  // namespace penstock::policy
