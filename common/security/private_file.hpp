@@ -22,7 +22,7 @@ inline constexpr std::size_t kPrivateFileBytesMax = 1 << 20;
 /// Errors: NotFound; InvalidArgument: the file is of another user, others may read it, or it is too long.
 Result<std::string> read_private_file(const std::string& path, std::size_t bytes_max = kPrivateFileBytesMax);
 
-/// The names in a directory, in order; none if it is not there. Other processes may change it meanwhile.
+/// The names in a directory, in order; none if it is not there. A directory may change meanwhile.
 std::vector<std::string> names_in(const std::string& directory);
 
 }  // namespace penstock
