@@ -81,7 +81,13 @@ struct Wish {
   std::uint32_t gang_groups = 0;
 };
 
-inline JobId submit(LiveCluster& cluster, const Wish& wish) {
+/// More subtasks of a job, which want another number of slots.
+struct OtherShape {
+  std::uint32_t subtasks = 0;
+  std::int64_t milli = 0;
+};
+
+inline JobId submit(LiveCluster& cluster, const Wish& wish, const OtherShape& other = {}) {
   JobSpec spec;
   spec.name = wish.name;
   spec.keep = Keep::Nothing;
@@ -101,9 +107,15 @@ inline JobId submit(LiveCluster& cluster, const Wish& wish) {
   spec.policy.user_factor = wish.user_factor;
   spec.wait_for_resources = wish.waits_for_resources;
   spec.time_limit = wish.time_limit;
-  Graph graph = GraphBuilder{}.sources(wish.subtasks).build();
-  graph.templates[0].request.slots = MilliSlots{wish.milli};
-  if (wish.on_gpu) graph.templates[0].request.gpu = MilliGpu{wish.milli};
+  GraphBuilder builder;
+  builder.sources(wish.subtasks);
+  for (std::uint32_t i = 0; i < other.subtasks; ++i) builder.add({}, 1);
+  Graph graph = builder.build();
+  for (std::size_t i = 0; i < graph.templates.size(); ++i) {
+    const std::int64_t milli = i == 0 ? wish.milli : other.milli;
+    graph.templates[i].request.slots = MilliSlots{milli};
+    if (wish.on_gpu) graph.templates[i].request.gpu = MilliGpu{milli};
+  }
   const SubmitReply reply = cluster.submit(std::move(spec), graph);
   EXPECT_TRUE(reply.job.valid()) << to_string(reply.refusal);
   return reply.job;
