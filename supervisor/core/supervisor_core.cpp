@@ -168,9 +168,9 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   if (fleet_.readoption.gives_up_absent()) returns_.end_reclaiming();
   for (const JobId id : tables_.indices.kept.due_at(event_.now)) {
     Job& job = tables_.jobs[id];
-    if (job.outbox.followers().empty() && job.outputs.borrowed->empty())
+    if (job.outbox.followers().empty() && job.outputs.borrowed->empty() && !job.outputs.kept_by_order)
       lifecycle_.releases.release_job(job);
-    else  // A follower is connected, or a job refers to it.
+    else  // A follower is connected, a job refers to it, or an order keeps it.
       tables_.indices.kept.move(id, job.outputs.keep_until, later(event_.now, config_.results_keep));
   }
   lifecycle_.releases.forget_old_jobs();
