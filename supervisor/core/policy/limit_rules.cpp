@@ -329,10 +329,14 @@ bool LimitRules::shares_limits(const Job& job, const Admission& admission) const
   if (!view_.shares_slots(shares.pool.position)) return false;
   // A gang that runs is not cut, as a division might.
   if (job.spec.policy.gang > 0 && holds_slots(shares)) return false;
-  const auto limits_waiting = [](const LimitedBy& by) {
-    return by.limits.waiting_slots_max != kUnbounded || by.limits.waiting_gpu_slots_max != kUnbounded;
-  };
-  return shares.rules.has_run || std::none_of(shares.rules.limits.begin(), shares.rules.limits.end(), limits_waiting);
+  if (shares.rules.has_run) return true;
+  // A job that the limits of slots admit nothing was not counted by the limits of numbers either: a division would
+  // begin more jobs than those allow.
+  const bool admitted = admission.allowed[0] + admission.allowed[1] > 0;
+  return std::none_of(shares.rules.limits.begin(), shares.rules.limits.end(), [admitted](const LimitedBy& by) {
+    const bool by_wait = by.limits.waiting_slots_max != kUnbounded || by.limits.waiting_gpu_slots_max != kUnbounded;
+    return by_wait || (!admitted && by.limits.running_jobs_max != kUnbounded);
+  });
 }
 
 std::vector<SharedLimit> LimitRules::shared_limits(const std::vector<AdmittedJob>& admitted) const {

@@ -480,6 +480,20 @@ TEST(PolicySnapshot, WhereSlotsAreSharedALimitIsDividedWithThem) {
   supervisor.ignore();
 }
 
+TEST(PolicySnapshot, ADividedLimitOfSlotsBeginsNoMoreJobsThanTheLimitOfTheirNumber) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 2, .slots_max = 4}}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 8});
+  for (int i = 0; i < 4; ++i) submit_many(supervisor, "ann");
+  supervisor.settle(6);
+  int with_slots = 0;
+  for (std::uint32_t job = 1; job <= 4; ++job) with_slots += supervisor.entitlements(job).empty() ? 0 : 1;
+  EXPECT_GE(with_slots, 1);
+  EXPECT_LE(with_slots, 2);
+  supervisor.ignore();
+}
+
 // Nothing of the limit is left to the pool that shares for what a job holds in another pool, or for a gang that runs.
 TEST(PolicySnapshot, OfALimitThatIsDividedOthersKeepWhatTheyHold) {
   SupervisorConfig config = policed("fair_share");
