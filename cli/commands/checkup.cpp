@@ -22,6 +22,14 @@ using Level = Finding::Level;
 constexpr rlim_t kOpenFilesWanted = 4096;
 constexpr std::uint64_t kSharedMemoryWanted = 1ULL << 30U;
 
+/// In hours, minutes or seconds, whichever is not 0.
+std::string rough_text(CalendarTime::duration left) {
+  using namespace std::chrono;
+  if (left >= hours{1}) return std::to_string(left / hours{1}) + "h";
+  if (left >= minutes{1}) return std::to_string(left / minutes{1}) + "min";
+  return std::to_string(left / seconds{1}) + "s";
+}
+
 Finding check_credential(const fs::path& file, CalendarTime now) {
   Finding finding;
   finding.check = "credential " + file.parent_path().filename().string().substr(0, 12) + " " + file.stem().string();
@@ -35,7 +43,7 @@ Finding check_credential(const fs::path& file, CalendarTime now) {
     finding.text = "has expired";
     finding.remedy = "log in again if you need this cluster: `penstock login`";
   } else {
-    finding.text = "is valid for " + to_text(std::chrono::duration_cast<std::chrono::seconds>(left));
+    finding.text = "is valid for " + rough_text(left);
   }
   return finding;
 }

@@ -53,8 +53,12 @@ std::string text_of(CalendarTime time) {
 }
 
 Result<int> create_token(Invocation& invocation, const TokenCommand& command) {
-  const Result<Role> role = parse_role(command.role);
-  if (!role) return role.error();
+  Result<Role> role = parse_role(command.role);
+  if (!role) {
+    Error error = std::move(role).error();
+    error.subject = "--role '" + command.role + "'";
+    return error;
+  }
   const Result<Duration> life = parse_duration(command.life);
   if (!life) return life.error();
   if (*life < std::chrono::seconds{1} || *life > std::chrono::hours{24 * 366})
@@ -130,7 +134,7 @@ void add_create(CLI::App& token, Invocation& invocation, const std::shared_ptr<T
       ->type_name("ROLE");
   create
       ->add_option("--user", options->user,
-                   "The user that the certificate names (default: the one that uses the token)")
+                   "The user that the certificate names; a worker may leave it out, and has that of its process")
       ->type_name("USER");
   create->add_option("--ttl", options->life, "The token can be used for so long")
       ->capture_default_str()

@@ -12,22 +12,32 @@
 namespace penstock::cli {
 namespace {
 
+/// A token has some 120 bytes.
+constexpr std::size_t kLineBytesMax = 4096;
+
 Result<std::string> read_token_file(const std::string& file) {
-  std::string line;
-  if (file == "-") {
-    std::getline(std::cin, line);
-    return line;
+  // By mistake, and others can see a command line: at least the message does not repeat it.
+  if (parse_token(file))
+    return Error{ErrorCode::InvalidArgument, "the token", "stands on the command line, where others can see it",
+                 "revoke it, and give a new one by a file, or by - for standard input"};
+  std::string line(kLineBytesMax, '\0');
+  std::ifstream opened;
+  if (file != "-") opened.open(file);
+  std::istream& input = file == "-" ? std::cin : opened;
+  if (input.read(line.data(), static_cast<std::streamsize>(line.size())); input.gcount() > 0) {
+    line.resize(static_cast<std::size_t>(input.gcount()));
+    return line.substr(0, line.find('\n'));
   }
-  std::ifstream input{file};
-  if (!std::getline(input, line))
-    return Error{ErrorCode::InvalidArgument, file, "cannot be read, or is empty",
-                 "write the output of `penstock token create` to it, or say - for standard input"};
-  return line;
+  return Error{ErrorCode::InvalidArgument, file == "-" ? "standard input" : file, "cannot be read, or is empty",
+               "write the output of `penstock token create` to it, or say - for standard input"};
 }
 
 }  // namespace
 
 Result<PeerIdentity> join_with_file(const Invocation& invocation, const std::string& file, JoinAgain again) {
+  if (wants_insecure())
+    return Error{ErrorCode::InvalidArgument, "--insecure", "goes without tokens and certificates",
+                 "leave the token out where the supervisor runs with it, else leave `--insecure` out"};
   const Result<std::string> text = read_token_file(file);
   if (!text) return text.error();
   const Result<TokenText> token = parse_token(*text);
@@ -53,7 +63,7 @@ Result<PeerIdentity> join_with_file(const Invocation& invocation, const std::str
   if (!joined) return std::move(joined).error();
   Result<PeerIdentity> identity = identity_of(*joined->certificate);
   if (!identity) return identity;
-  PENSTOCK_TRY(own_credentials().save(identity->cluster, identity->role, *joined));
+  PENSTOCK_TRY(own_credentials().save_only(identity->cluster, identity->role, *joined));
   return identity;
 }
 

@@ -19,12 +19,18 @@
 
 namespace penstock {
 
-/// The user that a message is sent for: jobs of other users do not exist for it, unless it sees all. The supervisor's
-/// gateway sets it by the certificate of the peer; it never travels.
+/// The jobs that exist for the sender of a message. The supervisor's gateway sets it by the certificate of the peer; it
+/// never travels.
 struct Viewer {
+  enum class Sees : std::uint8_t { All, Own, Nested };
   std::string user;
-  bool sees_all = true;
-  bool sees(const std::string& owner) const { return sees_all || owner == user; }
+  Sees what = Sees::All;  ///< All jobs, those of the user, or those that runs have submitted.
+  bool sees(const JobSpec& spec) const {
+    return what == Sees::All || (what == Sees::Own ? spec.owner == user : spec.parent.any());
+  }
+  bool sees_orders_of(const std::string& who) const {
+    return what == Sees::All || (what == Sees::Own && who.substr(0, who.find('@')) == user);
+  }
   friend bool operator==(const Viewer&, const Viewer&) = default;
 };
 

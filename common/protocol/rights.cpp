@@ -13,6 +13,10 @@ constexpr std::array<std::string_view, 26> kUse{
     "jobs",   "keep",    "kept",    "limits",   "logs",   "places",  "pools",        "projects", "queue",
     "queues", "release", "results", "shared",   "shares", "unkeep",  "words",        "workers"};
 
+/// Of these the commands with which a run looks after its own work.
+constexpr std::array<std::string_view, 10> kOfRuns{"cancel", "explain", "job",     "keep",   "kept",
+                                                   "places", "results", "release", "shared", "unkeep"};
+
 struct PowerOf {
   Power operator()(const SubmitChunk&) const { return Power::Use; }
   Power operator()(const SubmitAgain&) const { return Power::Use; }
@@ -36,7 +40,9 @@ struct IsOfRun {
   bool operator()(const ReleaseJob& release) const { return release.identity.valid(); }
   bool operator()(const UnfollowJob& unfollow) const { return unfollow.identity.valid(); }
   bool operator()(const ReleaseOutputs& release) const { return release.identity.valid(); }
-  bool operator()(const AdminRequest& request) const { return power_for(request.command) == Power::Use; }
+  bool operator()(const AdminRequest& request) const {
+    return std::find(kOfRuns.begin(), kOfRuns.end(), request.command) != kOfRuns.end();
+  }
 };
 
 /// Whether the message names its job by a secret: a number alone can be guessed. An attached job is looked for among
@@ -77,7 +83,7 @@ Result<void> check_right(Role role, const FromClient& message) {
   return Error{ErrorCode::PermissionDenied, name_of(message),
                "needs the role " + std::string{power == Power::Steer ? "operator" : "client"} +
                    ", and this certificate has the role " + std::string{to_string(role)},
-               "ask an administrator: `penstock token create --role operator`"};
+               "ask an administrator: `penstock token create --role operator --user NAME`"};
 }
 
 }  // namespace penstock

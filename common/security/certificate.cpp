@@ -16,16 +16,6 @@ constexpr std::size_t kClusterBytes = 20;
 
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, FreedBy<GENERAL_NAMES_free>>;
 
-std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4U];
-    text += kDigits[bytes[i] & 15U];
-  }
-  return text;
-}
-
 BioPtr reader_of(const std::string& text) {
   return BioPtr{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
 }
@@ -120,14 +110,14 @@ std::string cluster_of(const X509& authority) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(der, static_cast<std::size_t>(size), digest.data());
   OPENSSL_free(der);
-  return hexadecimal(digest.data(), kClusterBytes);
+  return hexadecimal(std::span{digest}.first(kClusterBytes));
 }
 
 std::string issuer_of(const X509& certificate) {
   // OpenSSL reads extensions when it is asked for the first of them, which changes only its own notes.
   const ASN1_OCTET_STRING* const id = X509_get0_authority_key_id(const_cast<X509*>(&certificate));
   if (id == nullptr) return {};
-  return hexadecimal(ASN1_STRING_get0_data(id), static_cast<std::size_t>(ASN1_STRING_length(id)));
+  return hexadecimal({ASN1_STRING_get0_data(id), static_cast<std::size_t>(ASN1_STRING_length(id))});
 }
 
 Result<PeerIdentity> identity_of(const X509& certificate) {
@@ -153,7 +143,7 @@ CalendarTime renewal_due(const X509& certificate) {
 
 std::string serial_of(const X509& certificate) {
   const ASN1_INTEGER* const serial = X509_get0_serialNumber(&certificate);
-  return hexadecimal(ASN1_STRING_get0_data(serial), static_cast<std::size_t>(ASN1_STRING_length(serial)));
+  return hexadecimal({ASN1_STRING_get0_data(serial), static_cast<std::size_t>(ASN1_STRING_length(serial))});
 }
 
 }  // namespace penstock

@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kWorkerRoles{Role::Worker};
+/// The roles that a user logs in with.
+constexpr std::array kLoginRoles{Role::Admin, Role::Operator, Role::Client};
 /// The runs of a worker that has joined from another host have its certificate.
 constexpr std::array kClientRoles{Role::Admin, Role::Operator, Role::Client, Role::Worker};
 
@@ -60,6 +62,15 @@ Result<void> CredentialStore::save(const std::string& cluster, Role role, const 
   PENSTOCK_TRY(make_private_directory(directory_ + "/clusters"));
   PENSTOCK_TRY(make_private_directory(place_of(cluster)));
   return write_private_file(file_of(place_of(cluster), role), to_pem(credential));
+}
+
+Result<void> CredentialStore::save_only(const std::string& cluster, Role role, const Credential& credential) const {
+  PENSTOCK_TRY(save(cluster, role, credential));
+  std::error_code ignored;
+  if (role != Role::Worker)
+    for (const Role other : kLoginRoles)
+      if (other != role) fs::remove(file_of(place_of(cluster), other), ignored);
+  return {};
 }
 
 Result<Credential> CredentialStore::load(const std::string& cluster, Role role) const {

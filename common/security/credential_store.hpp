@@ -37,6 +37,9 @@ class CredentialStore {
   /// The credential with which a process introduces itself as that kind of peer: of the mightiest role. Errors: as of
   /// `load`.
   Result<Credential> load_for(const std::string& cluster, PeerRole peer) const;
+  /// Keeps the credential as the only one with which this user is a client of the cluster: an older one of a mightier
+  /// role would be preferred. Errors: as of `save`.
+  Result<void> save_only(const std::string& cluster, Role role, const Credential& credential) const;
   /// Removes all credentials of the cluster.
   void forget(const std::string& cluster) const;
   /// Removes the clusters of which all certificates are out of date for `age`.

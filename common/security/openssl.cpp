@@ -12,6 +12,13 @@ std::string openssl_reason(const char* otherwise) {
   return text;
 }
 
+std::string hexadecimal(std::span<const unsigned char> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes) text += {kDigits[byte >> 4U], kDigits[byte & 15U]};
+  return text;
+}
+
 std::string text_of(BIO& memory) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(&memory, &data);

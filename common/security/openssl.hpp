@@ -7,6 +7,7 @@
 #include <openssl/x509.h>
 
 #include <memory>
+#include <span>
 #include <string>
 
 namespace penstock {
@@ -37,6 +38,9 @@ inline KeyPtr share(EVP_PKEY* key) {
   if (key != nullptr) EVP_PKEY_up_ref(key);
   return KeyPtr{key};
 }
+
+/// Two digits for each byte, in small letters.
+std::string hexadecimal(std::span<const unsigned char> bytes);
 
 /// The bytes that a memory BIO holds.
 std::string text_of(BIO& memory);

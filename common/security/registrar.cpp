@@ -29,13 +29,6 @@ constexpr std::size_t kClusterDigits = 40;
 /// The token of certificates that no token has led to.
 constexpr const char* kNoToken = "-";
 
-std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) text += {kDigits[bytes[i] >> 4U], kDigits[bytes[i] & 15U]};
-  return text;
-}
-
 bool is_hexadecimal(std::string_view text, std::size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -45,13 +38,13 @@ Result<std::string> random_digits() {
   std::array<unsigned char, Bytes> bytes{};
   if (RAND_bytes(bytes.data(), bytes.size()) != 1)
     return Error{ErrorCode::Internal, "a token", "cannot be made: there is no randomness", {}};
-  return hexadecimal(bytes.data(), bytes.size());
+  return hexadecimal(bytes);
 }
 
 std::string digest_of(const std::string& secret) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
-  return hexadecimal(digest.data(), digest.size());
+  return hexadecimal(digest);
 }
 
 bool same_text(const std::string& a, const std::string& b) {
@@ -104,9 +97,16 @@ Result<void> append_lines(const std::string& path, const std::string& lines) {
 /// Lists of certificates are some 100 bytes each.
 constexpr std::size_t kBookBytesMax = 256UL << 20U;
 
-std::string text_of_file(const std::string& path) {
+/// A list that cannot be read is an error: as an empty one it would give back what was revoked.
+Result<std::string> read_book(const std::string& path) {
   Result<std::string> text = read_private_file(path, kBookBytesMax);
-  return text ? std::move(text).value() : std::string{};
+  if (!text && text.error().code == ErrorCode::NotFound) return std::string{};
+  return text;
+}
+
+/// A line of the list of certificates.
+std::string line_of(const std::string& serial, const std::string& token, const std::string& user, CalendarTime until) {
+  return serial + " " + token + " " + user + " " + std::to_string(seconds_of(until)) + "\n";
 }
 
 /// The lists of an authority, held against other processes.
@@ -155,13 +155,17 @@ Result<Registrar> Registrar::open(const std::string& directory) {
   if (!authority) return std::move(authority).error();
   PENSTOCK_TRY(make_private_directory(directory + "/tokens"));
   Registrar registrar{directory, std::move(authority).value()};
-  registrar.look_for_revocations();
+  if (const Result<bool> read = registrar.look_for_revocations(); !read) return read.error();
   return registrar;
 }
 
 Result<TokenText> Registrar::create_token(Role role, const std::string& user, std::chrono::seconds life,
                                           std::size_t tokens_max, CalendarTime now) const {
   if (!user.empty()) PENSTOCK_TRY(check_user(user));
+  // The holder of a token without a name chooses one, and with it the jobs of that user.
+  if (user.empty() && may_introduce_itself(role, PeerRole::Client) && role != Role::Worker)
+    return Error{ErrorCode::InvalidArgument, "--user", "is missing: a token of this role names its user",
+                 "write e.g. `penstock token create --role " + std::string{to_string(role)} + " --user ada`"};
   if (role == Role::Supervisor)
     return Error{ErrorCode::InvalidArgument, "supervisor", "is no role of a token",
                  "a supervisor uses the state directory: start it with `--state` or `--standby` there"};
@@ -193,6 +197,7 @@ std::vector<Token> Registrar::list_tokens(CalendarTime now) const {
 Result<CertificatePtr> Registrar::join(const TokenText& token, const std::string& public_key,
                                        const std::string& own_user, std::chrono::seconds life, CalendarTime now) const {
   if (token.cluster != authority_.cluster()) return not_accepted("is of another cluster");
+  const LockedBook lock{directory_};  // A revocation comes before the certificate is known, or finds it.
   Result<FiledToken> found = read_filed(token_file(token.id));
   if (!found || !same_text(found->digest, digest_of(token.secret)))
     return not_accepted("is unknown: it was used already, is out of date or was revoked");
@@ -202,61 +207,70 @@ Result<CertificatePtr> Registrar::join(const TokenText& token, const std::string
   // Of two that show it at the same time one can remove it.
   if (::unlink(token_file(token.id).c_str()) != 0) return not_accepted("was used already");
   if (found->token.until <= now) return not_accepted("is out of date");
-  return certify(public_key, found->token.role, user, token.id, life, now);
+  return certify(public_key, {found->token.role, user, token.id}, life, now);
 }
 
+// The list is read again under the lock: a certificate that was revoked a moment ago must not live on in a new one.
 Result<CertificatePtr> Registrar::renew(const PeerIdentity& peer, const std::string& serial,
-                                        const std::string& public_key, std::chrono::seconds life,
-                                        CalendarTime now) const {
+                                        const std::string& public_key, std::chrono::seconds life, CalendarTime now) {
+  const LockedBook lock{directory_};
+  if (const Result<bool> read = look_for_revocations(); !read) return read.error();
   if (is_revoked(serial)) return Error{ErrorCode::PermissionDenied, to_uri(peer), "its certificate was revoked", {}};
+  const Result<std::vector<Issued>> known = issued();
+  if (!known) return known.error();
   std::string token = kNoToken;
-  for (const Issued& before : issued())
+  for (const Issued& before : *known)
     if (before.serial == serial) token = before.token;
-  return certify(public_key, peer.role, peer.user, token, life, now);
+  return certify(public_key, {peer.role, peer.user, token}, life, now);
 }
 
-Result<CertificatePtr> Registrar::certify(const std::string& public_key, Role role, const std::string& user,
-                                          const std::string& token, std::chrono::seconds life, CalendarTime now) const {
+/// REQUIRES: the lists are locked.
+Result<CertificatePtr> Registrar::certify(const std::string& public_key, const Right& right, std::chrono::seconds life,
+                                          CalendarTime now) const {
   Result<KeyPtr> key = read_public_part(public_key);
   if (!key) return std::move(key).error();
-  Result<CertificatePtr> certificate = authority_.certify(**key, role, user, life, now);
+  Result<CertificatePtr> certificate = authority_.certify(**key, right.role, right.user, life, now);
   if (!certificate) return certificate;
-  PENSTOCK_TRY(note(**certificate, token, user));
+  PENSTOCK_TRY(note(**certificate, right.token, right.user));
   return certificate;
 }
 
 Result<Credential> Registrar::issue(Role role, const std::string& user, std::chrono::seconds life,
                                     CalendarTime now) const {
-  Result<Credential> issued = authority_.issue(role, user, life, now);
-  if (issued) PENSTOCK_TRY(note(*issued->certificate, kNoToken, user));
-  return issued;
+  Result<Credential> made = authority_.issue(role, user, life, now);
+  const LockedBook lock{directory_};
+  if (made) PENSTOCK_TRY(note(*made->certificate, kNoToken, user));
+  return made;
 }
 
+/// REQUIRES: the lists are locked.
 Result<void> Registrar::note(const X509& certificate, const std::string& token, const std::string& user) const {
-  const LockedBook lock{directory_};
-  return append_lines(directory_ + "/issued", serial_of(certificate) + " " + token + " " + user + " " +
-                                                  std::to_string(seconds_of(valid_until(certificate))) + "\n");
+  return append_lines(directory_ + "/issued", line_of(serial_of(certificate), token, user, valid_until(certificate)));
 }
 
 Result<void> Registrar::forget_expired(CalendarTime now) {
   const LockedBook lock{directory_};
+  if (const Result<bool> read = look_for_revocations(); !read) return read.error();
+  const Result<std::vector<Issued>> known = issued();
+  if (!known) return known.error();
   std::string kept_issued;
   std::string kept_revoked;
-  look_for_revocations();
-  for (const Issued& one : issued()) {
+  for (const Issued& one : *known) {
     if (one.until <= now) continue;
-    kept_issued += one.serial + " " + one.token + " " + one.user + " " + std::to_string(seconds_of(one.until)) + "\n";
+    kept_issued += line_of(one.serial, one.token, one.user, one.until);
     if (is_revoked(one.serial)) kept_revoked += one.serial + "\n";
   }
   PENSTOCK_TRY(write_private_file(directory_ + "/revoked", kept_revoked));
   PENSTOCK_TRY(write_private_file(directory_ + "/issued", kept_issued));
-  look_for_revocations();
+  if (const Result<bool> read = look_for_revocations(); !read) return read.error();
   return {};
 }
 
-std::vector<Registrar::Issued> Registrar::issued() const {
+Result<std::vector<Registrar::Issued>> Registrar::issued() const {
+  const Result<std::string> text = read_book(directory_ + "/issued");
+  if (!text) return text.error();
   std::vector<Issued> found;
-  std::istringstream lines{text_of_file(directory_ + "/issued")};
+  std::istringstream lines{*text};
   Issued one;
   std::int64_t until = 0;
   while (lines >> one.serial >> one.token >> one.user >> until) {
@@ -266,38 +280,52 @@ std::vector<Registrar::Issued> Registrar::issued() const {
   return found;
 }
 
-Result<void> Registrar::revoke(const std::vector<Issued>& certificates) const {
+/// Revokes those certificates of which `is_meant`; their number. REQUIRES: the lists are locked.
+template <class IsMeant>
+Result<std::size_t> Registrar::revoke(IsMeant is_meant) const {
+  const Result<std::vector<Issued>> known = issued();
+  if (!known) return known.error();
   std::string lines;
-  for (const Issued& one : certificates) lines += one.serial + "\n";
-  if (lines.empty()) return {};
-  const LockedBook lock{directory_};
-  return append_lines(directory_ + "/revoked", lines);
+  std::size_t count = 0;
+  for (const Issued& one : *known) {
+    if (!is_meant(one)) continue;
+    lines += one.serial + "\n";
+    ++count;
+  }
+  if (count > 0) PENSTOCK_TRY(append_lines(directory_ + "/revoked", lines));
+  return count;
 }
 
 Result<void> Registrar::revoke_token(const std::string& id) const {
-  std::vector<Issued> led_to = issued();
-  std::erase_if(led_to, [&](const Issued& one) { return one.token != id; });
+  const LockedBook lock{directory_};
   const bool unused = is_hexadecimal(id, kIdDigits) && ::unlink(token_file(id).c_str()) == 0;
-  if (led_to.empty() && !unused)
-    return Error{ErrorCode::NotFound, id, "is no token, and no certificate is of it",
-                 "`penstock token list` shows the tokens that wait to be used"};
-  return revoke(led_to);
+  const Result<std::size_t> revoked = revoke([&](const Issued& one) { return one.token == id; });
+  if (!revoked) return revoked.error();
+  if (*revoked > 0 || unused) return {};
+  return Error{ErrorCode::NotFound, id, "is no token, and no certificate is of it",
+               "`penstock token list` shows the tokens that wait to be used"};
 }
 
 Result<void> Registrar::revoke_user(const std::string& user) const {
-  std::vector<Issued> of_user = issued();
-  std::erase_if(of_user, [&](const Issued& one) { return one.user != user; });
-  if (of_user.empty()) return Error{ErrorCode::NotFound, user, "has no certificate of this cluster", {}};
-  return revoke(of_user);
+  const LockedBook lock{directory_};
+  std::size_t unused = 0;
+  for (const std::string& id : names_in(directory_ + "/tokens"))
+    if (const Result<FiledToken> token = read_filed(token_file(id)); token && token->token.user == user)
+      unused += ::unlink(token_file(id).c_str()) == 0 ? 1 : 0;
+  const Result<std::size_t> revoked = revoke([&](const Issued& one) { return one.user == user; });
+  if (!revoked) return revoked.error();
+  if (*revoked + unused > 0) return {};
+  return Error{ErrorCode::NotFound, user, "has no certificate and no token of this cluster", {}};
 }
 
-bool Registrar::look_for_revocations() {
-  std::string text = text_of_file(directory_ + "/revoked");
-  if (text == revocations_read_) return false;
+Result<bool> Registrar::look_for_revocations() {
+  Result<std::string> text = read_book(directory_ + "/revoked");
+  if (!text) return std::move(text).error();
+  if (*text == revocations_read_) return false;
   revoked_.clear();
-  std::istringstream lines{text};
+  std::istringstream lines{*text};
   for (std::string serial; lines >> serial;) revoked_.insert(serial);
-  revocations_read_ = std::move(text);
+  revocations_read_ = std::move(text).value();
   return true;
 }
 

@@ -40,15 +40,15 @@ class Registrar {
 
   const Authority& authority() const { return authority_; }
 
-  /// A new token; it is told once. Errors: InvalidArgument: the name of the user; LimitExceeded: `tokens_max` are
-  /// there.
+  /// A new token; it is told once. One for a client, operator or admin names its user. Errors: InvalidArgument: the
+  /// name of the user; LimitExceeded: `tokens_max` are there.
   Result<TokenText> create_token(Role role, const std::string& user, std::chrono::seconds life, std::size_t tokens_max,
                                  CalendarTime now) const;
   /// Tokens that are neither used nor out of date.
   std::vector<Token> list_tokens(CalendarTime now) const;
   /// Takes the token back, and all certificates that it has led to. Error: NotFound.
   Result<void> revoke_token(const std::string& id) const;
-  /// Takes back all certificates of the user. Error: NotFound: there is none.
+  /// Takes back all certificates and tokens of the user. Error: NotFound: there is none.
   Result<void> revoke_user(const std::string& user) const;
 
   /// Certifies a key for a token, which is used up. `own_user`: of the process that joins. Errors: PermissionDenied:
@@ -57,15 +57,15 @@ class Registrar {
                               std::chrono::seconds life, CalendarTime now) const;
   /// Certifies another key for the owner of a certificate. Errors: PermissionDenied: it is revoked; InvalidArgument.
   Result<CertificatePtr> renew(const PeerIdentity& peer, const std::string& serial, const std::string& public_key,
-                               std::chrono::seconds life, CalendarTime now) const;
+                               std::chrono::seconds life, CalendarTime now);
   /// A new key with a certificate for a process of the user that runs the supervisor.
   Result<Credential> issue(Role role, const std::string& user, std::chrono::seconds life, CalendarTime now) const;
   /// Shortens the lists: certificates that have expired need not be known. For the process that serves.
   Result<void> forget_expired(CalendarTime now);
   /// Whether a certificate is revoked.
   bool is_revoked(const std::string& serial) const { return revoked_.contains(serial); }
-  /// Reads again what is revoked; true if it has changed since the last call.
-  bool look_for_revocations();
+  /// Reads again what is revoked; true if it has changed since the last call. An error keeps what was read before.
+  Result<bool> look_for_revocations();
 
  private:
   Registrar(std::string directory, Authority authority)
@@ -79,11 +79,18 @@ class Registrar {
     CalendarTime until;
   };
   std::string token_file(const std::string& id) const { return directory_ + "/tokens/" + id; }
-  std::vector<Issued> issued() const;
+  /// The owner that a certificate names, and the token that has led to it.
+  struct Right {
+    Role role = Role::Client;
+    std::string user;
+    std::string token;
+  };
+  Result<std::vector<Issued>> issued() const;
   Result<void> note(const X509& certificate, const std::string& token, const std::string& user) const;
-  Result<CertificatePtr> certify(const std::string& public_key, Role role, const std::string& user,
-                                 const std::string& token, std::chrono::seconds life, CalendarTime now) const;
-  Result<void> revoke(const std::vector<Issued>& certificates) const;
+  Result<CertificatePtr> certify(const std::string& public_key, const Right& right, std::chrono::seconds life,
+                                 CalendarTime now) const;
+  template <class IsMeant>
+  Result<std::size_t> revoke(IsMeant is_meant) const;
 
   std::string directory_;
   Authority authority_;

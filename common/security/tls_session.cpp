@@ -213,7 +213,7 @@ Result<CertificatePtr> TlsSession::trusted_authority(X509_STORE_CTX& store) {
                  "is of cluster " + cluster.substr(0, 12) + ", of which this user has no credential for a " +
                      (worker ? "worker" : "client") +
                      (client_->store().directory().empty() ? "" : " in " + client_->store().directory()),
-                 std::string{"run `penstock token create --role "} + (worker ? "worker" : "client") +
+                 std::string{"run `penstock token create --role "} + (worker ? "worker" : "client --user NAME") +
                      "` as the user that runs the supervisor, and give it to `penstock " +
                      (worker ? "worker --join-file" : "login") + "`"};
   }

@@ -105,6 +105,10 @@ Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& p
         state_->registrar->renew(*peer.identity, peer.serial, join.public_key, state_->life(), calendar_now());
   }
   if (!certificate) return std::move(certificate).error();
+  if (const Result<PeerIdentity> identity = identity_of(**certificate))
+    log_line(LogLevel::Info, "certified",
+             "role=" + std::string{to_string(identity->role)} + " user=" + identity->user +
+                 (join.token.empty() ? " renewed" : " by=token"));
   return Joined{to_pem(**certificate), to_pem(state_->registrar->authority().certificate())};
 }
 
@@ -131,7 +135,9 @@ Result<void> CredentialOffice::State::renew_all() {
 
 void CredentialOffice::State::look() {
   timer.arm(monotonic_now() + kLookEvery, [this] { look(); });
-  if (registrar->look_for_revocations() && options.on_revoked) options.on_revoked();
+  const Result<bool> revoked = registrar->look_for_revocations();
+  if (!revoked) log_error(LogLevel::Error, "revocations are not seen", revoked.error());
+  if (revoked && *revoked && options.on_revoked) options.on_revoked();
   if (!wants_renewal(*own.certificate, calendar_now())) return;
   if (const Result<void> renewed = renew_all(); !renewed)
     log_error(LogLevel::Error, "certificates are not renewed", renewed.error());

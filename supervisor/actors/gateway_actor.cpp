@@ -239,7 +239,6 @@ void Gateway::State::certify(std::uint64_t number, const Join& join, const PeerS
                            "leave the token out, and connect with `--insecure`"});
   Result<Joined> joined = options.certify(join, standing);
   if (!joined) return refuse(number, std::move(joined).error());
-  log_line(LogLevel::Info, "certified", "peer=" + pending.at(number).connection->peer_address());
   pending.at(number).refused = true;
   answer_and_close(number, std::move(joined).value());
 }
@@ -378,16 +377,30 @@ void Gateway::State::receive_from_client(Incarnation peer, Guest& guest, std::sp
                FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
 }
 
+Viewer::Sees sight_of(Role role) {
+  switch (role) {
+    case Role::Operator:
+    case Role::Admin: return Viewer::Sees::All;
+    case Role::Worker: return Viewer::Sees::Nested;  // Of its runs, which are of many users.
+    case Role::Client:
+    case Role::Metrics:
+    case Role::Supervisor: return Viewer::Sees::Own;
+  }
+  return Viewer::Sees::Own;
+}
+
 /// The owner of all that a client sends is the user of its certificate, and it sees the jobs of that user alone, unless
 /// it may steer. The runs of a worker are of many users.
 void stamp(FromClient& message, const PeerIdentity& identity) {
-  const Viewer viewer{identity.user, identity.role != Role::Client};
+  const Viewer viewer{identity.user, sight_of(identity.role)};
   if (auto* request = std::get_if<AdminRequest>(&message)) {
     request->who = identity.user + request->who.substr(std::min(request->who.find('@'), request->who.size()));
     request->viewer = viewer;
   }
   if (auto* chunk = std::get_if<SubmitChunk>(&message)) chunk->spec.owner = identity.user;
-  if (auto* attach = std::get_if<AttachJob>(&message)) attach->job.viewer = viewer;
+  // A run may follow each job of which it was given the identity.
+  if (auto* attach = std::get_if<AttachJob>(&message); attach != nullptr && identity.role != Role::Worker)
+    attach->job.viewer = viewer;
   if (auto* again = std::get_if<SubmitAgain>(&message)) {
     again->spec.owner = identity.user;
     again->like.viewer = viewer;

@@ -45,7 +45,7 @@ def nothing_readable(case):
         case.expect(len(tap.seen) > 5000, f"nothing of {name} came this way")
         for text in (SECRET, "PNSK", cluster.directory):
             case.expect(text.encode() not in tap.seen, f"the network reads '{text}' of {name}")
-    case.figure("connections cut", cutting.cuts, "", at_least=1)
+    case.figure("connections cut", cutting.counts["cut"], "", at_least=1)
     cutting.cut = 0.0
     cluster.wait_for_workers(2)
     case.judge(cluster, job, overlap=False)
@@ -91,7 +91,7 @@ class Other:
         return self.run(*words, "--supervisor", self.cluster.address, **more)
 
     def join(self, role, command=("login",)):
-        token = self.cluster.run_alone("token", "create", "--role", role, "--state", "state")
+        token = self.cluster.run_alone("token", "create", "--role", role, "--user", user_name(self.uid), "--state", "state")
         return self.ask(*command, "-", given=token.stdout)
 
 

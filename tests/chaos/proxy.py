@@ -58,25 +58,8 @@ class Proxy:
                 threading.Thread(target=self._pump, args=(source, sink, direction), daemon=True).start()
 
     def _pump(self, source, sink, direction):
-        held = None
-        buffer = bytearray()
         try:
-            while True:
-                ready = select.select([source], [], [], 0.02)[0] if held else [source]
-                part = source.recv(1 << 16) if ready else b""
-                if ready and not part:
-                    break
-                buffer += part
-                if not ready:  # Nothing came to overtake it.
-                    self._write(sink, held, direction)
-                    held = None
-                while len(buffer) >= HEADER_BYTES:
-                    whole = HEADER_BYTES + struct.unpack_from("<I", buffer, 8)[0]
-                    if len(buffer) < whole:
-                        break
-                    frame = bytes(buffer[:whole])
-                    del buffer[:whole]
-                    held = self._pass(frame, sink, direction, held)
+            self._pass_on(source, sink, direction)
         except (OSError, ValueError):  # ValueError: `cut_all` has closed it.
             pass
         for end in (source, sink):
@@ -84,6 +67,26 @@ class Proxy:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def _pass_on(self, source, sink, direction):
+        held = None
+        buffer = bytearray()
+        while True:
+            ready = select.select([source], [], [], 0.02)[0] if held else [source]
+            part = source.recv(1 << 16) if ready else b""
+            if ready and not part:
+                return
+            buffer += part
+            if not ready:  # Nothing came to overtake it.
+                self._write(sink, held, direction)
+                held = None
+            while len(buffer) >= HEADER_BYTES:
+                whole = HEADER_BYTES + struct.unpack_from("<I", buffer, 8)[0]
+                if len(buffer) < whole:
+                    break
+                frame = bytes(buffer[:whole])
+                del buffer[:whole]
+                held = self._pass(frame, sink, direction, held)
 
     def _pass(self, frame, sink, direction, held):
         """Returns the frame that is held back to be overtaken, if any."""

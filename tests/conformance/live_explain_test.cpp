@@ -9,6 +9,7 @@
 #include "tests/conformance/live_policy.hpp"
 #include "tests/conformance/live_seeds.hpp"
 #include "tests/conformance/random_cluster.hpp"
+#include "tests/support/text_parts.hpp"
 
 namespace penstock::tools {
 namespace {
@@ -63,15 +64,6 @@ class ExplainedCluster {
   }
 
  private:
-  static std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
-    std::vector<std::string> parts;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find(separator, begin), text.size());
-      parts.push_back(text.substr(begin, end - begin));
-      begin = end + separator.size();
-    }
-    return parts;
-  }
   void end_job(const std::string& job) {
     const Result<Value> done = random_.live().ask("cancel", {job});
     EXPECT_TRUE(done.has_value()) << "cancel " << job << ": " << (done ? "" : to_string(done.error()));

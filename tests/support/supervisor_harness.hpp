@@ -123,7 +123,6 @@ class SupervisorHarness {
 
  private:
   static Register describe(WorkerId id, const WorkerSpec& spec);
-  void tick();
   AttemptReport report_of(std::uint32_t worker, std::uint32_t subtask, std::uint32_t job);
 
   void copy_graphs(supervisor_action::Persist& persist);

@@ -161,7 +161,7 @@ Result<Value> ClusterAnswers::list_jobs(const AdminRequest& request) const {
   Value::List rows;
   for (const JobId id : indices_.active) {
     if (!filter->running || rows.size() >= filter->limit) break;
-    if (request.viewer.sees(jobs_[id].spec.owner) && fits(*filter, jobs_[id]))
+    if (request.viewer.sees(jobs_[id].spec) && fits(*filter, jobs_[id]))
       rows.push_back(describe_row(jobs_[id], filter->ended));
   }
   if (!filter->ended) return Value{std::move(rows)};
@@ -169,7 +169,7 @@ Result<Value> ClusterAnswers::list_jobs(const AdminRequest& request) const {
   for (auto id = ended.rbegin(); id != ended.rend() && rows.size() < filter->limit; ++id) {
     const Job& job = jobs_[*id];
     if (event_.now - job.status.ended > filter->since) break;  // The list is in the order of the ends.
-    if (request.viewer.sees(job.spec.owner) && fits(*filter, job)) rows.push_back(describe_row(job, true));
+    if (request.viewer.sees(job.spec) && fits(*filter, job)) rows.push_back(describe_row(job, true));
   }
   return Value{std::move(rows)};
 }
@@ -255,7 +255,7 @@ Result<Value> ClusterAnswers::complete_words(const AdminRequest& request) const 
     return Value{std::move(words)};
   }
   for (const auto& job : jobs_.all()) {
-    if (job == nullptr || !request.viewer.sees(job->spec.owner)) continue;
+    if (job == nullptr || !request.viewer.sees(job->spec)) continue;
     words.emplace_back(to_string(job->id));
     words.emplace_back(job->spec.name);
   }

@@ -184,7 +184,7 @@ Result<Value> describe_data(JobTable& jobs, const WorkerTable& workers, const Ad
     rows.add(*job);
   } else {
     for (const std::unique_ptr<Job>& job : jobs.all())
-      if (job != nullptr && request.viewer.sees(job->spec.owner)) rows.add(*job);
+      if (job != nullptr && request.viewer.sees(job->spec)) rows.add(*job);
   }
   Value::List table;
   for (const auto& [name, row] : rows.best_first())

@@ -254,7 +254,7 @@ Result<Value> PolicyAnswers::describe_queue(const Viewer& viewer) const {
       const KindShare& share = job->shares->kinds[kind];
       if (share.unit_milli == 0) continue;
       const std::uint64_t position = ++positions[job->shares->pool.position];
-      if (!viewer.sees(job->spec.owner)) continue;
+      if (!viewer.sees(job->spec)) continue;
       const bool in_project = job->shares->project < policy_.config.projects.size();
       const std::array<double, 6>& terms_now = *share.why.terms;
       Value::Record terms{{"wait", terms_now[0]},  {"fair_share", terms_now[1]}, {"qos", terms_now[2]},

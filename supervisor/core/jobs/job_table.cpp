@@ -45,14 +45,14 @@ Job* JobTable::find(const JobSelector& selector) {
   const Viewer& viewer = selector.viewer;
   if (selector.id.valid()) {
     Job* const job = find(selector.id);
-    return job != nullptr && viewer.sees(job->spec.owner) ? job : nullptr;
+    return job != nullptr && viewer.sees(job->spec) ? job : nullptr;
   }
   const std::vector<JobId>* candidates = names_.find(hash_of_name(selector.name));
   if (candidates == nullptr) return nullptr;
   Job* latest = nullptr;
   for (const JobId id : *candidates) {
     Job* const job = find(id);
-    if (job == nullptr || job->spec.name != selector.name || !viewer.sees(job->spec.owner)) continue;
+    if (job == nullptr || job->spec.name != selector.name || !viewer.sees(job->spec)) continue;
     if (!viewer.user.empty() && job->spec.owner == viewer.user) return job;
     latest = job;
   }

@@ -131,7 +131,7 @@ Result<Value> AuditLog::list(const AdminRequest& request) const {
   Value::List rows;
   for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), limit); i < all.size(); ++i) {
     const record::Ordered& entry = *all[i];
-    if (entry.at_ms < since_ms || !request.viewer.sees(entry.who.substr(0, entry.who.find('@')))) continue;
+    if (entry.at_ms < since_ms || !request.viewer.sees_orders_of(entry.who)) continue;
     rows.push_back(Value::Record{{"number", entry.number},
                                  {"time", utc_text(entry.at_ms)},
                                  {"who", entry.who},

@@ -108,7 +108,7 @@ bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, JobSpec& spec) {
     return false;
   }
   // A name is its user's: another user may have a job of the same name, of which this one is told nothing.
-  const JobSelector own{JobId::none(), spec.name, {spec.owner, false}};
+  const JobSelector own{JobId::none(), spec.name, {spec.owner, Viewer::Sees::Own}};
   if (Job* known = tables_.jobs.find(own); known != nullptr && !spec.name.empty()) {
     reply.job = known->id;
     reply.identity = known->identity;

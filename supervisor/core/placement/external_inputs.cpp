@@ -40,11 +40,12 @@ Result<void> ExternalInputs::check_external_inputs(const JobSpec& spec, const Gr
                    "keep that job, and want that output, for as long as it is borrowed"};
     };
     const auto& [producer, output, identity] = input.datum;
-    if (!jobs_.knows(producer.job)) return refuse(ErrorCode::NotFound, "and there is no such job (any more)");
-    const Job& producer_job = jobs_[producer.job];
+    // A job of another owner does not exist for this one.
+    const Job* const known = jobs_.find(producer.job);
+    if (known == nullptr || (!known->spec.owner.empty() && known->spec.owner != spec.owner))
+      return refuse(ErrorCode::NotFound, "and there is no such job (any more)");
+    const Job& producer_job = *known;
     if (differ(identity, producer_job.identity)) return refuse(ErrorCode::NotFound, "which is another job now");
-    if (!producer_job.spec.owner.empty() && producer_job.spec.owner != spec.owner)
-      return refuse(ErrorCode::NotFound, "which is a job of another owner");
     const std::uint32_t subtask = producer.index.value();
     if (subtask >= producer_job.tally.counts.total)
       return refuse(ErrorCode::UnknownKey, "which has only " + std::to_string(producer_job.tally.counts.total));

@@ -34,6 +34,7 @@ TEST(Doctor, CredentialsAreDatedAndDamagedOnesTold) {
   const Authority authority = std::move(Authority::make()).value();
   ASSERT_TRUE(store.save(authority.cluster(), Role::Client, *authority.issue(Role::Client, "ada", hours{5})));
   EXPECT_EQ(check_credentials(scratch.path(), calendar_now()).at(0).level, Level::Good);
+  EXPECT_EQ(check_credentials(scratch.path(), calendar_now() + hours{2}).at(0).text, "is valid for 2h");
   EXPECT_EQ(check_credentials(scratch.path(), calendar_now() + hours{6}).at(0).text, "has expired");
   const std::string file = scratch.at("clusters/" + authority.cluster() + "/client.pem");
   std::filesystem::permissions(file, std::filesystem::perms::all);

@@ -34,7 +34,9 @@ struct Cluster : ClusterProcesses {
   using ClusterProcesses::ClusterProcesses;
   std::string state() const { return path_of("penstock/supervisor"); }
   std::string token(const std::string& role) const {
-    const BinaryRun made = run_binary({"token", "create", "--role", role, "--state", state()});
+    std::vector<std::string> words{"token", "create", "--role", role, "--state", state()};
+    if (role != "worker") words.insert(words.end(), {"--user", "bob"});
+    const BinaryRun made = run_binary(words);
     EXPECT_EQ(made.exit_code, 0) << made.errors;
     return made.output;
   }

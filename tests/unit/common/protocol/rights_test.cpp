@@ -52,7 +52,10 @@ TEST(Rights, AWorkerSubmitsForItsRunsAlone) {
   EXPECT_FALSE(check_right(Role::Worker, SubmitAgain{}));
   EXPECT_FALSE(check_right(Role::Worker, AttachJob{1, {JobId{1}, ""}, {}})) << "a number can be guessed";
   EXPECT_TRUE(check_right(Role::Worker, AttachJob{1, {JobId{1}, ""}, {1, 2}}));
-  EXPECT_TRUE(check_right(Role::Worker, request("shared")));
+  for (const char* word : {"shared", "results", "cancel"})
+    EXPECT_TRUE(check_right(Role::Worker, request(word))) << word;
+  for (const char* all : {"jobs", "audit", "data", "logs"})
+    EXPECT_FALSE(check_right(Role::Worker, request(all))) << all;
   EXPECT_FALSE(check_right(Role::Worker, request("drain")));
 }
 

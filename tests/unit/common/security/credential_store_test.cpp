@@ -45,6 +45,15 @@ TEST(CredentialStore, AProcessHasTheMightiestCredentialOfItsKind) {
   EXPECT_FALSE(saved.store.load_for(cluster, PeerRole::Worker));
 }
 
+TEST(CredentialStore, ALoginTakesTheRightsOfAnEarlierOne) {
+  Saved saved;
+  const std::string& cluster = saved.authority.cluster();
+  for (const Role role : {Role::Operator, Role::Worker}) ASSERT_TRUE(saved.save(role));
+  ASSERT_TRUE(saved.store.save_only(cluster, Role::Client, *saved.authority.issue(Role::Client, "ada", hours{1})));
+  EXPECT_EQ(identity_of(*saved.store.load_for(cluster, PeerRole::Client)->certificate)->role, Role::Client);
+  EXPECT_TRUE(saved.store.load(cluster, Role::Worker)) << "the worker of this user goes on";
+}
+
 TEST(CredentialStore, ADamagedCredentialIsToldAndNotPassedOver) {
   Saved saved;
   ASSERT_TRUE(saved.save(Role::Client));

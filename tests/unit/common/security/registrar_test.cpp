@@ -17,7 +17,7 @@ struct Office {
   Registrar registrar = std::move(Registrar::open(scratch.at("authority"))).value();
   std::string key = public_part(**make_key());
 
-  Result<TokenText> token(Role role = Role::Client, const std::string& user = "", std::size_t most = 10) {
+  Result<TokenText> token(Role role = Role::Client, const std::string& user = "bob", std::size_t most = 10) {
     return registrar.create_token(role, user, minutes{15}, most, kNow);
   }
   Result<CertificatePtr> join(const TokenText& text, CalendarTime now = kNow) {
@@ -41,7 +41,7 @@ TEST(Registrar, ATokenReadsBackAndNothingElseDoes) {
 
 TEST(Registrar, ATokenIsUsedOnce) {
   Office office;
-  const Result<TokenText> token = office.token(Role::Worker);
+  const Result<TokenText> token = office.token(Role::Worker, "");
   ASSERT_TRUE(token);
   ASSERT_EQ(office.registrar.list_tokens(kNow).size(), 1U);
   const Result<CertificatePtr> certificate = office.join(*token);
@@ -55,6 +55,8 @@ TEST(Registrar, ATokenForAUserMakesNobodyElse) {
   Office office;
   EXPECT_EQ(identity_of(**office.join(*office.token(Role::Client, "bob")))->user, "bob");
   EXPECT_FALSE(office.token(Role::Client, "b/ob"));
+  for (const Role role : {Role::Client, Role::Operator, Role::Admin})
+    EXPECT_EQ(office.token(role, "").error().code, ErrorCode::InvalidArgument) << "its finder could be anybody";
   EXPECT_EQ(office.token(Role::Supervisor).error().code, ErrorCode::InvalidArgument);
 }
 
@@ -68,7 +70,8 @@ TEST(Registrar, AWrongTokenIsRefusedAndTheRightOneStays) {
   elsewhere.cluster = std::string(40, 'a');
   EXPECT_NE(office.join(elsewhere).error().message.find("another cluster"), std::string::npos);
   EXPECT_EQ(office.registrar.join(token, "no key", "ada", hours{1}, kNow).error().code, ErrorCode::InvalidArgument);
-  EXPECT_EQ(office.registrar.join(token, office.key, "a/da", hours{1}, kNow).error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(office.registrar.join(*office.token(Role::Worker, ""), office.key, "a/da", hours{1}, kNow).error().code,
+            ErrorCode::InvalidArgument);
   EXPECT_TRUE(office.join(token)) << "a mistake does not use it up";
 }
 
@@ -82,15 +85,15 @@ TEST(Registrar, AnOldTokenIsRefused) {
 
 TEST(Registrar, TokensAreCounted) {
   Office office;
-  ASSERT_TRUE(office.token(Role::Client, "", 1));
-  EXPECT_EQ(office.token(Role::Client, "", 1).error().code, ErrorCode::LimitExceeded);
-  EXPECT_TRUE(office.registrar.create_token(Role::Client, "", minutes{15}, 1, kNow + minutes{16}))
+  ASSERT_TRUE(office.token(Role::Client, "bob", 1));
+  EXPECT_EQ(office.token(Role::Client, "bob", 1).error().code, ErrorCode::LimitExceeded);
+  EXPECT_TRUE(office.registrar.create_token(Role::Client, "bob", minutes{15}, 1, kNow + minutes{16}))
       << "the old one is gone";
 }
 
 TEST(Registrar, ARevokedTokenTakesItsCertificatesBackAlsoRenewedOnes) {
   Office office;
-  const TokenText token = *office.token(Role::Worker);
+  const TokenText token = *office.token(Role::Worker, "");
   const CertificatePtr first = std::move(office.join(token)).value();
   const PeerIdentity peer = *identity_of(*first);
   const Result<CertificatePtr> second = office.registrar.renew(peer, serial_of(*first), office.key, hours{24}, kNow);
@@ -99,14 +102,44 @@ TEST(Registrar, ARevokedTokenTakesItsCertificatesBackAlsoRenewedOnes) {
   Registrar command = std::move(Registrar::open(office.scratch.at("authority"))).value();
   ASSERT_TRUE(command.revoke_token(token.id));
   EXPECT_FALSE(office.registrar.is_revoked(serial_of(*first)));
-  EXPECT_TRUE(office.registrar.look_for_revocations());
-  EXPECT_FALSE(office.registrar.look_for_revocations()) << "nothing has changed since";
+  EXPECT_TRUE(*office.registrar.look_for_revocations());
+  EXPECT_FALSE(*office.registrar.look_for_revocations()) << "nothing has changed since";
   EXPECT_TRUE(office.registrar.is_revoked(serial_of(*first)));
   EXPECT_TRUE(office.registrar.is_revoked(serial_of(**second)));
   EXPECT_EQ(office.registrar.renew(peer, serial_of(*first), office.key, hours{24}, kNow).error().code,
             ErrorCode::PermissionDenied);
   EXPECT_EQ(command.revoke_token("00000000").error().code, ErrorCode::NotFound);
   EXPECT_EQ(command.revoke_token("../authority.key").error().code, ErrorCode::NotFound);
+}
+
+TEST(Registrar, ARevokedCertificateIsNotRenewedBeforeTheServerHasLooked) {
+  Office office;
+  const TokenText token = *office.token(Role::Worker, "");
+  const CertificatePtr first = std::move(office.join(token)).value();
+  ASSERT_TRUE(Registrar::open(office.scratch.at("authority"))->revoke_token(token.id));
+  EXPECT_EQ(office.registrar.renew(*identity_of(*first), serial_of(*first), office.key, hours{24}, kNow).error().code,
+            ErrorCode::PermissionDenied);
+}
+
+TEST(Registrar, AListThatCannotBeReadGivesNothingBack) {
+  Office office;
+  const CertificatePtr bob = std::move(office.join(*office.token())).value();
+  ASSERT_TRUE(office.registrar.revoke_user("bob"));
+  ASSERT_TRUE(*office.registrar.look_for_revocations());
+  std::filesystem::permissions(office.scratch.at("authority/revoked"), std::filesystem::perms::all);
+  EXPECT_FALSE(office.registrar.look_for_revocations());
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(*bob)));
+  EXPECT_FALSE(office.registrar.forget_expired(kNow)) << "and the list is not written anew";
+  EXPECT_FALSE(Registrar::open(office.scratch.at("authority"))) << "a supervisor does not start without it";
+}
+
+TEST(Registrar, ARemovedUserHasNoTokenLeft) {
+  Office office;
+  const TokenText spare = *office.token(Role::Client, "bob");
+  const TokenText other = *office.token(Role::Client, "eve");
+  ASSERT_TRUE(office.registrar.revoke_user("bob"));
+  EXPECT_EQ(office.join(spare).error().code, ErrorCode::PermissionDenied);
+  EXPECT_TRUE(office.join(other));
 }
 
 TEST(Registrar, AnUnusedTokenIsTakenBack) {
@@ -122,7 +155,7 @@ TEST(Registrar, AUserLosesAllCertificatesAndOthersNone) {
   const CertificatePtr eve = std::move(office.join(*office.token(Role::Client, "eve"))).value();
   ASSERT_TRUE(office.registrar.revoke_user("bob"));
   EXPECT_EQ(office.registrar.revoke_user("nobody").error().code, ErrorCode::NotFound);
-  office.registrar.look_for_revocations();
+  ASSERT_TRUE(office.registrar.look_for_revocations());
   EXPECT_TRUE(office.registrar.is_revoked(serial_of(*bob)));
   EXPECT_FALSE(office.registrar.is_revoked(serial_of(*eve)));
 }

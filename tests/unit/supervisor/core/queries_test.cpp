@@ -195,13 +195,13 @@ TEST(Queries, AJobOfAnotherUserDoesNotExist) {
       std::vector<std::string> about_unknown{unknown};
       about_foreign.insert(about_foreign.end(), more.begin(), more.end());
       about_unknown.insert(about_unknown.end(), more.begin(), more.end());
-      cluster.viewer = {"mallory", false};
+      cluster.viewer = {"mallory", Viewer::Sees::Own};
       const std::string told = words_of(cluster.ask(command, about_foreign), foreign);
       EXPECT_EQ(told, words_of(cluster.ask(command, about_unknown), unknown)) << command << " " << foreign;
       EXPECT_NE(told, "found") << command << " " << foreign;
     }
   EXPECT_EQ(cluster.state(), JobState::Running);
-  cluster.viewer = {"ada", false};
+  cluster.viewer = {"ada", Viewer::Sees::Own};
   EXPECT_EQ(words_of(cluster.ask("cancel", {"hers"}), ""), "found") << "its owner may";
   cluster.ignore();
 }
@@ -212,12 +212,12 @@ TEST(Queries, ListsShowTheViewersJobsAlone) {
   cluster.submit(GraphBuilder{}.sources(2).build(), {.name = "hers", .owner = "ada"});
   cluster.submit(GraphBuilder{}.sources(2).build(), {.name = "his", .owner = "bob"});
   cluster.assigned();
-  cluster.viewer = {"bob", false};
+  cluster.viewer = {"bob", Viewer::Sees::Own};
   ASSERT_EQ(count(cluster.ask("jobs")), 1U);
   EXPECT_EQ(row(cluster.ask("jobs", {"--all"}), 0)["name"], Value{"his"});
   EXPECT_EQ(count(cluster.ask("words", {"jobs"})), 2U) << "number and name of one job";
   EXPECT_EQ(count(cluster.ask("data")), 0U);
-  cluster.viewer = {"root", true};
+  cluster.viewer = {"root", Viewer::Sees::All};
   EXPECT_EQ(count(cluster.ask("jobs")), 2U);
   EXPECT_EQ(count(cluster.ask("words", {"jobs"})), 4U);
 }

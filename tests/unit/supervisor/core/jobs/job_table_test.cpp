@@ -53,18 +53,29 @@ TEST(JobTable, AJobThatItsViewerDoesNotSeeIsNotFound) {
   JobTable table;
   Job& hers = add(table, 1, "daily");
   hers.spec.owner = "ada";
-  const Viewer ada{"ada", false};
-  const Viewer bob{"bob", false};
+  const Viewer ada{"ada", Viewer::Sees::Own};
+  const Viewer bob{"bob", Viewer::Sees::Own};
   EXPECT_EQ(table.find(JobSelector{JobId{1}, "", ada}), &hers);
   EXPECT_EQ(table.find(JobSelector{JobId{1}, "", bob}), nullptr);
   EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", bob}), nullptr);
-  EXPECT_EQ(table.find(JobSelector{JobId{1}, "", {"root", true}}), &hers);
+  EXPECT_EQ(table.find(JobSelector{JobId{1}, "", {"root", Viewer::Sees::All}}), &hers);
   Job& his = add(table, 2, "daily");
   his.spec.owner = "bob";
   EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", ada}), &hers) << "each has a job of that name";
   EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", bob}), &his);
-  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", {"ada", true}}), &hers) << "the viewer's own goes first";
-  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", {"root", true}}), &his) << "then the latest";
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", {"ada", Viewer::Sees::All}}), &hers)
+      << "the viewer's own goes first";
+  EXPECT_EQ(table.find(JobSelector{JobId::none(), "daily", {"root", Viewer::Sees::All}}), &his) << "then the latest";
+}
+
+TEST(JobTable, ARunOfAWorkerSeesTheJobsOfRunsAlone) {
+  JobTable table;
+  add(table, 1, "of a user");
+  Job& nested = add(table, 2, "of a run");
+  nested.spec.parent.edit().id = {JobId{1}, SubtaskIndex{0}};
+  const Viewer worker{"w", Viewer::Sees::Nested};
+  EXPECT_EQ(table.find(JobSelector{JobId{1}, "", worker}), nullptr);
+  EXPECT_EQ(table.find(JobSelector{JobId{2}, "", worker}), &nested);
 }
 
 TEST(JobTable, ANameThatWasRemovedIsNotFound) {

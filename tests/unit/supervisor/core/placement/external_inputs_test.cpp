@@ -179,7 +179,7 @@ TEST(ExternalInputs, WhatIsNotKeptForItIsRefusedByName) {
   };
   const std::vector<Case> cases{
       {consumer(77), "bob", ErrorCode::NotFound, "output 0 of subtask 0 of job-77, and there is no such job"},
-      {consumer(1), "ann", ErrorCode::NotFound, "which is a job of another owner"},
+      {consumer(1), "ann", ErrorCode::NotFound, "and there is no such job (any more)"},
       {consumer(1, 5), "bob", ErrorCode::UnknownKey, "subtask 5 of job-1, which has only 1"},
       {consumer(1, 0, 1), "bob", ErrorCode::InputLost, "nothing is kept"},
       {consumer(2, 0), "bob", ErrorCode::WrongState, "which is not kept"},

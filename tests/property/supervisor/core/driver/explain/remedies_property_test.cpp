@@ -7,6 +7,7 @@
 
 #include "common/base/rng.hpp"
 #include "tests/support/remedy_harness.hpp"
+#include "tests/support/text_parts.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -132,15 +133,6 @@ class DrawnHarness : public RemedyHarness {
   }
 
  private:
-  static std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
-    std::vector<std::string> parts;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find(separator, begin), text.size());
-      parts.push_back(text.substr(begin, end - begin));
-      begin = end + separator.size();
-    }
-    return parts;
-  }
   void submit(const DrawnJob& job) {
     GraphBuilder builder;
     builder.template_at(0).request.slots = kOneSlot * job.slots;
