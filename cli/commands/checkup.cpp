@@ -30,6 +30,13 @@ std::string rough_text(CalendarTime::duration left) {
   return std::to_string(left / seconds{1}) + "s";
 }
 
+/// To a tenth of a GiB, or in whole MiB below one.
+std::string rough_text(Bytes bytes) {
+  const std::int64_t tenths = bytes.value() / (kGiB.value() / 10);
+  if (tenths < 10) return std::to_string(bytes.value() / kMiB.value()) + " MiB";
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
 Finding check_credential(const fs::path& file, CalendarTime now) {
   Finding finding;
   finding.check = "credential " + file.parent_path().filename().string().substr(0, 12) + " " + file.stem().string();
@@ -99,7 +106,7 @@ Finding check_shared_memory(const std::string& path) {
   if (::statvfs(path.c_str(), &system) != 0)
     return {"shared memory", Level::Bad, path + " is not there", "mount a tmpfs at " + path};
   const std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
-  const std::string text = path + " has " + to_text(Bytes{static_cast<std::int64_t>(free)}) + " free";
+  const std::string text = path + " has " + rough_text(Bytes{static_cast<std::int64_t>(free)}) + " free";
   if (free < kSharedMemoryWanted)
     return {"shared memory", Level::Warning, text,
             "remount it with more, e.g. `mount -o remount,size=50% " + path + "`"};
@@ -109,7 +116,7 @@ Finding check_shared_memory(const std::string& path) {
 Finding check_control_groups() {
   const MemoryBounds memory = read_memory_bounds();
   std::string text = std::to_string(usable_processors()) + " processors, " +
-                     to_text(memory.group.has_value() ? std::min(*memory.group, memory.host) : memory.host) +
+                     rough_text(memory.group.has_value() ? std::min(*memory.group, memory.host) : memory.host) +
                      " of memory";
   if (memory.group.has_value() && *memory.group < memory.host) text += ", limited by a control group";
   return {"control groups", Level::Good, text, {}};
