@@ -13,8 +13,13 @@ using boost::system::error_code;
 
 namespace {
 
-/// The plain bytes of a record of TLS at most.
-constexpr std::size_t kRecordBytes = 16384;
+/// Up to this size records are made and read in memory that all connections of a thread have in common.
+constexpr std::size_t kSmallBytes = 64UL << 10U;
+/// The content types of TLS (RFC 8446, 5.1), and the size of the head of its records.
+constexpr std::byte kFirstOfTls{20};
+constexpr std::byte kLastOfTls{24};
+constexpr std::size_t kTlsHeadBytes = 5;
+constexpr std::uint32_t kHeardMax = 16;  ///< Records of TLS after the handshake: tickets, or a refusal.
 /// Memory of a connection that does nothing.
 constexpr std::size_t kKeptBytes = 4096;
 
@@ -96,6 +101,8 @@ void SecureStream::State::shaken(const Result<TlsSession::Handshake>& result, st
     return tell(result.error());
   }
   const bool done = *result == TlsSession::Handshake::Done;
+  if (done)
+    if (const Result<void> ready = use_records(); !ready) return tell(ready.error());
   if (to_send.empty()) return done ? tell({}) : await_peer();
   sealed = std::move(to_send);
   asio::async_write(socket, asio::buffer(sealed),
@@ -123,7 +130,7 @@ namespace {
 
 // One buffer for all connections of a thread: ten thousand idle ones have none of their own.
 std::span<std::byte> common_buffer() {
-  thread_local std::array<std::byte, 64UL << 10U> buffer;
+  thread_local std::array<std::byte, kSmallBytes> buffer;
   return buffer;
 }
 
@@ -137,25 +144,6 @@ error_code SecureStream::State::read_handshake(std::vector<std::byte>& arrived) 
   return error;
 }
 
-error_code SecureStream::State::read_socket() {
-  const std::span<std::byte> buffer = records.opener == nullptr ? common_buffer() : room_of_record();
-  if (records.early_begin < records.early.size()) {
-    const std::size_t count = std::min(buffer.size(), records.early.size() - records.early_begin);
-    std::memcpy(buffer.data(), records.early.data() + records.early_begin, count);
-    records.early_begin += count;
-    records.filled += count;
-    return {};
-  }
-  error_code error;
-  const std::size_t count = socket.read_some(asio::buffer(buffer.data(), buffer.size()), error);
-  if (error) return error;
-  if (records.opener == nullptr)
-    session->feed(buffer.first(count));
-  else
-    records.filled += count;
-  return {};
-}
-
 template <class Byte>
 void SecureStream::Pieces<Byte>::cut(std::size_t most) {
   while (bytes > most) {
@@ -167,73 +155,129 @@ void SecureStream::Pieces<Byte>::cut(std::size_t most) {
   }
 }
 
-Result<void> SecureStream::use_large_records() {
+template <class Byte>
+void SecureStream::Pieces<Byte>::skip(std::size_t most) {
+  std::size_t gone = 0;
+  bytes -= most;
+  for (; most > 0 && most >= piece[gone].size(); ++gone) most -= piece[gone].size();
+  if (most > 0) piece[gone] = piece[gone].subspan(most);
+  if (gone > 0)
+    std::move(piece.begin() + static_cast<std::ptrdiff_t>(gone), piece.begin() + static_cast<std::ptrdiff_t>(count),
+              piece.begin());
+  count -= gone;
+}
+
+Result<void> SecureStream::State::use_records() {
   using Direction = RecordCipher::Direction;
-  const bool server = state_->session->is_accepting();
+  const bool server = session->is_accepting();
   Result<std::unique_ptr<RecordCipher>> sealer =
-      RecordCipher::of(*state_->session, server ? Direction::TowardsClient : Direction::TowardsServer, true);
+      RecordCipher::of(*session, server ? Direction::TowardsClient : Direction::TowardsServer, true);
   Result<std::unique_ptr<RecordCipher>> opener =
-      RecordCipher::of(*state_->session, server ? Direction::TowardsServer : Direction::TowardsClient, false);
+      RecordCipher::of(*session, server ? Direction::TowardsServer : Direction::TowardsClient, false);
   if (!sealer) return std::move(sealer).error();
   if (!opener) return std::move(opener).error();
-  state_->records.sealer = std::move(sealer).value();
-  state_->records.opener = std::move(opener).value();
-  state_->records.early = state_->session->take_unread();
+  records.sealer = std::move(sealer).value();
+  records.opener = std::move(opener).value();
+  if (const std::vector<std::byte> early = session->take_unread(); !early.empty()) {
+    records.make_room(early.size());
+    std::memcpy(records.arrived.get(), early.data(), early.size());
+    records.end = early.size();
+  }
   return {};
 }
 
-// Small buffers go into one record of TLS: each costs a call of OpenSSL.
-void SecureStream::State::seal_gathered(const Pieces<const std::byte>& pieces) {
-  const auto seal_plain = [this] {
-    if (Result<void> done = session->seal(plain, sealed); !done) failure = std::move(done).error();
-    plain.clear();
-  };
-  for (std::span<const std::byte> piece : pieces.all()) {
-    while (!piece.empty() && !failure.has_value()) {
-      // Whole records of a large buffer need not be gathered.
-      if (const std::size_t whole = piece.size() - piece.size() % kRecordBytes; plain.empty() && whole > 0) {
-        if (Result<void> done = session->seal(piece.first(whole), sealed); !done) failure = std::move(done).error();
-        piece = piece.subspan(whole);
-        continue;
-      }
-      const std::size_t room = std::min(piece.size(), kRecordBytes - plain.size());
-      plain.insert(plain.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(room));
-      piece = piece.subspan(room);
-      if (plain.size() == kRecordBytes) seal_plain();
-    }
+void SecureStream::State::Records::make_room(std::size_t bytes) {
+  const std::span<const std::byte> kept = unopened();
+  if (bytes > capacity) {
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    std::copy(kept.begin(), kept.end(), larger.get());
+    arrived = std::move(larger);
+    capacity = bytes;
+  } else if (begin > 0) {
+    std::memmove(arrived.get(), kept.data(), kept.size());
   }
-  if (!failure.has_value() && !plain.empty()) seal_plain();
-  give_back(plain);
+  end -= std::exchange(begin, 0);
+}
+
+void SecureStream::State::Records::give_back() {
+  arrived = nullptr;
+  capacity = begin = end = 0;
 }
 
 void SecureStream::State::write(Pieces<const std::byte> pieces, OnMoved done) {
   pieces.cut(RecordCipher::kPlainBytesMax);
-  std::size_t size = 0;
-  if (records.sealer == nullptr) {
-    sealed.clear();
-    seal_gathered(pieces);
-    size = sealed.size();
-  } else {
-    // A side that writes is not in the midst of an answer: its memory for one goes.
-    if (records.filled == 0) give_back(records.arrived);
-    size = RecordCipher::sealed_bytes(pieces.bytes);
+  const std::size_t size = RecordCipher::sealed_bytes(pieces.bytes);
+  std::span<std::byte> record = common_buffer();
+  if (size > kSmallBytes) {
     if (sealed.size() < size) sealed.resize(size);  // Kept at its size: new bytes would be cleared each time.
-    if (Result<void> well = records.sealer->seal(pieces.all(), std::span{sealed}.first(size)); !well)
-      failure = std::move(well).error();
+    record = sealed;
   }
-  if (failure.has_value()) return asio::post(socket.get_executor(), [done = std::move(done)] { done(refused(), 0); });
+  record = record.first(size);
+  error_code error;
+  if (Result<void> well = records.sealer->seal(pieces.all(), record); !well) {
+    failure = std::move(well).error();
+    error = refused();
+  }
+  // Mostly the socket takes all of it, and the record need not be kept.
+  std::size_t written = error ? 0 : socket.write_some(asio::buffer(record.data(), size), error);
+  if (error == asio::error::would_block) error = {}, written = 0;
+  if (error || written == size)
+    return asio::post(socket.get_executor(),
+                      [done = std::move(done), error, taken = pieces.bytes] { done(error, error ? 0 : taken); });
+  record = record.subspan(written);
+  if (size <= kSmallBytes) {
+    sealed.assign(record.begin(), record.end());
+    record = sealed;
+  }
+  writing = true;
   asio::async_write(
-      socket, asio::buffer(sealed.data(), size),
-      [](const error_code& error, std::size_t) { return error ? 0 : std::size_t{1} << 30U; },
-      [self = shared_from_this(), taken = pieces.bytes, done = std::move(done)](const error_code& error, std::size_t) {
-        if (self->records.sealer == nullptr) give_back(self->sealed);
-        done(error, error ? 0 : taken);
+      socket, asio::buffer(record.data(), record.size()),
+      [](const error_code& failed, std::size_t) { return failed ? 0 : std::size_t{1} << 30U; },
+      [self = shared_from_this(), taken = pieces.bytes, done = std::move(done)](const error_code& failed, std::size_t) {
+        self->writing = false;
+        done(failed, failed ? 0 : taken);
       });
 }
 
-Result<std::size_t> SecureStream::State::open(const Pieces<std::byte>& pieces) {
-  if (records.opener == nullptr) return session->open(pieces.piece.front());
-  if (records.left_begin == records.left.size()) return open_record(pieces);
+/// The size of the record that these bytes begin with; 0: more has to arrive first.
+Result<std::size_t> SecureStream::State::whole_bytes(std::span<const std::byte> arrived) const {
+  if (arrived.size() < RecordCipher::kHeadBytes) return std::size_t{0};
+  if (!records.begun && arrived[0] >= kFirstOfTls && arrived[0] <= kLastOfTls) {
+    if (arrived.size() < kTlsHeadBytes) return std::size_t{0};
+    return kTlsHeadBytes + (std::to_integer<std::size_t>(arrived[3]) << 8U) + std::to_integer<std::size_t>(arrived[4]);
+  }
+  const Result<std::size_t> plain = RecordCipher::plain_bytes(arrived.first<RecordCipher::kHeadBytes>());
+  if (!plain) return plain;
+  return RecordCipher::sealed_bytes(*plain);
+}
+
+/// Opens a whole record straight into the memory that was asked for; the rest of it is left for the next call.
+Result<std::size_t> SecureStream::State::open_record(std::span<const std::byte> record, Pieces<std::byte>& pieces) {
+  constexpr std::size_t kHead = RecordCipher::kHeadBytes;
+  if (record[0] != RecordCipher::kMarker) {
+    if (++records.heard > kHeardMax) return Error{ErrorCode::MalformedFrame, "", "the peer's bytes are no record", {}};
+    if (const Result<void> heard = session->hear(record); !heard) return heard.error();
+    return std::size_t{0};
+  }
+  records.begun = true;
+  records.expected = record.size();
+  const std::size_t size = record.size() - kHead - RecordCipher::kTagBytes;
+  Pieces<std::byte> targets = pieces;
+  targets.cut(size);
+  const std::size_t wanted = targets.bytes;
+  records.left.resize(size - wanted);
+  records.left_begin = 0;
+  std::array<std::span<std::byte>, 65> all;
+  std::copy(targets.piece.begin(), targets.piece.begin() + static_cast<std::ptrdiff_t>(targets.count), all.begin());
+  all[targets.count] = records.left;
+  const Result<void> opened =
+      records.opener->open(record.first<kHead>(), record.subspan(kHead), {all.data(), targets.count + 1});
+  if (!opened) return opened.error();
+  pieces.skip(wanted);
+  return wanted;
+}
+
+std::size_t SecureStream::State::take_left(Pieces<std::byte>& pieces) {
   std::size_t taken = 0;
   for (const std::span<std::byte> piece : pieces.all()) {
     const std::size_t size = std::min(piece.size(), records.left.size() - records.left_begin);
@@ -241,75 +285,69 @@ Result<std::size_t> SecureStream::State::open(const Pieces<std::byte>& pieces) {
     records.left_begin += size;
     taken += size;
   }
-  if (records.left_begin == records.left.size()) {
-    give_back(records.left);
-    records.left_begin = 0;
-  }
+  pieces.skip(taken);
+  if (records.left_begin < records.left.size()) return taken;
+  give_back(records.left);
+  records.left_begin = 0;
   return taken;
 }
 
-/// Opens a whole record straight into the memory that was asked for; the rest of it is left for the next call.
-Result<std::size_t> SecureStream::State::open_record(const Pieces<std::byte>& pieces) {
-  constexpr std::size_t kHead = RecordCipher::kHeadBytes;
-  if (records.filled < kHead) return std::size_t{0};
-  const std::span head = std::span{std::as_const(records.arrived)}.first<kHead>();
-  const Result<std::size_t> size = RecordCipher::plain_bytes(head);
-  if (!size) return size.error();
-  const std::size_t whole = kHead + *size + RecordCipher::kTagBytes;
-  if (records.filled < whole) return std::size_t{0};
-  Pieces<std::byte> targets = pieces;
-  targets.cut(*size);
-  const std::size_t wanted = targets.bytes;
-  records.left.resize(*size - wanted);
-  records.left_begin = 0;
-  std::array<std::span<std::byte>, 65> all;
-  std::copy(targets.piece.begin(), targets.piece.begin() + static_cast<std::ptrdiff_t>(targets.count), all.begin());
-  all[targets.count] = records.left;
-  const std::span sealed_part =
-      std::span{std::as_const(records.arrived)}.subspan(kHead, *size + RecordCipher::kTagBytes);
-  const Result<void> opened = records.opener->open(head, sealed_part, {all.data(), targets.count + 1});
-  if (!opened) return opened.error();
-  // The head of the next record may have come with this one.
-  std::memmove(records.arrived.data(), records.arrived.data() + whole, records.filled - whole);
-  records.filled -= whole;
-  return wanted;
-}
-
-/// The memory for the next bytes from the socket: of the head of a record first, then of its rest and the next head.
-std::span<std::byte> SecureStream::State::room_of_record() {
-  constexpr std::size_t kHead = RecordCipher::kHeadBytes;
-  std::size_t wanted = kHead;
-  if (records.filled >= kHead) {
-    const Result<std::size_t> size =
-        RecordCipher::plain_bytes(std::span{std::as_const(records.arrived)}.first<kHead>());
-    wanted = RecordCipher::sealed_bytes(size ? *size : 0) + kHead;
+/// Opens what has arrived, as many records as have room; 0: more has to arrive first.
+Result<std::size_t> SecureStream::State::open(Pieces<std::byte> pieces) {
+  std::size_t taken = records.left.empty() ? 0 : take_left(pieces);
+  while (pieces.bytes > 0) {
+    const std::span<const std::byte> arrived = records.unopened();
+    const Result<std::size_t> whole = whole_bytes(arrived);
+    // The records before are good; the next call finds the same mistake.
+    if (!whole && taken == 0) return whole;
+    if (!whole || *whole == 0 || arrived.size() < *whole) break;
+    const Result<std::size_t> opened = open_record(arrived.first(*whole), pieces);
+    if (!opened) return opened;
+    taken += *opened;
+    records.begin += *whole;
   }
-  if (records.arrived.size() < wanted) records.arrived.resize(wanted);
-  return std::span{records.arrived}.subspan(records.filled, wanted - records.filled);
+  if (records.begin == records.end) records.begin = records.end = 0;
+  return taken;
 }
 
-void SecureStream::State::read(const Pieces<std::byte>& pieces, OnMoved done) {
-  const auto later = [this, &done](const error_code& error, std::size_t count) {
+/// Reads behind what has arrived.
+error_code SecureStream::State::read_socket() {
+  const Result<std::size_t> whole = whole_bytes(records.unopened());
+  // With the head of the next record, which tells its size.
+  const std::size_t wanted = std::max(whole ? *whole : 0, records.expected) + RecordCipher::kHeadBytes;
+  records.make_room(std::max(wanted, kSmallBytes));
+  error_code error;
+  const std::size_t count =
+      socket.read_some(asio::buffer(records.arrived.get() + records.end, records.capacity - records.end), error);
+  records.end += count;
+  return error;
+}
+
+void SecureStream::State::read(const Pieces<std::byte>& pieces, OnMoved done, bool at_once) {
+  const auto tell_done = [&](const error_code& error, std::size_t count) {
+    if (at_once) return done(error, count);
     asio::post(socket.get_executor(), [done = std::move(done), error, count] { done(error, count); });
   };
-  if (records.opener != nullptr) give_back(sealed);
-  if (pieces.bytes == 0) return later({}, 0);
+  if (pieces.bytes == 0) return tell_done({}, 0);
   for (;;) {
     const Result<std::size_t> opened = open(pieces);
     if (!opened) {
       const bool over = opened.error().code == ErrorCode::Disconnected;
       if (!over) failure = opened.error();
-      return later(over ? error_code{asio::error::eof} : refused(), 0);
+      return tell_done(over ? error_code{asio::error::eof} : refused(), 0);
     }
-    if (*opened > 0) return later({}, *opened);
+    if (*opened > 0) return tell_done({}, *opened);
     const error_code error = read_socket();
     if (error == asio::error::would_block) break;
-    if (error) return later(error, 0);
+    if (error) return tell_done(error, 0);
   }
+  // A connection that does nothing has no memory of its own.
+  if (records.begin == records.end) records.give_back();
+  if (!writing) give_back(sealed);
   socket.async_wait(StreamSocket::wait_read,
                     [self = shared_from_this(), pieces, done = std::move(done)](const error_code& error) mutable {
                       if (error) return done(error, 0);
-                      self->read(pieces, std::move(done));
+                      self->read(pieces, std::move(done), true);
                     });
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,7 +28,8 @@ struct PeerStanding {
 };
 
 /// A stream in Asio's sense, so that `async_read` and `async_write` work on it; plain until `secure` is called;
-/// from then on nothing may be read or written before the handshake is done. Lives on the thread of its context; one
+/// from then on nothing may be read or written before the handshake is done. After it bytes go in the records of
+/// `RecordCipher`. Lives on the thread of its context; one
 /// read and one write at a time. Must stay where it is while an operation of Asio's is under way.
 class SecureStream {
  public:
@@ -54,9 +56,6 @@ class SecureStream {
   /// Shakes hands; the steps are computed in `pool`, or here if it is null. `told` is called once. Errors: those of
   /// `TlsSession`; LimitExceeded: the pool is full; Disconnected.
   void secure(std::unique_ptr<TlsSession> session, std::shared_ptr<HandshakePool> pool, OnSecured told);
-  /// From now on bytes go in large records, as bulk data need them. Both sides say so at the same point of what they
-  /// say to each other. REQUIRES: the stream is secured, and nothing is under way. Error: Internal.
-  Result<void> use_large_records();
   PeerStanding peer() const;
   /// Null if the stream is plain. REQUIRES: the handshake is done.
   const TlsSession* session() const { return state_->session.get(); }
@@ -84,44 +83,55 @@ class SecureStream {
     std::span<const std::span<Byte>> all() const { return {piece.data(), count}; }
     /// No more than so many bytes.
     void cut(std::size_t most);
+    /// The rest behind the first so many bytes, which it has.
+    void skip(std::size_t most);
   };
 
   /// Shared with pending operations, and with handshakes that are being computed.
   struct State : std::enable_shared_from_this<State> {
     explicit State(StreamSocket connected) : socket(std::move(connected)) {}
-    void read(const Pieces<std::byte>& plain, OnMoved done);
-    void write(Pieces<const std::byte> plain, OnMoved done);
-    /// Opens what has arrived; 0: more has to arrive first.
-    Result<std::size_t> open(const Pieces<std::byte>& pieces);
-    Result<std::size_t> open_record(const Pieces<std::byte>& pieces);
-    void seal_gathered(const Pieces<const std::byte>& pieces);
+    /// `at_once`: `done` may be called from within.
+    void read(const Pieces<std::byte>& pieces, OnMoved done, bool at_once = false);
+    void write(Pieces<const std::byte> pieces, OnMoved done);
     void shake_hands(std::vector<std::byte> arrived);
     void shaken(const Result<TlsSession::Handshake>& result, std::vector<std::byte> to_send);
     void await_peer();
     void tell(const Result<void>& result);
     boost::system::error_code read_handshake(std::vector<std::byte>& arrived);
+    Result<void> use_records();
     boost::system::error_code read_socket();
-    std::span<std::byte> room_of_record();
+    Result<std::size_t> open(Pieces<std::byte> pieces);
+    Result<std::size_t> open_record(std::span<const std::byte> record, Pieces<std::byte>& pieces);
+    std::size_t take_left(Pieces<std::byte>& pieces);
+    Result<std::size_t> whole_bytes(std::span<const std::byte> arrived) const;
 
     StreamSocket socket;
     std::unique_ptr<TlsSession> session;  ///< In a thread of the pool while a step is computed there.
-    std::weak_ptr<HandshakePool> pool;  ///< Its waiting steps own this.
+    std::weak_ptr<HandshakePool> pool;    ///< Its waiting steps own this.
     bool pooled = false;
     OnSecured told;
-    std::vector<std::byte> plain;   ///< Of the next record.
     std::vector<std::byte> sealed;  ///< To be written.
+    bool writing = false;           ///< It is being written.
     std::optional<Error> failure;   ///< Of the session.
 
-    /// Of large records; the ciphers are null without them.
+    /// After the handshake.
     struct Records {
       std::unique_ptr<RecordCipher> sealer;
       std::unique_ptr<RecordCipher> opener;
-      std::vector<std::byte> early;  ///< Came with the end of the handshake, from `early_begin` on.
-      std::size_t early_begin = 0;
-      std::vector<std::byte> arrived;  ///< Of the record that is not whole yet.
-      std::size_t filled = 0;          ///< Bytes of it.
-      std::vector<std::byte> left;     ///< Plain bytes that nobody has asked for yet, from `left_begin` on.
+      bool begun = false;        ///< The peer has sent one: no more records of TLS come.
+      std::uint32_t heard = 0;   ///< Records of TLS that came after the handshake.
+      std::size_t expected = 0;  ///< The size of the last one.
+      /// Holds what is not opened yet, from `begin` to `end`. Not a vector, which would clear its bytes first.
+      std::unique_ptr<std::byte[]> arrived;
+      std::size_t capacity = 0;
+      std::size_t begin = 0;
+      std::size_t end = 0;
+      std::vector<std::byte> left;  ///< Plain bytes that nobody has asked for yet, from `left_begin` on.
       std::size_t left_begin = 0;
+      std::span<const std::byte> unopened() const { return {arrived.get() + begin, end - begin}; }
+      /// Makes room for so many bytes in all, and moves what is there to the beginning.
+      void make_room(std::size_t bytes);
+      void give_back();
     } records;
   };
 

@@ -15,8 +15,8 @@ const unsigned char* bytes_of(std::span<const std::byte> span) {
 unsigned char* bytes_of(std::span<std::byte> span) { return reinterpret_cast<unsigned char*>(span.data()); }
 
 std::array<std::byte, RecordCipher::kHeadBytes> head_of(std::size_t size) {
-  std::array<std::byte, RecordCipher::kHeadBytes> head;
-  for (std::size_t i = 0; i < head.size(); ++i) head[i] = static_cast<std::byte>(size >> (8 * i));
+  std::array<std::byte, RecordCipher::kHeadBytes> head{RecordCipher::kMarker};
+  for (std::size_t i = 1; i < head.size(); ++i) head[i] = static_cast<std::byte>(size >> (8 * (i - 1)));
   return head;
 }
 
@@ -24,7 +24,7 @@ std::array<std::byte, RecordCipher::kHeadBytes> head_of(std::size_t size) {
 
 Result<std::unique_ptr<RecordCipher>> RecordCipher::of(const TlsSession& session, Direction direction, bool seals) {
   const char* const label =
-      direction == Direction::TowardsServer ? "EXPORTER-penstock-data-to-server" : "EXPORTER-penstock-data-to-client";
+      direction == Direction::TowardsServer ? "EXPORTER-penstock-to-server" : "EXPORTER-penstock-to-client";
   const Result<std::vector<std::byte>> key = session.export_secret(label, kKeyBytes);
   if (!key) return key.error();
   CipherPtr cipher{EVP_CIPHER_CTX_new()};
@@ -66,8 +66,9 @@ Result<void> RecordCipher::seal(std::span<const std::span<const std::byte>> piec
 }
 
 Result<std::size_t> RecordCipher::plain_bytes(std::span<const std::byte, kHeadBytes> head) {
+  if (head[0] != kMarker) return Error{ErrorCode::MalformedFrame, "", "the peer's bytes are no record", {}};
   std::size_t size = 0;
-  for (std::size_t i = 0; i < head.size(); ++i) size |= std::to_integer<std::size_t>(head[i]) << (8 * i);
+  for (std::size_t i = 1; i < head.size(); ++i) size |= std::to_integer<std::size_t>(head[i]) << (8 * (i - 1));
   if (size > kPlainBytesMax) return Error{ErrorCode::MalformedFrame, "", "the peer's record is too long", {}};
   return size;
 }

@@ -1,4 +1,4 @@
-// Large records of a secured connection, for bulk data.
+// The records of a secured connection.
 #pragma once
 
 #include <array>
@@ -13,13 +13,16 @@
 
 namespace penstock {
 
-/// One direction of a connection, in records of AES-128-GCM in place of those of TLS, which are 16 KiB each and cost
-/// three times as much of the processor. The key is of this connection and this direction: it comes out of the
-/// handshake by an exporter of TLS 1.3 (RFC 8446, 7.5). The nonce is the number of the record, so records cannot be
-/// left out, repeated or exchanged. The length in front of a record is authenticated with it. One thread at a time.
+/// One direction of a connection after its handshake, in records of AES-128-GCM in place of those of TLS, which are 16
+/// KiB each and cost three times as much of the processor. The key is of this connection and this direction: it comes
+/// out of the handshake by an exporter of TLS 1.3 (RFC 8446, 7.5). The nonce is the number of the record, so records
+/// cannot be left out, repeated or exchanged. The length in front of a record is authenticated with it. One thread at a
+/// time.
 class RecordCipher {
  public:
   static constexpr std::size_t kHeadBytes = 4;
+  /// The first byte of a record: no record of TLS begins so. Three bytes of its length follow, the lowest first.
+  static constexpr std::byte kMarker{0x70};
   static constexpr std::size_t kTagBytes = 16;
   /// Plain bytes of a record at most, which fit the second level of a cache. A chunk of 1 MiB with its head is four.
   static constexpr std::size_t kPlainBytesMax = (256UL << 10U) + 64;
@@ -35,7 +38,7 @@ class RecordCipher {
   /// Makes a record of the pieces. REQUIRES: they are at most `kPlainBytesMax` together, and `out` has the size of
   /// their record. Errors: Internal; LimitExceeded: the key is used up.
   Result<void> seal(std::span<const std::span<const std::byte>> pieces, std::span<std::byte> out);
-  /// The plain bytes of the record with that head. Error: MalformedFrame: it is longer than any.
+  /// The plain bytes of the record with that head. Error: MalformedFrame: it is longer than any, or no record.
   static Result<std::size_t> plain_bytes(std::span<const std::byte, kHeadBytes> head);
   /// Opens the record with that head into the pieces, which have its size together. Error: MalformedFrame: the bytes
   /// are not those that were sealed; the pieces hold nothing of use then.

@@ -111,7 +111,12 @@ Result<std::shared_ptr<const TlsClient>> TlsClient::make_stranger(const std::str
 
 std::string TlsClient::latest_cluster() const {
   const std::lock_guard lock{mutex_};
-  return latest_;
+  return latest_.cluster;
+}
+
+std::string TlsClient::latest_user() const {
+  const std::lock_guard lock{mutex_};
+  return latest_.user;
 }
 
 TlsSession::TlsSession(std::shared_ptr<const TlsServer> server, std::shared_ptr<const TlsClient> client, SslPtr ssl)
@@ -250,7 +255,7 @@ bool TlsSession::check_server(X509_STORE_CTX& store) {
   peer_ = std::move(identity).value();
   peer_serial_ = serial_of(*certificate);
   const std::lock_guard lock{client_->mutex_};
-  client_->latest_ = peer_->cluster;
+  client_->latest_ = *peer_;
   return true;
 }
 
@@ -273,17 +278,6 @@ void TlsSession::take_output(std::vector<std::byte>& to_send) {
   BIO_reset(output);
 }
 
-Result<void> TlsSession::seal(std::span<const std::byte> plain, std::vector<std::byte>& to_send) {
-  ERR_clear_error();
-  while (!plain.empty()) {
-    std::size_t written = 0;
-    if (SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) != 1) return refused("cannot be written to");
-    plain = plain.subspan(written);
-  }
-  take_output(to_send);
-  return {};
-}
-
 void TlsSession::feed(std::span<const std::byte> arrived) {
   // A memory BIO takes all of it.
   if (!arrived.empty()) BIO_write(SSL_get_rbio(ssl_.get()), arrived.data(), static_cast<int>(arrived.size()));
@@ -296,25 +290,17 @@ std::vector<std::byte> TlsSession::take_unread() {
   return unread;
 }
 
-Result<std::size_t> TlsSession::open(std::span<std::byte> plain) {
-  if (refusal_.has_value()) return *refusal_;
+Result<void> TlsSession::hear(std::span<const std::byte> arrived) {
   ERR_clear_error();
-  std::size_t filled = 0;
-  while (filled < plain.size()) {
-    std::size_t read = 0;
-    const int result = SSL_read_ex(ssl_.get(), plain.data() + filled, plain.size() - filled, &read);
-    if (result == 1) {
-      filled += read;
-      continue;
-    }
-    const int error = SSL_get_error(ssl_.get(), result);
-    if (error == SSL_ERROR_WANT_READ) break;
-    refusal_ = error == SSL_ERROR_ZERO_RETURN ? Error{ErrorCode::Disconnected, "", "the peer has closed", {}}
-                                              : refused("the peer's bytes are damaged");
-    if (filled > 0) break;
-    return *refusal_;
-  }
-  return filled;
+  feed(arrived);
+  std::byte one{};
+  std::size_t read = 0;
+  const int result = SSL_read_ex(ssl_.get(), &one, 1, &read);
+  if (result == 1) return Error{ErrorCode::MalformedFrame, "", "the peer's bytes are no record", {}};
+  const int error = SSL_get_error(ssl_.get(), result);
+  if (error == SSL_ERROR_WANT_READ) return {};
+  if (error == SSL_ERROR_ZERO_RETURN) return Error{ErrorCode::Disconnected, "", "the peer has closed", {}};
+  return refused("the peer's bytes are damaged");
 }
 
 Result<std::vector<std::byte>> TlsSession::export_secret(std::string_view label, std::size_t bytes) const {

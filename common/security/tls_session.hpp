@@ -46,6 +46,8 @@ class TlsClient {
   const std::string& pinned() const { return pinned_; }
   /// The cluster of the latest peer that was trusted; empty: there was none.
   std::string latest_cluster() const;
+  /// The user that runs that peer.
+  std::string latest_user() const;
 
  private:
   TlsClient(SslContextPtr context, CredentialStore store, PeerRole peer, Role server, std::string pinned)
@@ -60,11 +62,12 @@ class TlsClient {
   Role server_;
   std::string pinned_;
   mutable std::mutex mutex_;  // Of `latest_`; tests/integration/cluster under the thread sanitizer.
-  mutable std::string latest_;
+  mutable PeerIdentity latest_;
   friend class TlsSession;
 };
 
-/// One side of one connection. Never touches a socket: its owner carries the bytes. One thread at a time.
+/// One side of the handshake of one connection. Never touches a socket: its owner carries the bytes. One thread at a
+/// time.
 ///
 /// All errors are final: PermissionDenied, with the reason for people, if a side refuses the other one's certificate;
 /// MalformedFrame if the peer does not speak TLS 1.3.
@@ -91,15 +94,9 @@ class TlsSession {
   const std::string& peer_serial() const { return peer_serial_; }
   /// The credential that this side has shown; null parts: none.
   const Credential& own() const { return own_; }
-  /// Appends the bytes to `to_send`, encrypted.
-  Result<void> seal(std::span<const std::byte> plain, std::vector<std::byte>& to_send);
-  /// Takes what has arrived; `open` gives it back decrypted.
-  void feed(std::span<const std::byte> arrived);
-  /// Fills `plain` from its beginning; the number of bytes, 0: more has to arrive first. Disconnected: the peer has
-  /// closed.
-  Result<std::size_t> open(std::span<std::byte> plain);
-  /// Takes out what has been fed and not been opened, as it has arrived: behind a handshake the peer may speak
-  /// otherwise.
+  /// Takes records of TLS that came after the handshake: a refusal, which is the error, or nothing of interest.
+  Result<void> hear(std::span<const std::byte> arrived);
+  /// Takes out what came behind the handshake, as it has arrived: the records of `RecordCipher`.
   std::vector<std::byte> take_unread();
   /// A secret that both sides of this connection have, and nobody else, for `label`.
   Result<std::vector<std::byte>> export_secret(std::string_view label, std::size_t bytes) const;
@@ -112,6 +109,7 @@ class TlsSession {
   bool check_server(X509_STORE_CTX& store);
   Result<CertificatePtr> trusted_authority(X509_STORE_CTX& store);
   Error refused(const char* otherwise);
+  void feed(std::span<const std::byte> arrived);
   void take_output(std::vector<std::byte>& to_send);
   friend class TlsServer;
   friend class TlsClient;

@@ -224,8 +224,7 @@ void Route::secure(const LinePtr& line) {
   line->socket.secure(std::move(session).value(), nullptr,
                       [self = shared_from_this(), line](const Result<void>& secured) {
                         if (self->closed_) return;
-                        const Result<void> ready = secured ? line->socket.use_large_records() : secured;
-                        if (!ready) return self->not_connected(line, to_string(ready.error()));
+                        if (!secured) return self->not_connected(line, to_string(secured.error()));
                         self->connected(line);
                       });
 }

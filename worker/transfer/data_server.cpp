@@ -61,7 +61,6 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
       const PeerStanding peer = self->socket.peer();
       if (welcome && (!peer.identity.has_value() || !may_fetch(peer.identity->role)))
         welcome = Error{ErrorCode::PermissionDenied, self->address.to_string(), "shows no fitting certificate", {}};
-      if (welcome) welcome = self->socket.use_large_records();
       if (welcome) return self->read();
       log_error(LogLevel::Warn, "a reader of data is refused", welcome.error());
       self->close();

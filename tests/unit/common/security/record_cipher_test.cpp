@@ -86,8 +86,10 @@ TEST(RecordCipher, TheLargestRecordIsTakenAndALargerOneRefused) {
   const auto opener = ends.opener();
   const Record plain = bytes(RecordCipher::kPlainBytesMax);
   EXPECT_EQ(*open(*opener, seal(*sealer, plain)), plain);
-  std::array<std::byte, 4> head{std::byte{65}, std::byte{0}, std::byte{4}, std::byte{0}};
+  std::array<std::byte, 4> head{RecordCipher::kMarker, std::byte{65}, std::byte{0}, std::byte{4}};
   EXPECT_EQ(RecordCipher::plain_bytes(head).error().code, ErrorCode::MalformedFrame);
+  head = {std::byte{23}, std::byte{3}, std::byte{3}, std::byte{0}};
+  EXPECT_EQ(RecordCipher::plain_bytes(head).error().code, ErrorCode::MalformedFrame) << "of TLS";
 }
 
 TEST(RecordCipher, NoBitOfARecordCanBeChanged) {
@@ -110,7 +112,8 @@ TEST(RecordCipher, TheLengthIsAuthenticatedToo) {
   const auto sealer = ends.sealer();
   Record record = seal(*sealer, {});
   std::array<std::byte, 4> head{};
-  head[0] = std::byte{1};
+  head[0] = RecordCipher::kMarker;
+  head[1] = std::byte{1};
   const auto opener = ends.opener();
   EXPECT_FALSE(opener->open(head, std::span{record}.subspan(4), {}));
 }
