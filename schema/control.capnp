@@ -118,6 +118,7 @@ struct Register {
   logQuestions @10 :Bool;            # it understands `log`; else `explain` without a subtask asks for one
   barriers @11 :Bool;                # it reserves for a gang and answers; else what it is entitled to starts at once
   keepsToDevices @12 :Bool;          # it follows `Entitlement.deviceSlots` and names the devices of its runs
+  users @13 :List(Text);             # it runs jobs of these users only; none: of any
 }
 
 struct AssignedInput {
@@ -156,6 +157,7 @@ struct AssignBatch {
   trace @7 :Bool;
   attemptRests @8 :List(UInt64);     # of `assignments`
   identity @9 :JobIdentity;
+  owner @10 :Text;                   # the user whose job it is; as `jobName`
 }
 
 struct InputNotice {

@@ -43,8 +43,8 @@ Value::List results_of(const client::JobView& view, const Graph& graph, const wo
     if (output.bytes == 0 || results.size() == kResultsShown) continue;
     const worker::BlobPtr blob = store.load_now(DataKey{{view.id, output.producer}, output.output});
     if (blob == nullptr) continue;
-    results.emplace_back(describe_result(name_of(graph, output.producer), static_cast<std::uint64_t>(output.bytes),
-                                         blob->bytes()));
+    results.emplace_back(
+        describe_result(name_of(graph, output.producer), static_cast<std::uint64_t>(output.bytes), blob->bytes()));
   }
   return results;
 }
@@ -109,8 +109,9 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   if (!worker) return worker.error();
   options.worker = std::move(worker).value();
   options.operator_libraries = job->operator_libraries;
-  options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(),
-                                    command.flags.operators.end());
+  const Result<std::vector<std::string>> libraries = operator_libraries(command.flags);
+  if (!libraries) return libraries.error();
+  options.operator_libraries.insert(options.operator_libraries.end(), libraries->begin(), libraries->end());
   worker::name_crashing_operators();
   Result<std::unique_ptr<client::EmbeddedCluster>> cluster = client::EmbeddedCluster::start(options);
   if (!cluster) return cluster.error();

@@ -8,6 +8,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/join.hpp"
 #include "cli/commands/worker_setup.hpp"
+#include "common/host/host.hpp"
 #include "common/host/log.hpp"
 #include "common/host/open_files.hpp"
 #include "common/loop/actor_host.hpp"
@@ -23,6 +24,16 @@ struct WorkerCommand {
   std::string join_file;
   int crash_note = -1;
 };
+
+UserRules user_rules(const FileConfig& config, bool secured) {
+  UserRules rules;
+  rules.known = secured;
+  rules.switches = is_root() && config.worker.run_as == RunAs::Submitter;
+  rules.own = user_name();
+  rules.accepted = config.accept_users;
+  rules.uid_min = config.worker.users_uid_min;
+  return rules;
+}
 
 Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   Result<FileConfig> config = load_config(invocation);
@@ -41,12 +52,15 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Worker);
   if (!tls) return tls.error();
   options->tls = std::move(tls).value();
+  options->users = user_rules(*config, options->tls != nullptr);
   options->owns_process = true;
   options->crash = worker::begin_process_life(command.crash_note, options->core.operator_crashes_max);
   Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
   if (!supervisors) return supervisors.error();
   worker::OperatorRegistry operators;
-  for (const std::string& library : command.flags.operators) PENSTOCK_TRY(operators.load(library));
+  const Result<std::vector<std::string>> libraries = operator_libraries(command.flags);
+  if (!libraries) return libraries.error();
+  for (const std::string& library : *libraries) PENSTOCK_TRY(operators.load(library));
 
   Loop loop;
   worker::ObjectStore store{worker::store_options(*options, raise_open_files_limit())};

@@ -10,6 +10,7 @@
 #include "common/host/host.hpp"
 #include "common/host/topology.hpp"
 #include "common/protocol/labels.hpp"
+#include "common/security/trusted_library.hpp"
 
 namespace penstock::cli {
 
@@ -22,7 +23,11 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
   command.add_flag("--no-gpus", flags.no_gpus, "Do not offer the GPUs of this host");
   command.add_flag("--gpus-together", flags.gpus_together,
                    "Offer all GPUs of this host as one band, so that a subtask may have several");
-  command.add_option("--operators", flags.operators, "Shared library of native operators; may be repeated")
+  command
+      .add_option(
+          "--operators", flags.operators,
+          "Shared library of native operators, of root or of this user; PATH@sha256:DIGEST also checks its content; "
+          "may be repeated")
       ->type_name("FILE");
   command.add_option("--spool", flags.spool, "Directory for the working directories of commands")
       ->type_name("DIRECTORY");
@@ -62,6 +67,16 @@ Result<Bytes> store_limit(const WorkerFlags& flags, const worker::WorkerOptions&
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> operator_libraries(const WorkerFlags& flags) {
+  std::vector<std::string> paths;
+  for (const std::string& library : flags.operators) {
+    Result<std::string> path = trusted_library(library);
+    if (!path) return std::move(path).error();
+    paths.push_back(std::move(path).value());
+  }
+  return paths;
+}
 
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config) {
   worker::WorkerOptions options;

@@ -33,6 +33,8 @@ struct WorkerFlags {
 };
 
 void add_worker_flags(CLI::App& command, WorkerFlags& flags);
+/// The real paths of the libraries of native operators that the flags name. Errors: as of `trusted_library`.
+Result<std::vector<std::string>> operator_libraries(const WorkerFlags& flags);
 /// The options of a worker on this host. Errors: InvalidArgument, Unsupported.
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config);
 

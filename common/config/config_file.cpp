@@ -13,6 +13,7 @@
 #include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"
 #include "common/config/policy_file.hpp"
+#include "common/protocol/accepted_users.hpp"
 #include "common/protocol/labels.hpp"
 #include "common/protocol/settings.hpp"
 
@@ -106,8 +107,16 @@ class Reader {
     if (name == "graph") return read_settings(*table, config.supervisor.graph);
     if (name == "supervisor") return read_settings(*table, config.supervisor);
     if (name == "policy") return read_policy(*table, config.supervisor.policy);
-    if (name == "worker") return read_settings(*table, config.worker);
+    if (name == "worker") return read_worker(*table, config);
     return read_host(*table, config.topology, config.labels);
+  }
+
+  Result<void> read_worker(const toml::table& table, FileConfig& config) const {
+    if (const toml::node* users = table.get(kAcceptUsers)) {
+      const auto check = [](const std::vector<std::string>& texts) { return check_accepted_users(texts); };
+      PENSTOCK_TRY(read_texts(*users, kAcceptUsers, "[\"ada\"]", check, config.accept_users));
+    }
+    return read_settings(table, config.worker);
   }
 
   Result<void> read_policy(const toml::table& table, PolicyConfig& policy) const {
@@ -122,7 +131,8 @@ class Reader {
       const toml::key& key = entry.first;  // Not a structured binding: Clang 14 does not allow a lambda to capture one.
       const toml::node& node = entry.second;
       NearestName nearest{key.str()};
-      bool known = std::is_same_v<Config, PolicyConfig> && is_policy_part(key.str());
+      bool known = (std::is_same_v<Config, PolicyConfig> && is_policy_part(key.str())) ||
+                   (std::is_same_v<Config, WorkerConfig> && key.str() == kAcceptUsers);
       Result<void> result;
       visit_settings(config, [&](const SettingText& text, auto& field, auto minimum, auto maximum) {
         nearest.offer(text.name);
@@ -274,25 +284,29 @@ class Reader {
       wanted.nearest.offer("labels");
       if (key.str() == "labels") {
         wanted.known = true;
-        wanted.result = read_labels(node, labels);
+        const auto check = [](const std::vector<std::string>& texts) { return check_labels("labels", texts); };
+        wanted.result = read_texts(node, "labels", "[\"a100\"]", check, labels);
       }
       PENSTOCK_TRY(verdict(wanted));
     }
     return {};
   }
 
-  Result<void> read_labels(const toml::node& node, std::vector<std::string>& labels) const {
+  /// A list of texts; `check` tells whether it is good.
+  template <class Check>
+  Result<void> read_texts(const toml::node& node, const char* name, const std::string& example, Check check,
+                          std::vector<std::string>& texts) const {
     const toml::array* list = node.as_array();
-    if (list == nullptr) return wrong_kind(node, "labels", "a list like [\"a100\"]");
-    std::vector<std::string> texts;
+    if (list == nullptr) return wrong_kind(node, name, ("a list like " + example).c_str());
+    std::vector<std::string> read;
     for (const toml::node& each : *list) {
       const auto* text = each.as_string();
-      if (text == nullptr) return wrong_kind(each, "labels", "texts in quotes");
-      texts.push_back(text->get());
+      if (text == nullptr) return wrong_kind(each, name, "texts in quotes");
+      read.push_back(text->get());
     }
-    if (const Result<void> good = check_labels("labels", texts); !good)
-      return at(node, good.error().code, "labels " + good.error().message, good.error().remedy);
-    labels = std::move(texts);
+    if (const Result<void> good = check(read); !good)
+      return at(node, good.error().code, std::string{name} + " " + good.error().message, good.error().remedy);
+    texts = std::move(read);
     return {};
   }
 

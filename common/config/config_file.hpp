@@ -20,6 +20,8 @@ struct FileConfig {
   WorkerConfig worker;          ///< `[worker]`
   TopologyOptions topology;     ///< `[host]` and each `[[band]]`
   std::vector<std::string> labels;  ///< Of `[host]`: jobs and projects may limit themselves to workers with a label.
+  /// Of `[worker]`: the worker runs jobs of these users, beside those that it runs anyway; `*`: of all.
+  std::vector<std::string> accept_users;
 };
 
 /// Reads a file. Errors: InvalidArgument for one that cannot be read, and those of `parse_config`.

@@ -3,6 +3,8 @@
 
 #include "common/base/quantity.hpp"
 #include "common/config/config_file.hpp"
+#include "common/protocol/accepted_users.hpp"
+#include "common/protocol/handshake.hpp"
 #include "common/protocol/labels.hpp"
 #include "common/protocol/settings.hpp"
 
@@ -20,6 +22,12 @@ std::string text_of(const char* unit, const Value& value) {
       return quote_toml(to_text(Bytes{static_cast<std::int64_t>(value)}));
     return std::to_string(value);
   }
+}
+
+std::string text_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + quote_toml(word);
+  return "[" + text + "]";
 }
 
 template <class Config>
@@ -54,9 +62,16 @@ std::string print_host(const TopologyOptions& host, const std::vector<std::strin
   text += "nvml_library = " + quote_toml(host.nvml_library) + "\n";
   text += "# Labels of the worker, to which jobs and projects may limit themselves; at most " +
           std::to_string(kLabelsMax) + ". `worker --label` replaces them.\n";
-  text += "labels = [";
-  for (std::size_t i = 0; i < labels.size(); ++i) text += (i > 0 ? ", " : "") + quote_toml(labels[i]);
-  return text + "]\n";
+  return text + "labels = " + text_of(labels) + "\n";
+}
+
+std::string print_accepted_users(const std::vector<std::string>& users) {
+  return "# Users whose jobs the worker runs; \"*\": all. Jobs of its own user it runs in any case. As root it starts "
+         "the\n"
+         "# programs of each user under that user's account, and the list is of users below users_uid_min; otherwise "
+         "all\n"
+         "# programs run under its own account. At most " +
+         std::to_string(kAcceptedUsersMax) + ".\naccept_users = " + text_of(users) + "\n";
 }
 
 std::string print_band(const BandOverride& band) {
@@ -267,6 +282,7 @@ std::string print_config(const FileConfig& config) {
   text += print_table("policy", "The division of slots between jobs.", config.supervisor.policy);
   text += print_policy_lists(config.supervisor.policy);
   text += print_table("worker", "Decisions of a worker.", config.worker);
+  text += print_accepted_users(config.accept_users);
   text += print_host(config.topology, config.labels);
   text += kBandsAbout;
   for (const BandOverride& band : config.topology.bands) text += print_band(band);

@@ -30,6 +30,8 @@ std::string user_name() {
   return std::to_string(geteuid());
 }
 
+bool is_root() { return geteuid() == 0; }
+
 std::uint64_t process_id() { return static_cast<std::uint64_t>(getpid()); }
 
 Incarnation random_incarnation() {

@@ -13,6 +13,8 @@ namespace penstock {
 std::string host_name();
 /// The account that runs this process; its number if it has no name.
 std::string user_name();
+/// Whether it may do everything on this host.
+bool is_root();
 std::uint64_t process_id();
 /// An incarnation: a number that no other process, past or future, has.
 Incarnation random_incarnation();

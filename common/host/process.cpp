@@ -58,9 +58,15 @@ class Spawn {
     stream(start.input, STDIN_FILENO);
     stream(start.output, STDOUT_FILENO);
     stream(start.error, STDERR_FILENO);
+    int first_closed = STDERR_FILENO + 1;
+    if (start.further) {
+      // To its own number `dup2` does nothing and the descriptor stays marked to be closed.
+      posix_spawn_file_actions_adddup2(&actions_, start.further.get(), first_closed);
+      ++first_closed;
+    }
     // Libraries do not always mark their sockets to be closed by exec; a child that outlives us must not hold our
     // ports.
-    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    posix_spawn_file_actions_addclosefrom_np(&actions_, first_closed);
     if (!start.directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, start.directory.c_str());
     std::vector<char*> arguments;
     arguments.reserve(start.arguments.size() + 2);

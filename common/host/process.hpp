@@ -22,6 +22,7 @@ struct ProcessStart {
   int input = -1;                        ///< Its standard streams; -1: /dev/null.
   int output = -1;
   int error = -1;
+  Descriptor further;  ///< Its descriptor 3; none: it is closed.
 };
 
 /// The end of a process.

@@ -70,6 +70,7 @@ struct AssignBatch {
   std::vector<AssignedInput> inputs;
   std::string payloads;
   JobIdentity identity{};
+  std::string owner{};  ///< The user that the job belongs to; as `job_name`. Empty also of a supervisor before protocol 1.11.
 
   friend bool operator==(const AssignBatch&, const AssignBatch&) = default;
 };

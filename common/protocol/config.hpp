@@ -119,6 +119,13 @@ enum class Compression : std::uint8_t {
 /// The words for the values of an enumeration, in its order.
 constexpr std::array<const char*, 3> names_of(Compression) { return {"off", "auto", "on"}; }
 
+/// The account of the programs of a job.
+enum class RunAs : std::uint8_t {
+  Worker = 0,     ///< The worker's own.
+  Submitter = 1,  ///< That of the job's owner, if the worker runs as root.
+};
+constexpr std::array<const char*, 2> names_of(RunAs) { return {"worker", "submitter"}; }
+
 /// Decisions of a worker.
 struct WorkerConfig {
   std::uint32_t prepare_permits_extra = 2;
@@ -174,6 +181,8 @@ struct WorkerConfig {
   Duration runner_start_max = std::chrono::seconds{60};
   std::uint32_t operator_crashes_max = 60;
   std::uint32_t descriptors_spared = 512;
+  RunAs run_as = RunAs::Submitter;
+  std::uint32_t users_uid_min = 1000;
   /// `silence_max` of `[link]`: a worker ends its runs with `overlap = "never"` when its supervisor has heard nothing
   /// of it for so long.
   Duration cut_off_after = std::chrono::seconds{10};

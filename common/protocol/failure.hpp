@@ -81,6 +81,7 @@ constexpr TryAgain where_to_try_again(std::optional<ErrorCode> code) {
     case ErrorCode::ProgramNotFound: return TryAgain::OnOtherWorkers;  // Or a module of the program.
     case ErrorCode::UnknownOperator: return TryAgain::OnOtherWorkers;
     case ErrorCode::VersionMismatch: return TryAgain::OnOtherWorkers;
+    case ErrorCode::PermissionDenied: return TryAgain::OnOtherWorkers;  // Of a host that knows the user.
     default: return TryAgain::Anywhere;
   }
 }

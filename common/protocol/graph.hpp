@@ -62,6 +62,8 @@ struct Template {
   /// An attempt that exceeded its memory is repeated with twice as much, up to this; 0: with the same.
   Bytes memory_max{};
   Overlap overlap = Overlap::Allow;      ///< `Never`: not of native operators, which cannot be killed.
+  /// The owner of its job, as a worker has it from the supervisor; empty elsewhere, and never sent with it.
+  std::string user{};
 
   friend bool operator==(const Template&, const Template&) = default;
 };

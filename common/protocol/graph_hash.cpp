@@ -83,8 +83,10 @@ void add(ContentHash& hash, const BandSelector& selector) {
 void add(ContentHash& hash, const Template& entry) {
   const auto& [name, runner, program, arguments, environment, working_directory, standard_input, payload, request,
                required, preferred, priority, attempts_max, retryable, on_failure, time_limit, kill_grace,
-               expected_duration, output_count, replicas, checkpoint, output_limit_bytes, memory_max, overlap] = entry;
+               expected_duration, output_count, replicas, checkpoint, output_limit_bytes, memory_max, overlap, user] =
+      entry;
   for (const std::string* text : {&name, &program, &working_directory, &standard_input, &payload}) hash.add(*text);
+  if (!user.empty()) hash.add(user);  // A graph as its client has sent it has none, and keeps the hash that it had.
   hash.add(arguments);
   hash.add(environment);
   add(hash, request);

@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 10;
+inline constexpr std::uint16_t kProtocolMinor = 11;
 inline constexpr std::string_view kSoftwareVersion = "0.2.0";
 
 enum class PeerRole : std::uint8_t {
@@ -137,8 +137,12 @@ struct Register {
   bool keeps_to_devices = false;       ///< The worker follows `Entitlement::device_slots`; protocol 1.6 does not.
   std::optional<OperatorCrash> crash;  ///< The crash that ended the previous incarnation of this process.
   std::vector<std::string> labels;     ///< Jobs and projects may limit themselves to workers with a label.
+  std::vector<std::string> users{};    ///< The worker runs jobs of these users only; empty: of any.
   friend bool operator==(const Register&, const Register&) = default;
 };
+
+/// Length limit of `Register::users`.
+inline constexpr std::size_t kAcceptedUsersMax = 4096;
 
 /// The answer: the number of the worker from now on.
 struct RegisterReply {

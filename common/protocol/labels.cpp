@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/protocol/graph.hpp"
+#include "common/protocol/handshake.hpp"
 #include "common/protocol/policy_config.hpp"
 
 namespace penstock {
@@ -31,9 +32,14 @@ std::vector<LabelLimit> label_limits_of(const PolicyConfig& config, const JobPol
   return limits;
 }
 
-bool allow(const std::vector<LabelLimit>& limits, const std::vector<std::string>& labels) {
-  return std::all_of(limits.begin(), limits.end(),
-                     [&](const LabelLimit& limit) { return have_one(labels, limit.labels); });
+bool runs_jobs_of(const Register& worker, const std::string& user) {
+  return worker.users.empty() || std::find(worker.users.begin(), worker.users.end(), user) != worker.users.end();
+}
+
+bool allow(const std::vector<LabelLimit>& limits, const Register& worker) {
+  return std::all_of(limits.begin(), limits.end(), [&](const LabelLimit& limit) {
+    return limit.user.empty() ? have_one(worker.labels, limit.labels) : runs_jobs_of(worker, limit.user);
+  });
 }
 
 std::string text_of(const std::vector<LabelLimit>& limits) {
@@ -41,6 +47,7 @@ std::string text_of(const std::vector<LabelLimit>& limits) {
   for (const LabelLimit& limit : limits) {
     text += (text.empty() ? "" : ", and ") + limit.whose + (text.empty() ? " runs on " : " on ");
     for (std::size_t i = 0; i < limit.labels.size(); ++i) text += (i == 0 ? "'" : " or '") + limit.labels[i] + "'";
+    if (!limit.user.empty()) text += "workers that run jobs of user '" + limit.user + "'";
     text += " only";
   }
   return text;

@@ -210,6 +210,14 @@ void visit_transfer_settings(WorkerConfig& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_user_settings(WorkerConfig& c, Visit& visit) {
+  visit({"run_as", "word", "account of a job's programs: \"submitter\", that of the user whose job it is, which takes a worker that runs as root; or \"worker\", its own, for containers that do not know the users"},
+        c.run_as, RunAs::Worker, RunAs::Submitter);
+  visit({"users_uid_min", "", "a worker that runs as root starts programs of users from this number on; smaller ones, of the system, are refused unless `accept_users` lists them"},
+        c.users_uid_min, std::uint32_t{1}, std::uint32_t{1U << 31U});
+}
+
+template <class Visit>
 void visit_settings(WorkerConfig& c, Visit&& visit) {
   using namespace std::chrono;
   visit({"prepare_permits_extra", "permits", "subtasks that are prepared ahead of the slots of a band"}, c.prepare_permits_extra, std::uint32_t{0}, std::uint32_t{65536});
@@ -276,6 +284,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
          "and names the subtask to blame; one more ends it"},
         c.operator_crashes_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"descriptors_spared", "files", "open files that are left to connections, pipes and runners; data have the rest, at least half, and are plain memory beyond it"}, c.descriptors_spared, std::uint32_t{0}, std::uint32_t{1U << 24U});
+  visit_user_settings(c, visit);
 }
 
 }  // namespace penstock

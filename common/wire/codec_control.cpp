@@ -17,6 +17,7 @@ void write(const AssignBatch& message, schema::ToWorker::Builder root) {
   out.setJobPriority(message.job_priority);
   out.setTrace(message.trace);
   if (!message.job_name.empty()) out.setJobName(text(message.job_name));
+  if (!message.owner.empty()) out.setOwner(text(message.owner));
   if (!message.templates.empty()) {
     auto templates = out.initTemplates(static_cast<unsigned>(message.templates.size()));
     for (unsigned i = 0; i < templates.size(); ++i) {
@@ -203,6 +204,7 @@ AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
   batch.job = JobId{in.getJob()};
   batch.job_priority = in.getJobPriority();
   batch.job_name = text(in.getJobName());
+  batch.owner = text(in.getOwner());
   batch.trace = in.getTrace();
   for (const auto entry : in.getTemplates())
     batch.templates.push_back({TemplateIndex{entry.getIndex()}, read_template(entry.getContent())});
@@ -359,7 +361,7 @@ std::size_t wire_size(const ToWorker& message) {
   std::size_t bytes = 64;
   if (const auto* batch = std::get_if<AssignBatch>(&message)) {
     bytes += 128 + batch->assignments.size() * 40 + batch->inputs.size() * 24 + batch->payloads.size() +
-             batch->job_name.size();
+             batch->job_name.size() + batch->owner.size();
     for (const TemplateDefinition& definition : batch->templates) bytes += 16 + wire::size_of(definition.content);
   } else if (const auto* notices = std::get_if<InputNoticeBatch>(&message)) {
     bytes += notices->notices.size() * 24;

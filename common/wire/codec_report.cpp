@@ -131,6 +131,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   out.setStoreBytesMax(message.store_bytes_max.value());
   if (!message.labels.empty())
     write_texts(message.labels, out.initLabels(static_cast<unsigned>(message.labels.size())));
+  if (!message.users.empty()) write_texts(message.users, out.initUsers(static_cast<unsigned>(message.users.size())));
   out.setLogQuestions(message.log_questions);
   out.setBarriers(message.barriers);
   out.setKeepsToDevices(message.keeps_to_devices);
@@ -367,6 +368,7 @@ Register read_register(schema::Register::Reader in) {
   message.store_bytes_max = Bytes{in.getStoreBytesMax()};
   if (message.store_bytes_max < Bytes{0}) refuse("size of the store");
   message.labels = read_texts(in.getLabels());
+  message.users = read_texts(in.getUsers());
   message.log_questions = in.getLogQuestions();
   message.barriers = in.getBarriers();
   message.keeps_to_devices = in.getKeepsToDevices();

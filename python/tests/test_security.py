@@ -1,21 +1,23 @@
 """Clients of other users: each in a process with credentials of its own, since a process has one user."""
 import json
 import os
+import pwd
 import subprocess
 import sys
 
 import pytest
-from test_cluster import BINARY, await_workers, cluster  # noqa: F401
+from test_cluster import BINARY, Cluster, await_workers, cluster  # noqa: F401
 
 from penstock import Client, errors
 
 AS_CLIENT = """
-import json, sys
+import json, os, sys
 from penstock import Client, errors
 told = {}
 try:
     with Client(sys.argv[1]) as client:
         told["result"] = client.submit(sum, [1, 2, 3]).result(60)
+        told["uid"] = client.submit(os.getuid).result(60)
         told["large"] = len(client.submit(bytes, 3_000_000).result(60))
         try:
             client.attach("of-root")
@@ -40,13 +42,28 @@ def test_a_user_without_a_credential_is_told_how_to_get_one(cluster, tmp_path): 
     assert told["denied"] and "penstock token create --role client" in told["remedy"]
 
 
-def test_a_client_runs_its_own_calls_and_sees_no_others(cluster, tmp_path):  # noqa: F811
+def log_in(cluster, user, home):
     state = str(cluster.directory / "state")
-    token = subprocess.run([str(BINARY), "token", "create", "--role", "client", "--user", "bob", "--state", state],
+    token = subprocess.run([str(BINARY), "token", "create", "--role", "client", "--user", user, "--state", state],
                            capture_output=True, text=True, timeout=60, check=True).stdout
-    home = tmp_path / "bob"
     subprocess.run([str(BINARY), "login", "-", "--supervisor", cluster.address], input=token, text=True, timeout=60,
                    check=True, capture_output=True, env={**os.environ, "PENSTOCK_CONFIG_DIR": str(home)})
+
+
+@pytest.fixture
+def without_workers(tmp_path):
+    made = Cluster(tmp_path, workers=())
+    yield made
+    made.end()
+
+
+def test_a_client_runs_its_own_calls_and_sees_no_others(without_workers, tmp_path):
+    cluster = without_workers
+    for name in ("w1", "w2"):  # No host of the tests has an account of bob.
+        cluster.start("worker", "--supervisor", cluster.address, "--name", name, "--slots", "1", "--no-gpus",
+                      "--set", "worker.run_as=worker", "--set", 'worker.accept_users=["*"]')
+    home = tmp_path / "bob"
+    log_in(cluster, "bob", home)
     with Client(cluster.address) as root:
         await_workers(root, "w1", "w2")
         graph = root.graph()
@@ -57,6 +74,17 @@ def test_a_client_runs_its_own_calls_and_sees_no_others(cluster, tmp_path):  # n
         assert told["result"] == 6 and told["large"] == 3_000_000
         assert "attached" not in told and "of-root" in told["attach"]
         assert {row["owner"] for row in root.memory(by="owner")} <= {"bob", os.environ.get("USER", "root"), "root"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts programs of other users, which takes root")
+def test_calls_run_under_the_account_of_their_user(without_workers, tmp_path):
+    cluster = without_workers
+    cluster.start("worker", "--supervisor", cluster.address, "--name", "w1", "--slots", "1", "--no-gpus")
+    log_in(cluster, "nobody", tmp_path / "nobody")
+    told = as_user(tmp_path / "nobody", cluster.address)
+    assert told["uid"] == pwd.getpwnam("nobody").pw_uid and told["large"] == 3_000_000
+    with Client(cluster.address) as root:
+        assert root.submit(os.getuid).result(60) == 0, "the runner of another user is not used again"
 
 
 def test_the_class_of_the_error_is_pythons_own():

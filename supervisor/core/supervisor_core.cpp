@@ -74,9 +74,9 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({tables_.watchdog.look_at(), placement_.search.help_at, fleet_.readoption.next_due(),
-                           placement_.external_inputs.holders_given_up_at(), tables_.ended.next_due(),
-                           admin_.shared.next_due()});
+  Instant next =
+      std::min({tables_.watchdog.look_at(), placement_.search.help_at, fleet_.readoption.next_due(),
+                placement_.external_inputs.holders_given_up_at(), tables_.ended.next_due(), admin_.shared.next_due()});
   if (const std::optional<Instant> policy = policy_base_.turns.policy_deadline()) next = std::min(next, *policy);
   next = std::min({next, outputs_.progress.due(), tables_.timers.first(), tables_.indices.bands_awaited.first(),
                    tables_.indices.kept.first(), tables_.indices.time_limits.first()});
@@ -97,7 +97,10 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
       return;
     }
   }
+  const std::size_t user_lists = fleet_.workers.user_lists();
   const WorkerSlot slot = fleet_.workers.add(event.worker, event.incarnation, event.description);
+  if (fleet_.workers.user_lists() > user_lists)  // Jobs that could run on every worker may not run on this one.
+    for (const JobId id : tables_.indices.active.all()) driver_.fallbacks.open_labels(tables_.jobs[id]);
   if (known) fleet_.workers[slot].drain_order = known->drain;
   driver_.membership.note_pools_of(slot);
   fleet_.mail.tell(slot, RegisterReply{event.worker});

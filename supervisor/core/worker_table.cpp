@@ -26,6 +26,12 @@ SlotId obtain(LargeArray<Entry>& entries, std::vector<SlotId>& free) {
 
 }  // namespace
 
+bool WorkerTable::some_refuse(const std::string& user) const {
+  return std::any_of(user_lists_.begin(), user_lists_.end(), [&](const std::vector<std::string>& users) {
+    return std::find(users.begin(), users.end(), user) == users.end();
+  });
+}
+
 WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register& description) {
   const WorkerSlot slot = obtain(workers_, free_workers_);
   std::vector<BandSlot> bands;
@@ -49,6 +55,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
   worker.id = id;
   worker.incarnation = incarnation;
   worker.description = description;
+  if (!description.users.empty()) user_lists_.insert(description.users);
   worker.alive = true;
   index_[Number{id}] = WorkerPlace{slot, bands.empty() ? BandSlot::none() : bands.front()};
   worker.bands = std::move(bands);
@@ -153,6 +160,10 @@ Result<void> check_registration(const Register& description, std::uint32_t name_
   for (const std::string& name : description.operators) PENSTOCK_TRY(check_name(name, "operator name", name_bytes_max));
   for (const std::string& label : description.labels) PENSTOCK_TRY(check_name(label, "label", name_bytes_max));
   PENSTOCK_TRY(check_labels("worker '" + description.name + "'", description.labels));
+  for (const std::string& user : description.users) PENSTOCK_TRY(check_name(user, "user's name", name_bytes_max));
+  if (description.users.size() > kAcceptedUsersMax)
+    return refuse("names " + std::to_string(description.users.size()) + " users; at most " +
+                  std::to_string(kAcceptedUsersMax) + " are allowed");
   for (const BandDescription& band : description.bands) {
     PENSTOCK_TRY(check_name(band.name, "band name", name_bytes_max));
     const ResourceVector& has = band.capacity;

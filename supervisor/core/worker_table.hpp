@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -117,6 +118,11 @@ class WorkerTable {
   WorkerSlot find(const std::string& name) const;
   /// Whether a selector means the band. A worker is named as in `find`.
   bool selects(const BandSelector& selector, const BandEntry& band) const;
+  /// Whether a worker that has been here does not run the jobs of that user. Cost: that of the lists of users that
+  /// differ.
+  bool some_refuse(const std::string& user) const;
+  /// Of how many lists of users the workers were that have been here.
+  std::size_t user_lists() const { return user_lists_.size(); }
   /// Invalidates selectors that name this worker by number.
   void touch_numbered(const std::string& name);
   /// Both none if unknown or gone.
@@ -161,6 +167,7 @@ class WorkerTable {
   LargeArray<BandEntry> bands_;
   std::vector<WorkerSlot> free_workers_;
   std::vector<BandSlot> free_bands_;
+  std::set<std::vector<std::string>> user_lists_;  ///< Of workers that run jobs of some users only.
   std::uint32_t alive_bands_ = 0;
   std::uint32_t alive_workers_ = 0;
   std::uint64_t first_epoch_ = 1;

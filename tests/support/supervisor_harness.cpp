@@ -99,6 +99,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
   description.barriers = spec.barriers;
   description.crash = spec.crash;
   description.labels = spec.labels;
+  description.users = spec.users;
   for (std::uint32_t i = 0; i < spec.bands + spec.gpus; ++i) {
     const bool gpu = i >= spec.bands;
     BandDescription band;

@@ -32,6 +32,7 @@ struct WorkerSpec {
   bool barriers = false;
   std::optional<OperatorCrash> crash{};
   std::vector<std::string> labels{};
+  std::vector<std::string> users{};
   MilliSlots less{};  ///< Its bands have so much less than whole slots.
 };
 

@@ -64,6 +64,7 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   if (usable_processors() < 2) lanes.spin = lanes.spin_max = Duration{0};  // The lane's next run needs the processor.
   ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), ports_.cluster, lanes.processors};
   processes.logs = &logs_;
+  processes.users = ports_.users;
   processes.slots =
       static_cast<std::size_t>(std::max<std::int64_t>(description.capacity.slots.value() / kOneSlot.value(), 1));
   if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];
@@ -137,9 +138,11 @@ void ProcessWorld::start_on_lane(const worker_action::StartSubtask& action) {
   const bool native = action.program->runner == RunnerKind::Native;
   const OperatorRegistry::Found known = native ? operators_.find(*action.program) : OperatorRegistry::Found{};
   const bool unknown = native && known.run == nullptr;
+  const bool foreign = native && ports_.users != nullptr && !ports_.users->runs_operators_for(action.program->user);
   // The refusal of a run on offer waits until its turn comes.
-  if (unknown && action.offered) return;
+  if ((unknown || foreign) && action.offered) return;
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
+  if (foreign) return refuse(action, "this worker runs no jobs of user '" + action.program->user + "'");
   NativeLanes& lanes = *bands_[action.band.value()].lanes;
   NativeRun started;
   const JobId after = action.within_job ? action.id.job : JobId::none();

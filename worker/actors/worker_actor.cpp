@@ -46,6 +46,8 @@ class WorkerActor {
     take_failures(*self_, ActorFailure::EndsProcess);
     surroundings_ = surroundings;
     options_ = options;
+    users_ = std::make_shared<JobUsers>(
+        options.users, [tls = options.tls] { return tls == nullptr ? std::string{} : tls->latest_user(); });
     route_ = route;
     on_fatal_ = on_fatal;
     handle_ = self_;
@@ -88,6 +90,7 @@ class WorkerActor {
     config.spool = options_.spool;
     config.removals = own_thread("spool of " + config.band);
     config.checkpoints = options_.checkpoints;
+    config.users = users_;
     config.ends_daemons = options_.owns_process;
     config.output_bytes_max = options_.core.command_output_max.value();
     config.cluster = options_.cluster;
@@ -179,6 +182,7 @@ class WorkerActor {
     description.shared_storage = !options_.checkpoints.empty();
     description.store_bytes_max = store_bytes_max(options_);
     description.labels = options_.labels;
+    description.users = users_to_tell(options_.users);
     description.log_questions = true;
     description.barriers = true;
     description.keeps_to_devices = true;
@@ -189,6 +193,7 @@ class WorkerActor {
     ports.reapers = threads_.reapers;
     ports.description = description;
     ports.cluster = options_.cluster;
+    ports.users = users_;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
@@ -370,6 +375,7 @@ class WorkerActor {
   WorkerSelf::stateful_pointer<WorkerActor> self_;
   const WorkerSurroundings* surroundings_ = nullptr;
   WorkerOptions options_;
+  std::shared_ptr<JobUsers> users_;
   OnFatal on_fatal_;       ///< Empty: the process ends.
   SupervisorRoute route_;  ///< The supervisor if embedded, or the link to it.
   WorkerSelf handle_;

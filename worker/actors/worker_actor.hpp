@@ -11,6 +11,7 @@
 #include "common/loop/loop.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/connection.hpp"
+#include "common/protocol/accepted_users.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/handshake.hpp"
 #include "worker/runner/native/operator_registry.hpp"
@@ -35,6 +36,7 @@ struct WorkerOptions {
   std::string data_address;
   /// Addresses of supervisors for runners and commands that submit work of their own; empty: they have none.
   std::string cluster;
+  UserRules users{};                         ///< By default it runs all jobs under its own account.
   std::string spool;                         ///< Directory for working directories of commands.
   /// This process starts all programs here, so it may end the daemons that commands leave behind.
   bool owns_process = false;

@@ -39,6 +39,7 @@ struct WorkerPorts {
   std::vector<std::shared_ptr<BlockingWork>> reapers;  ///< One for each band, or none; see `ProcessRunnersConfig`.
   std::vector<BandDevices> devices;                    ///< Of each band. The store owns their memory.
   std::string cluster{};                               ///< See `WorkerOptions::cluster`.
+  std::shared_ptr<JobUsers> users{};                   ///< See `WorkerOptions::users`.
 };
 
 /// One incarnation of a worker's core with its native lanes and data.

@@ -258,7 +258,7 @@ bool PoolFallbacks::must_end_there(const Job& job, const ClaimedAttempt& claim) 
 }
 
 void PoolFallbacks::open_labels(Job& job) {
-  std::vector<LabelLimit> limits = label_limits_of(view_.policed() ? policy_.config : PolicyConfig{}, job.spec.policy);
+  std::vector<LabelLimit> limits = view_.limits_of(job.spec);
   if (limits == job.place.label_limits) return;
   job.place.label_limits = std::move(limits);
   if (job.graph.shape != nullptr) placer_.place_in_pool(job);

@@ -106,6 +106,7 @@ AssignBatch& AssignmentWriter::open_batch(Job& job, WorkerSlot slot) {
   batch.assignments.reserve(kReserved);
   if (first) {
     batch.job_name = job.spec.name;
+    batch.owner = job.spec.owner;
     job.audience.workers.push_back(workers_[slot].id);
     job.audience.known_of[slot.value()] |= JobAudience::kHeardOf;
   }

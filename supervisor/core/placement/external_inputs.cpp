@@ -142,7 +142,7 @@ Availability ExternalInputs::availability_of(Job& job, const ExternalInput& inpu
   bool drains = true;
   bool fits = false;
   const Template& wanted = job.graph.shape->template_of(input.subtask);
-  const Reach reach = view_.reaches_of(job.spec.policy).front();  // As in `open_pools`.
+  const Reach reach = view_.reaches_of(job.spec).front();  // As in `open_pools`.
   for (const WorkerSlot holder : holders)
     for (const BandSlot band : workers_[holder].bands) {
       if (!eligibility_.is_eligible(wanted, workers_[band]) || !view_.is_in(reach, band)) continue;

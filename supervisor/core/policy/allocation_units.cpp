@@ -119,13 +119,12 @@ void AllocationUnits::measure_requests(const std::vector<Template>& templates, B
   }
 }
 
-std::uint64_t AllocationUnits::run_milli_on_devices(const std::vector<Template>& templates,
-                                                    const JobPolicy& wishes) const {
+std::uint64_t AllocationUnits::run_milli_on_devices(const std::vector<Template>& templates, const JobSpec& spec) const {
   KindShare share;
   measure_requests(templates, BandKind::Gpu, share);
   if (share.unit_milli == 0) return 0;
   std::uint64_t least = ~std::uint64_t{0};
-  for (const Reach& reach : view_.reaches_of(wishes)) {
+  for (const Reach& reach : view_.reaches_of(spec)) {
     DomainView domain;
     for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
       if (const BandEntry& band = workers_[BandSlot{i}];

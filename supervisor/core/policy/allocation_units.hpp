@@ -32,7 +32,7 @@ class AllocationUnits {
   /// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: a job that
   /// takes much of a device leaves few of its slots to others. Of several pools with devices, the least. 0: no subtask
   /// wants a device.
-  std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, const JobPolicy& wishes) const;
+  std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, const JobSpec& spec) const;
   /// For a pass: the capacity of each kind in each pool, and the granularity of its counts.
   void size_allocation_units(PassUnderWay& pass);
   /// The unit of a job with that share on bands of the domain. `quotas`: by amounts, where quotas count.

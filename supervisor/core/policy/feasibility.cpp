@@ -36,6 +36,13 @@ std::int64_t distance_of(const ResourceVector& request, const ResourceVector& li
   return sum;
 }
 
+/// The fault of a worker that does not satisfy the limits.
+const char* lacks_it(const std::vector<LabelLimit>& limits) {
+  const bool by_user =
+      std::any_of(limits.begin(), limits.end(), [](const LabelLimit& limit) { return !limit.user.empty(); });
+  return by_user ? " does (`accept_users` of [worker])" : " has such labels";
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -148,7 +155,7 @@ Result<void> Feasibility::check_cap(const JobSpec& spec, const GraphShape& shape
                      std::to_string(spec.policy.slots_max),
                  "raise slots_max"};
   }
-  const std::uint64_t milli = units_.run_milli_on_devices(templates, spec.policy);
+  const std::uint64_t milli = units_.run_milli_on_devices(templates, spec);
   if (milli <= std::uint64_t{spec.policy.slots_max} * 1000) return {};
   return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
                "takes " + std::to_string((milli + 999) / 1000) +
@@ -161,7 +168,7 @@ Result<void> Feasibility::check_feasible(const JobSpec& spec, const GraphShape& 
   PENSTOCK_TRY(rules_.check_limits(spec, shape));
   PENSTOCK_TRY(check_devices(shape));
   if (spec.wait_for_resources) return {};
-  std::vector<Reach> reaches = view_.reaches_of(spec.policy);
+  std::vector<Reach> reaches = view_.reaches_of(spec);
   if (!shape.external_inputs().empty()) reaches.resize(1);  // As in `open_pools`.
   if (view_.policed()) {
     PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
@@ -282,7 +289,7 @@ Result<void> Feasibility::check_labels_in(const JobSpec& spec, const Reach& reac
   if (reach.labels.empty() || view_.has_workers(reach)) return {};
   const std::string of_pool = reach.pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[reach.pool].name + "'";
   return Error{ErrorCode::NoAvailableBand, "job '" + spec.name + "'",
-               text_of(reach.labels) + ", and no worker" + of_pool + " has such labels",
+               text_of(reach.labels) + ", and no worker" + of_pool + lacks_it(reach.labels),
                "`penstock workers` shows them; change the limits, or submit with --wait-for-resources"};
 }
 
@@ -327,7 +334,7 @@ std::uint64_t Feasibility::least_at_once(const JobSpec& spec, const GraphShape& 
   if (largest == 0) return 0;
   const bool whole = spec.policy.gang > 0 && room_for_gang(shape, reach, kind).anywhere;
   const std::uint64_t run = kind == BandKind::Cpu ? static_cast<std::uint64_t>((largest + 999) / 1000 * 1000)
-                                                  : units_.run_milli_on_devices(shape.graph().templates, spec.policy);
+                                                  : units_.run_milli_on_devices(shape.graph().templates, spec);
   return std::max(run, whole ? std::uint64_t{spec.policy.gang} * 1000 : 0);
 }
 
@@ -477,10 +484,10 @@ Error Feasibility::explain_infeasible(const Template& wanted, const Reach& reach
       outside ? "; " + offer.elsewhere + " of pool '" + offer.other_pool + "' could have it" : std::string{};
   const std::string remedy = outside ? "submit the job to pool '" + offer.other_pool + "', " + wait : wait;
   if (!offer.barred.empty())
-    return {
-        ErrorCode::NoAvailableBand, subject,
-        offer.barred + " could have it, but " + text_of(reach.labels) + ", and its worker has no such labels" + there,
-        "`penstock workers` shows them; change the limits or the requirement"};
+    return {ErrorCode::NoAvailableBand, subject,
+            offer.barred + " could have it, but " + text_of(reach.labels) + ", and its worker" +
+                lacks_it(reach.labels) + there,
+            "`penstock workers` shows them; change the limits or the requirement"};
   const BandSelector& required = wanted.required;
   const std::string band =
       required.worker + (required.worker.empty() || required.band.empty() ? "" : "/") + required.band;

@@ -157,7 +157,7 @@ Result<void> LimitRules::check_limits(const JobSpec& spec, const GraphShape& sha
   }
   PENSTOCK_TRY(check_least(subject, limits, largest));
   // A run that takes most of a device's memory takes as much of its slots.
-  const std::uint64_t on_devices = units_.run_milli_on_devices(shape.graph().templates, spec.policy);
+  const std::uint64_t on_devices = units_.run_milli_on_devices(shape.graph().templates, spec);
   if (on_devices == 0) return {};
   return check_slots(subject, limits, BandKind::Gpu, (on_devices + 999) / 1000);
 }

@@ -78,7 +78,7 @@ bool PolicyView::may_use_shared(const Job& job, BandSlot band) const {
 }
 
 bool PolicyView::labels_allow(const Job& job, BandSlot band) const {
-  return allow(job.place.label_limits, workers_.worker_of(band).description.labels);
+  return allow(job.place.label_limits, workers_.worker_of(band).description);
 }
 
 Duration PolicyView::grace_of(const Job& job) const {
@@ -171,11 +171,18 @@ std::int64_t PolicyView::first_position(const Job& job) const {
   return (std::int64_t{1} << 40U) + (std::int64_t{job.id.value()} << 20U);
 }
 
-std::vector<Reach> PolicyView::reaches_of(const JobPolicy& wishes) const {
-  const std::vector<LabelLimit> labels = label_limits_of(policed() ? policy_.config : PolicyConfig{}, wishes);
+std::vector<LabelLimit> PolicyView::limits_of(const JobSpec& spec) const {
+  std::vector<LabelLimit> limits = label_limits_of(policed() ? policy_.config : PolicyConfig{}, spec.policy);
+  // A limit costs each search for a band a look at its worker.
+  if (workers_.some_refuse(spec.owner)) limits.push_back({"it", {}, spec.owner});
+  return limits;
+}
+
+std::vector<Reach> PolicyView::reaches_of(const JobSpec& spec) const {
+  const std::vector<LabelLimit> labels = limits_of(spec);
   if (!policed()) return {Reach{kAnyPool, labels}};
   std::vector<Reach> reaches;
-  for (const std::uint32_t pool : pools_of(wishes)) reaches.push_back({pool, labels});
+  for (const std::uint32_t pool : pools_of(spec.policy)) reaches.push_back({pool, labels});
   return reaches;
 }
 
@@ -183,7 +190,7 @@ bool PolicyView::is_in(const Reach& reach, BandSlot band) const {
   if (reach.pool != kAnyPool && policy_.pool_of_band[band.value()] != reach.pool) return false;
   const Register& worker = workers_.worker_of(band).description;
   if (reach.group && !supervisor::is_in(*reach.group, worker)) return false;
-  return reach.labels.empty() || allow(reach.labels, worker.labels);
+  return reach.labels.empty() || allow(reach.labels, worker);
 }
 
 std::vector<WorkerGroup> PolicyView::groups_in(const Reach& reach, const std::string& together) const {

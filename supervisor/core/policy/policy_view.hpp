@@ -27,8 +27,10 @@ class PolicyView {
   PolicyView(const PolicyView&) = delete;
   PolicyView& operator=(const PolicyView&) = delete;
 
+  /// The limits of the job to some workers: labels, and its user.
+  std::vector<LabelLimit> limits_of(const JobSpec& spec) const;
   /// One for each of its pools, by preference.
-  std::vector<Reach> reaches_of(const JobPolicy& wishes) const;
+  std::vector<Reach> reaches_of(const JobSpec& spec) const;
   /// Whether the band is of that pool, on a worker that its labels allow.
   bool is_in(const Reach& reach, BandSlot band) const;
   /// Whether any present band is in it.

@@ -209,6 +209,9 @@ void ClientHost::draw_labels(std::uint32_t number) {
     return;
   spec.policy.labels = {"nobody's", "first"};
   spec.wait_for_resources = true;
+  if (labels.chance(1, 2)) return;
+  spec.policy.labels.clear();
+  spec.owner = "guest";
 }
 
 // Now and then the graph of an earlier job, whether or not the supervisor has heard of it or keeps it; null: a new one.

@@ -61,8 +61,11 @@ void OrderWitness::check_place(WorkerId id, JobId number) const {
   const WorkerSlot slot = core().workers().find(id);
   if (job == nullptr || !slot.valid()) return;
   const Register& worker = core().workers()[slot].description;
-  if (!allow(label_limits_of(config().policy, job->spec.policy), worker.labels))
+  if (!allow(label_limits_of(config().policy, job->spec.policy), worker))
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which has none of its labels");
+  if (!runs_jobs_of(worker, job->spec.owner))
+    world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which does not run jobs of '" +
+                           job->spec.owner + "'");
   if (job->shares == nullptr || !is_in_force(config().policy)) return;
   const auto pool = static_cast<std::uint32_t>(pool_of_worker(config().policy, worker.name));
   if (!job->shares->pool.may_hold_in(pool) || !job->shares->pool.lists(pool))

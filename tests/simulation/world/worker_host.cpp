@@ -87,7 +87,10 @@ Register WorkerHost::description() const {
   const Bytes store_max = world_.config().worker.store_bytes_max;
   description.store_bytes_max = store_max.is_zero() ? kGiB : store_max;
   description.labels = {"any"};
-  if (name_ == "worker-1") description.labels.push_back("first");
+  if (name_ == "worker-1")
+    description.labels.push_back("first");
+  else
+    description.users = {"", "ann"};  // Not those of "guest".
   description.log_questions = true;
   description.barriers = knows_barriers_;
   description.keeps_to_devices = true;

@@ -15,6 +15,7 @@ std::uint64_t runner_kind_of(const Template& content) {
   known.arguments = content.arguments;
   known.environment = content.environment;
   known.working_directory = content.working_directory;
+  known.user = content.user;
   return std::max<std::uint64_t>(content_hash(one).low, 1);
 }
 

@@ -36,6 +36,7 @@ struct JobContext {
   JobId id;
   JobIdentity identity;
   std::string name;
+  std::string owner;  ///< The user; empty: not said.
   std::int32_t priority = 0;
   bool trace = false;
   bool forgotten = false;  ///< Closed with its last record.

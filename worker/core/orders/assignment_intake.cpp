@@ -21,6 +21,7 @@ void AssignmentIntake::take(const AssignBatch& batch) {
   }
   if (!known || job.priority != batch.job_priority) priorities_.set_of_job(slot, batch.job_priority);
   if (!batch.job_name.empty()) job.name = batch.job_name;
+  if (!batch.owner.empty()) job.owner = batch.owner;
   job.trace = batch.trace;
   define_templates(job, batch);
   reports_.reporter.expect_load();
@@ -60,12 +61,14 @@ void AssignmentIntake::define_templates(JobContext& job, const AssignBatch& batc
   for (const TemplateDefinition& definition : batch.templates) {
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
-    if (known != nullptr && known->content == definition.content) continue;  // Sent again after a reconnect.
+    Template content = definition.content;
+    content.user = job.owner;
+    if (known != nullptr && known->content == content) continue;  // Sent again after a reconnect.
     // A restarted supervisor may number templates with more memory in another order.
     if (known != nullptr) job.replaced_templates.push_back(std::move(known));
     known = std::make_unique<WorkerTemplate>();
-    known->content = definition.content;
-    known->execution = definition.content.request;
+    known->content = std::move(content);
+    known->execution = known->content.request;
     known->execution.memory = Bytes{0};
     known->shape = shape_of(*known);
     known->peak_program = program_of(known->content);

@@ -1,5 +1,8 @@
 #include "worker/runner/command/checkpoint_directory.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "common/protocol/checkpoint_key.hpp"
@@ -7,14 +10,18 @@
 
 namespace penstock::worker {
 
-std::string open_checkpoint_directory(const std::string& shared, const Template& program, SubtaskId id) {
+std::string open_checkpoint_directory(const std::string& shared, const Template& program, SubtaskId id,
+                                      const Account* account) {
   if (shared.empty()) return {};
   const std::string_view key = checkpoint_key_of(program, id.job);
   if (key.empty()) return {};
   const std::string directory = attempts_directory(shared, key) + "/" + std::to_string(id.index.value());
   std::error_code failure;
   std::filesystem::create_directories(directory, failure);
-  return failure ? std::string{} : directory;
+  if (failure) return {};
+  const bool given = account == nullptr || (::chmod(directory.c_str(), 0700) == 0 &&
+                                            ::lchown(directory.c_str(), account->uid, account->gid) == 0);
+  return given ? directory : std::string{};
 }
 
 bool has_saved_state(const std::string& directory) {

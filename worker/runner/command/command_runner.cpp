@@ -155,6 +155,7 @@ struct CommandRunner::State {
     if (!config.devices.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.devices.visible());
     if (!config.cluster.empty()) additions.push_back("PENSTOCK_SUPERVISOR=" + config.cluster);
     set_variables(base_environment, additions);
+    own_words = std::move(additions);
   }
 
   using Runs = std::map<std::uint64_t, std::unique_ptr<Running>>;
@@ -164,9 +165,10 @@ struct CommandRunner::State {
   void begin(std::unique_ptr<Running> owned);
   Result<void> launch(Running& running);
   Result<void> check_texts(const CommandRun& run) const;
-  Result<std::string> locate(const std::string& program, const std::string& search_path, const std::string& directory);
+  Result<std::string> locate(const Template& program, const std::string& search_path, const AccountPtr& account);
   void limit_memory(Running& running, ProcessStart& start);
-  std::vector<std::string> environment_of(const CommandRun& run) const;
+  Result<std::string> open_directory(Running& running, const AccountPtr& account);
+  std::vector<std::string> environment_of(const CommandRun& run, const AccountPtr& account) const;
   void end_daemons(std::vector<std::string> marks);
   bool gather_input(Running& running);
   void watch(Running& running);
@@ -187,6 +189,7 @@ struct CommandRunner::State {
   const CommandRunnerConfig config;
   const OnEnd on_end;
   std::vector<std::string> base_environment;
+  std::vector<std::string> own_words;           ///< What every program is told.
   std::map<std::string, std::string> programs;  ///< Paths where programs were found.
 
   /// Processes that an attempt has left behind.
@@ -361,23 +364,24 @@ bool CommandRunner::State::gather_input(Running& running) {
 Result<void> CommandRunner::State::launch(Running& running) {
   const CommandRun& run = running.run;
   PENSTOCK_TRY(check_texts(run));
+  Result<AccountPtr> account =
+      config.users == nullptr ? AccountPtr{} : config.users->account_of(run.program.user, running.started);
+  if (!account) return std::move(account).error();
   ProcessStart start;
   start.name = run.program.program;
-  start.environment = environment_of(run);
-  running.checkpoint = open_checkpoint_directory(config.checkpoints, run.program, run.id);
+  start.environment = environment_of(run, *account);
+  running.checkpoint = open_checkpoint_directory(config.checkpoints, run.program, run.id, account->get());
   if (!running.checkpoint.empty()) set_variables(start.environment, {"PENSTOCK_CHECKPOINT_DIR=" + running.checkpoint});
   const std::string search_path = variable_of(start.environment, "PATH", "/usr/local/bin:/usr/bin:/bin");
-  Result<std::string> program = locate(run.program.program, search_path, run.program.working_directory);
+  Result<std::string> program = locate(run.program, search_path, *account);
   if (!program) return std::move(program).error();
   start.program = std::move(program).value();
   start.arguments = run.program.arguments;
   for (std::string& argument : split_arguments(run.payload)) start.arguments.push_back(std::move(argument));
-  start.directory = run.program.working_directory;
-  if (start.directory.empty()) {
-    Result<std::string> own = spool.take();
-    if (!own) return std::move(own).error();
-    start.directory = running.directory = std::move(own).value();
-  }
+  Result<std::string> directory = open_directory(running, *account);
+  if (!directory) return std::move(directory).error();
+  start.directory = std::move(directory).value();
+  if (*account != nullptr) PENSTOCK_TRY(start_as(start, **account));
   Result<Pipe> output = open_pipe();
   if (!output) return std::move(output).error();
   Result<Pipe> error = open_pipe();
@@ -405,6 +409,15 @@ Result<void> CommandRunner::State::launch(Running& running) {
   return {};
 }
 
+/// The directory that the program starts in.
+Result<std::string> CommandRunner::State::open_directory(Running& running, const AccountPtr& account) {
+  const std::string& wanted = running.run.program.working_directory;
+  if (!wanted.empty()) return wanted;
+  Result<std::string> own = spool.take(account.get());
+  if (own) running.directory = *own;
+  return own;
+}
+
 Result<void> CommandRunner::State::check_texts(const CommandRun& run) const {
   bool cut = has_nul(run.program.program) || has_nul(run.program.working_directory);
   for (const std::string& argument : run.program.arguments) cut = cut || has_nul(argument);
@@ -421,19 +434,23 @@ Result<void> CommandRunner::State::check_texts(const CommandRun& run) const {
   return {};
 }
 
-Result<std::string> CommandRunner::State::locate(const std::string& program, const std::string& search_path,
-                                                 const std::string& directory) {
-  const std::string key = program + '\0' + search_path + '\0' + directory;
+Result<std::string> CommandRunner::State::locate(const Template& program, const std::string& search_path,
+                                                 const AccountPtr& account) {
+  const std::string key = program.program + '\0' + search_path + '\0' + program.working_directory + '\0' +
+                          (account == nullptr ? std::string{} : account->name);
   if (const auto known = programs.find(key); known != programs.end()) return known->second;
-  Result<std::string> found = find_program(program, search_path, directory);
+  std::optional<FilesAs> as;
+  if (account != nullptr) as.emplace(*account);
+  Result<std::string> found = find_program(program.program, search_path, program.working_directory);
   if (!found) return found;
   if (programs.size() >= kProgramsMax) programs.clear();
   programs[key] = *found;
   return found;
 }
 
-std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run) const {
-  std::vector<std::string> environment = base_environment;
+std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run, const AccountPtr& account) const {
+  std::vector<std::string> environment = account == nullptr ? base_environment : worker::environment_of(*account);
+  if (account != nullptr) set_variables(environment, own_words);
   set_variables(environment, run.program.environment);
   set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
                               kAttempt + std::to_string(run.attempt.value()),

@@ -13,6 +13,7 @@
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
 #include "worker/runner/command/band_devices.hpp"
+#include "worker/runner/command/job_users.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -53,6 +54,7 @@ struct CommandRunnerConfig {
   std::string spool;            ///< Working directories are below it; empty: the directory for temporary files.
   std::shared_ptr<BlockingWork> removals;  ///< Of working directories; see `Spool`.
   std::string checkpoints;  ///< Directory on shared storage, below which preempted programs save their state; or empty.
+  std::shared_ptr<JobUsers> users;  ///< Null: all programs run under the worker's own account.
   bool ends_daemons = false;  ///< Ends also processes that have left their group; see `Daemons`.
   /// For templates without an output limit: a program that writes more fails.
   std::int64_t output_bytes_max = 16 << 20;
@@ -67,6 +69,8 @@ struct CommandRunnerConfig {
 
 /// Starts a program for each run, on the loop's thread, and reports its end.
 ///
+/// - Account: as `JobUsers` decides for the owner of the job. Under another one than the worker's the environment of
+///   the worker is not passed on.
 /// - Arguments: the template's, then the subtask's payload. Environment: the worker's, the template's, and
 ///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; on bands of GPUs CUDA_VISIBLE_DEVICES; while a policy is in force
 ///   PENSTOCK_CHECKPOINT_DIR, the same for all attempts of a subtask.

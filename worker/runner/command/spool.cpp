@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kFreshMax = 64;
 constexpr mode_t kMode = 0700;
+constexpr mode_t kPassedThrough = 0711;  ///< Of the directory around those of several accounts.
 constexpr const char* kRootPrefix = "penstock-spool-";
 constexpr long kLengthAt = 16;  ///< Offset of an entry's length in the result of getdents64.
 
@@ -26,11 +27,12 @@ Descriptor open_directory(const std::string& path) {
   return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
 }
 
-/// True if it is empty and its mode is unchanged.
+/// True if it is ours, it is empty and its mode is unchanged.
 bool is_fresh(const std::string& directory) {
   const Descriptor opened = open_directory(directory);
   struct stat status {};
   if (!opened || ::fstat(opened.get(), &status) != 0 || (status.st_mode & 07777) != kMode) return false;
+  if (status.st_uid != ::geteuid()) return false;
   // Every directory has the entries `.` and `..`. Not `readdir`: it allocates 32 KiB.
   alignas(8) char entries[512];
   long count = 0;
@@ -112,7 +114,15 @@ void Spool::remove_orphans() {
   }
 }
 
-Result<std::string> Spool::take() {
+Result<std::string> Spool::take(const Account* account) {
+  if (account != nullptr) {
+    Result<std::string> made = make();
+    // The root belongs to us, so nobody can put another file in the place of the directory.
+    if (made &&
+        (::chmod(root_.c_str(), kPassedThrough) != 0 || ::lchown(made->c_str(), account->uid, account->gid) != 0))
+      return no_directory(*made, errno);
+    return made;
+  }
   while (!fresh_.empty()) {
     std::string directory = std::move(fresh_.back());
     fresh_.pop_back();

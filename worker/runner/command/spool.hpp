@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "common/host/account.hpp"
 #include "common/host/descriptor.hpp"
 #include "worker/store/blocking_work.hpp"
 
@@ -27,8 +28,9 @@ class Spool {
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  /// Error: StorageFull, or InvalidArgument for a place that cannot be used.
-  Result<std::string> take();
+  /// Of that account, which alone may look into it; null: of ours. Error: StorageFull, or InvalidArgument for a place
+  /// that cannot be used.
+  Result<std::string> take(const Account* account = nullptr);
   /// REQUIRES: it is from `take`, and its program has ended.
   void give_back(std::string directory);
 

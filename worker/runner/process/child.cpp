@@ -35,6 +35,12 @@ Result<void> check_texts(const Template& program) {
       ErrorCode::InvalidArgument, program.program, "has a NUL in its program, arguments, environment or directory", {}};
 }
 
+Result<std::string> find_for(const AccountPtr& account, const Template& program, const std::string& search_path) {
+  std::optional<FilesAs> as;
+  if (account != nullptr) as.emplace(*account);
+  return find_program(program.program, search_path, program.working_directory);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Child>> Child::start(const Template& program, const ChildOptions& options) {
@@ -44,11 +50,12 @@ Result<std::unique_ptr<Child>> Child::start(const Template& program, const Child
   start.environment = options.environment;
   set_variables(start.environment, program.environment);
   const std::string path = variable_of(start.environment, "PATH", "/usr/local/bin:/usr/bin:/bin");
-  Result<std::string> found = find_program(program.program, path, program.working_directory);
+  Result<std::string> found = find_for(options.account, program, path);
   if (!found) return std::move(found).error();
   start.program = std::move(found).value();
   start.arguments = program.arguments;
   start.directory = program.working_directory;
+  if (options.account != nullptr) PENSTOCK_TRY(start_as(start, *options.account));
   Result<SocketPair> sockets = open_socket_pair();
   if (!sockets) return std::move(sockets).error();
   Result<Pipe> output = open_pipe();

@@ -13,6 +13,7 @@
 #include "common/protocol/graph.hpp"
 #include "common/protocol/runner.hpp"
 #include "worker/runner/command/captured_output.hpp"
+#include "worker/runner/command/job_users.hpp"
 #include "worker/runner/process/job_logs.hpp"
 
 namespace penstock::worker {
@@ -23,6 +24,7 @@ struct ChildOptions {
   std::uint32_t message_bytes_max = 0;
   std::size_t tail_bytes = 0;
   JobLogs* logs = nullptr;  ///< Receives its output for subtasks, by line; outlives it. Null: none.
+  AccountPtr account{};     ///< Under which it runs; null: the worker's.
 };
 
 /// The present memory of a process; zeros: unknown.

@@ -25,8 +25,7 @@ std::string JobLogs::text(JobId job) const {
   if (log == logs_.end()) return all;
   if (log->dropped > 0) all = "... " + std::to_string(log->dropped) + " earlier lines were dropped\n";
   for (const Line& line : log->lines) {
-    all +=
-        to_string(SubtaskId{job, line.subtask}, line.attempt) + " " + line.text + "\n";
+    all += to_string(SubtaskId{job, line.subtask}, line.attempt) + " " + line.text + "\n";
   }
   return all;
 }

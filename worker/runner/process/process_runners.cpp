@@ -50,10 +50,10 @@ struct Parting {
 struct ProcessRunners::State {
   explicit State(ProcessRunnersConfig runners_config) : config(std::move(runners_config)) {
     child_options.environment = own_environment();
-    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, "PENSTOCK_RUNNER=" + guard.token()};
-    if (!config.devices.empty()) additions.push_back(visible(config.devices));
-    if (!config.cluster.empty()) additions.push_back("PENSTOCK_SUPERVISOR=" + config.cluster);
-    set_variables(child_options.environment, additions);
+    own_words = {"PENSTOCK_BAND=" + config.band, "PENSTOCK_RUNNER=" + guard.token()};
+    if (!config.devices.empty()) own_words.push_back(visible(config.devices));
+    if (!config.cluster.empty()) own_words.push_back("PENSTOCK_SUPERVISOR=" + config.cluster);
+    set_variables(child_options.environment, own_words);
     child_options.processors = config.processors;
     child_options.message_bytes_max = config.limits.runner_message_bytes_max;
     child_options.tail_bytes = config.tail_bytes;
@@ -86,6 +86,7 @@ struct ProcessRunners::State {
 
   const ProcessRunnersConfig config;
   ChildOptions child_options;
+  std::vector<std::string> own_words;  ///< What every child is told.
   std::atomic<bool> ending{false};
   mutable std::mutex mutex;  ///< Guards `lanes` while it grows (lanes never move), and the guard.
   std::deque<RunnerLane> lanes;
@@ -400,6 +401,15 @@ Result<Kept> ProcessRunners::State::start(const Template& program, std::string_v
   Kept kept;
   kept.devices = devices;
   ChildOptions options = child_options;
+  if (config.users != nullptr) {
+    Result<AccountPtr> account = config.users->account_of(program.user, monotonic_now());
+    if (!account) return std::move(account).error();
+    options.account = std::move(account).value();
+  }
+  if (options.account != nullptr) {
+    options.environment = environment_of(*options.account);
+    set_variables(options.environment, own_words);
+  }
   {
     const std::lock_guard lock{mutex};
     kept.mark = "PENSTOCK_CHILD=" + guard.token() + "-" + std::to_string(++children_started);

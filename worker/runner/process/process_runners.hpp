@@ -22,6 +22,8 @@
 
 namespace penstock::worker {
 
+class JobUsers;
+
 /// One attempt for a runner. All pointed-to memory stays until `run` returns.
 struct ProcessRun {
   SlotIndex lane;
@@ -70,6 +72,7 @@ struct ProcessRunnersConfig {
   /// Waits for children that end, and starts others in advance; of these runners only. Null: `end_idle` waits, and no
   /// child is started in advance.
   std::shared_ptr<BlockingWork> reaper{};
+  std::shared_ptr<JobUsers> users{};        ///< Null: all children run under the worker's own account.
   JobLogs* logs = nullptr;                  ///< Receives children's output for subtasks; outlives them. Null: none.
   std::size_t slots = SIZE_MAX;                      ///< Of the band.
   Duration spare_kept = std::chrono::seconds{10};  ///< See `end_spare`.
@@ -83,7 +86,7 @@ struct ProcessRunnersConfig {
 
 /// The runners of one band. The lanes' own threads run subtasks in them: a lane sends its run and sleeps until the end
 /// arrives. A child serves one lane, one run after the other, for as long as it lives, and keeps the programs that it
-/// was sent; another program, other arguments, environment, directory or GPUs need another child.
+/// was sent; another program, other arguments, environment, directory, user or GPUs need another child.
 ///
 /// - The fault of a child affects its own subtask only: a child that dies, sends a malformed message, or uses more
 ///   memory than its subtask has requested is ended with its whole process group; the subtask fails with exit code,

@@ -8,7 +8,7 @@ namespace penstock::worker {
 
 bool same_kind(const Template& a, const Template& b) {
   return a.program == b.program && a.arguments == b.arguments && a.environment == b.environment &&
-         a.working_directory == b.working_directory;
+         a.working_directory == b.working_directory && a.user == b.user;
 }
 
 Template kind_of(const Template& program) {
@@ -18,6 +18,7 @@ Template kind_of(const Template& program) {
   kind.arguments = program.arguments;
   kind.environment = program.environment;
   kind.working_directory = program.working_directory;
+  kind.user = program.user;
   return kind;
 }
 

@@ -211,7 +211,7 @@ policy::Snapshot PolicyAnswers::Explainer::with_workers(const std::vector<Closed
     std::vector<std::uint32_t>& list = changed.band_lists[member.band_list];
     std::erase(list, policy::kNone);  // The job may use none of those that are open.
     for (const auto& [band, worker] : opened)
-      if (allow(job.place.label_limits, worker->labels)) list.push_back(band);
+      if (allow(job.place.label_limits, worker->description)) list.push_back(band);
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
     if (list.empty()) list.push_back(policy::kNone);

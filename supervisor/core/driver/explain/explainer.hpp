@@ -103,7 +103,7 @@ class PolicyAnswers::Explainer {
 struct PolicyAnswers::Explainer::Closed {
   std::string name;
   std::string how;  ///< The order, or the event, that opens it.
-  std::vector<std::string> labels;
+  const Register& description;
   std::vector<std::uint32_t> bands;     ///< Positions in the snapshot,
   std::vector<BandDescription> absent;  ///< or the bands of a worker that is gone.
 };

@@ -119,7 +119,7 @@ std::vector<PolicyAnswers::Explainer::Closed> PolicyAnswers::Explainer::closed_w
                      worker.draining    ? "undrain " + name
                      : worker.suspected ? "it is heard of again"
                                         : "it has reported its data",
-                     worker.description.labels,
+                     worker.description,
                      {},
                      {}});
     all[at->second].bands.push_back(i);
@@ -129,8 +129,8 @@ std::vector<PolicyAnswers::Explainer::Closed> PolicyAnswers::Explainer::closed_w
     const std::string& name = worker.description.name;
     if (worker.alive || core_.workers_.find(name).valid()) continue;
     if (pool_of_worker(core_.policy_.config, name) != std::int64_t{job_.shares->pool.position}) continue;
-    if (!job_.place.label_limits.empty() && !allow(job_.place.label_limits, worker.description.labels)) continue;
-    Closed absent{name, "it comes back", worker.description.labels, {}, {}};
+    if (!job_.place.label_limits.empty() && !allow(job_.place.label_limits, worker.description)) continue;
+    Closed absent{name, "it comes back", worker.description, {}, {}};
     for (const BandDescription& band : worker.description.bands)
       if (band.kind == kind_ && band.capacity.slots >= kOneSlot) absent.absent.push_back(band);
     if (!absent.absent.empty()) all.push_back(std::move(absent));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/protocol/graph.hpp"
+#include "common/protocol/handshake.hpp"
 #include "common/protocol/policy_config.hpp"
 
 namespace penstock {
@@ -16,6 +17,12 @@ PolicyConfig departments() {
   return config;
 }
 
+Register labelled(std::vector<std::string> labels) {
+  Register worker;
+  worker.labels = std::move(labels);
+  return worker;
+}
+
 // Spec: policy-runai 7.
 TEST(Labels, TheJobItsProjectAndTheDepartmentsAboveLimitIt) {
   JobPolicy wishes{.project = "vision", .labels = {"fast"}};
@@ -23,11 +30,24 @@ TEST(Labels, TheJobItsProjectAndTheDepartmentsAboveLimitIt) {
   EXPECT_EQ(text_of(all),
             "it runs on 'fast' only, and project 'vision' on 'a100' or 'v100' only, and department 'research' on "
             "'here' only");
-  EXPECT_TRUE(allow(all, {"here", "v100", "fast", "more"}));
-  EXPECT_FALSE(allow(all, {"here", "v100"}));
-  EXPECT_FALSE(allow(all, {"v100", "fast"}));
+  EXPECT_TRUE(allow(all, labelled({"here", "v100", "fast", "more"})));
+  EXPECT_FALSE(allow(all, labelled({"here", "v100"})));
+  EXPECT_FALSE(allow(all, labelled({"v100", "fast"})));
   EXPECT_FALSE(allow(all, {}));
   EXPECT_TRUE(allow({}, {}));
+}
+
+TEST(Labels, AUserLimitsItToWorkersThatRunTheUsersJobs) {
+  const std::vector<LabelLimit> limits{{"it", {"a100"}}, {"it", {}, "ada"}};
+  EXPECT_EQ(text_of(limits), "it runs on 'a100' only, and it on workers that run jobs of user 'ada' only");
+  Register worker = labelled({"a100"});
+  EXPECT_TRUE(allow(limits, worker)) << "of any user";
+  worker.users = {"bob"};
+  EXPECT_FALSE(allow(limits, worker));
+  worker.users = {"bob", "ada"};
+  EXPECT_TRUE(allow(limits, worker));
+  worker.labels.clear();
+  EXPECT_FALSE(allow(limits, worker));
 }
 
 TEST(Labels, EachKindOfJobHasItsOwn) {

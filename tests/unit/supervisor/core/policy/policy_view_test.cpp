@@ -114,8 +114,14 @@ TEST_F(PolicyViewTest, AJobWithoutAWholeSlotGoesToThePoolForSuchJobsUnlessItOrIt
   EXPECT_EQ(routed({.project = "vision"}, *without), Names{});
 }
 
+JobSpec wanting(JobPolicy policy) {
+  JobSpec spec;
+  spec.policy = std::move(policy);
+  return spec;
+}
+
 TEST_F(PolicyViewTest, AReachIsAPoolWithTheLabelsOfTheJob) {
-  const std::vector<Reach> reaches = view.reaches_of({.pools = {"first", "rest"}, .labels = {"a100"}});
+  const std::vector<Reach> reaches = view.reaches_of(wanting({.pools = {"first", "rest"}, .labels = {"a100"}}));
   ASSERT_EQ(reaches.size(), 2U);
   EXPECT_TRUE(view.is_in(reaches[0], large));
   EXPECT_FALSE(view.is_in(reaches[0], small)) << "no such label";
@@ -132,7 +138,7 @@ TEST_F(PolicyViewTest, WithoutAPolicyAllBandsAreInReachAndPrioritiesAreAnyNumber
   policy.config.pools.clear();
   EXPECT_FALSE(view.policed());
   EXPECT_EQ(view.scale_of({}), PriorityScale{});
-  const std::vector<Reach> reaches = view.reaches_of({.pools = {"first", "rest"}});
+  const std::vector<Reach> reaches = view.reaches_of(wanting({.pools = {"first", "rest"}}));
   ASSERT_EQ(reaches.size(), 1U);
   for (const BandSlot band : {large, small, device, second, rest}) EXPECT_TRUE(view.is_in(reaches[0], band));
 }
