@@ -157,7 +157,8 @@ struct AssignBatch {
   trace @7 :Bool;
   attemptRests @8 :List(UInt64);     # of `assignments`
   identity @9 :JobIdentity;
-  owner @10 :Text;                   # the user whose job it is; as `jobName`
+  owner @10 :Text;                   # the user that the job belongs to; as `jobName`
+  secrets @11 :List(Graph.Secret);   # variables of its programs; as `jobName`
 }
 
 struct InputNotice {

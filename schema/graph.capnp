@@ -83,6 +83,11 @@ struct ParentRun {
   depth @5 :UInt32;                 # runs above the job; as the supervisor counts them
 }
 
+struct Secret {
+  name @0 :Text;
+  value @1 :Data;                   # sealed where a supervisor keeps it
+}
+
 struct JobSpec {
   name @0 :Text;
   owner @1 :Text;
@@ -110,4 +115,6 @@ struct JobSpec {
   together @23 :Text;               # of a gang: on one `host`, or on workers with one label of this pattern; empty: anywhere
   gangGroups @24 :UInt32;           # of a gang that stays together: so many groups, each on one; 0: it is one
   parent @25 :ParentRun;            # the run that submits the job, which ends with it; null: none
+  secrets @26 :List(Secret);        # variables of its programs
+  share @27 :Text;                  # users of this group may do with it what its owner may
 }

@@ -148,6 +148,7 @@ supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const Ho
   if (office != nullptr) {
     options.security = office->security();
     options.certify = [office](const Join& join, const PeerStanding& peer) { return office->certify(join, peer); };
+    options.secrets = office->secrets();
     options.is_revoked = [office](const std::string& serial) { return office->is_revoked(serial); };
   }
   options.listen = listen;

@@ -23,6 +23,7 @@ struct TokenCommand {
   std::string state;
   std::string role;
   std::string user;
+  std::vector<std::string> groups;
   std::string life = "15min";
   std::string id;
 };
@@ -52,6 +53,12 @@ std::string text_of(CalendarTime time) {
   return text.data();
 }
 
+std::string words_of(const std::vector<std::string>& groups) {
+  std::string text;
+  for (const std::string& group : groups) text += (text.empty() ? "" : ",") + group;
+  return text;
+}
+
 Result<int> create_token(Invocation& invocation, const TokenCommand& command) {
   Result<Role> role = parse_role(command.role);
   if (!role) {
@@ -70,7 +77,7 @@ Result<int> create_token(Invocation& invocation, const TokenCommand& command) {
   const CalendarTime now = calendar_now();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*life);
   const Result<TokenText> token =
-      registrar->create_token(*role, command.user, seconds, config->security.tokens_max, now);
+      registrar->create_token(*role, command.user, seconds, config->security.tokens_max, now, command.groups);
   if (!token) return token.error();
   if (invocation.json) {
     print(invocation, Value::Record{{"token", to_string(*token)},
@@ -94,6 +101,7 @@ Result<int> list_tokens(Invocation& invocation, const TokenCommand& command) {
     rows.emplace_back(Value::Record{{"id", token.id},
                                     {"role", std::string{to_string(token.role)}},
                                     {"user", token.user},
+                                    {"groups", words_of(token.groups)},
                                     {"until", text_of(token.until)}});
   print(invocation, Value{std::move(rows)});
   return int{kSuccess};
@@ -136,6 +144,13 @@ void add_create(CLI::App& token, Invocation& invocation, const std::shared_ptr<T
       ->add_option("--user", options->user,
                    "The user that the certificate names; a worker may leave it out, and has that of its process")
       ->type_name("USER");
+  create
+      ->add_option("--group", options->groups,
+                   "Group of the user, which sees the jobs that are shared with it; may be repeated")
+      ->type_name("GROUP")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   create->add_option("--ttl", options->life, "The token can be used for so long")
       ->capture_default_str()
       ->type_name("DURATION");

@@ -54,6 +54,11 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   };
   repeated("--pool", policy.pools,
            "Pool of workers for the job; if repeated, a further pool is used when the one before has no room");
+  command.add_option("--share", source.share, "Group of this user: its members may do with the job what the owner may")
+      ->type_name("GROUP");
+  repeated(
+      "--secret", source.secrets,
+      "Variable of the job's programs that nobody else is told: NAME=file:PATH or NAME=command:TEXT; may be repeated");
   repeated("--label", policy.labels, "Run on workers with this label; if repeated, with any of them");
   command.add_option("--weight", source.weight, "Weight of the job in dividing slots")->check(CLI::Range{0.001, 1e6});
   command.add_option("--slots-max", policy.slots_max, "Hold at most so many slots at once")->check(amount);
@@ -108,6 +113,19 @@ Result<void> apply_policy_options(const JobSource& source, JobSpec& spec) {
   return {};
 }
 
+Result<void> add_secrets(const JobSource& source, JobFile& job) {
+  for (const std::string& text : source.secrets) {
+    Result<SecretSource> parsed = parse_secret_source(text);
+    if (!parsed) return std::move(parsed).error();
+    job.secret_sources.push_back(std::move(parsed).value());
+  }
+  if (job.secret_sources.empty()) return {};
+  Result<std::vector<Secret>> secrets = read_secrets(job.secret_sources);
+  if (!secrets) return std::move(secrets).error();
+  job.spec.secrets = Seldom{std::move(secrets).value()};
+  return {};
+}
+
 }  // namespace
 
 void add_job_source(CLI::App& command, JobSource& source) {
@@ -154,6 +172,8 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
     job->spec.time_limit = *limit;
   }
   PENSTOCK_TRY(apply_policy_options(source, job->spec));
+  if (!source.share.empty()) job->spec.share = Seldom{source.share};
+  PENSTOCK_TRY(add_secrets(source, *job));
   return job;
 }
 

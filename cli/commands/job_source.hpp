@@ -31,6 +31,8 @@ struct JobSource {
   std::string time_limit;
   bool preemptible = false;
   bool not_preemptible = false;
+  std::string share;
+  std::vector<std::string> secrets;  ///< Beside those of the file.
 };
 
 void add_job_source(CLI::App& command, JobSource& source);

@@ -151,6 +151,10 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   JobSpec& spec = job_.spec;
   reader.text("name", spec.name);
   reader.text("owner", spec.owner);
+  std::string share;
+  reader.text("share", share);
+  if (!share.empty()) spec.share = Seldom{std::move(share)};
+  reader.pairs("secrets", job_.secret_sources);
   reader.duration("grace", spec.grace);
   std::int64_t priority = 0;
   reader.integer("priority", {-1'000'000'000, 1'000'000'000}, priority);
@@ -165,6 +169,8 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   read_job_policy(reader, spec.policy);
   reader.texts("libraries", job_.operator_libraries);
   for (std::string& library : job_.operator_libraries) library = base_.resolve(library);
+  for (auto& [name, source] : job_.secret_sources)
+    if (source.starts_with("file:")) source = "file:" + base_.resolve(source.substr(5));
   read_limits(reader, base_, defaults_);
   PENSTOCK_TRY(read_list(reader, "template", template_list_));
   PENSTOCK_TRY(read_list(reader, "subtask", subtask_list_));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/jobfile/document.hpp"
+#include "cli/jobfile/secret_sources.hpp"
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
@@ -33,6 +34,7 @@ struct JobFile {
   Graph graph;
   std::vector<std::string> operator_libraries;  ///< Absolute paths of shared libraries with native operators.
   std::vector<JobOutputFile> output_files;
+  std::vector<SecretSource> secret_sources;  ///< Of `JobSpec::secrets`, which are read when the job is submitted.
 };
 
 /// Error: the first mistake found, with `file:line:column` as its subject; codes ParseError, InvalidArgument,

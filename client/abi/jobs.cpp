@@ -163,6 +163,14 @@ Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {
   Result<penstock::JobPolicy> policy = read_policy(*wanted);
   if (!policy) return std::move(policy).error();
   spec.policy = std::move(policy).value();
+  if (wanted->share != nullptr && *wanted->share != 0) spec.share = penstock::Seldom{std::string{wanted->share}};
+  for (std::uint64_t i = 0; i < wanted->secret_count; ++i) {
+    const std::string_view entry{wanted->secrets[i]};
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    spec.secrets.edit().push_back(
+        {std::string{entry.substr(0, equals)}, std::string{entry.substr(std::min(equals + 1, entry.size()))}});
+  }
+  PENSTOCK_TRY(penstock::check_secrets(*spec.secrets));
   if (wanted->parent_attempt == nullptr) return spec;
   const auto attempt = penstock::parse_attempt_id(wanted->parent_attempt);
   if (!attempt || wanted->parent_job >= JobId::none().value())

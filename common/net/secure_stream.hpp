@@ -111,7 +111,7 @@ class SecureStream {
     bool pooled = false;
     OnSecured told;
     std::vector<std::byte> sealed;  ///< To be written.
-    bool writing = false;           ///< It is being written.
+    bool writing = false;           ///< `sealed` is being written.
     std::optional<Error> failure;   ///< Of the session.
 
     /// After the handshake.

@@ -25,7 +25,7 @@ struct UserRules {
   /// False: jobs have no proven user, and all programs run under the worker's own account. So it is in the process of
   /// the client, and where connections are plain.
   bool known = false;
-  bool switches = false;  ///< It starts programs under other accounts: as root, unless `worker.run_as` says no.
+  bool switches = false;  ///< Programs start under other accounts: as root, unless `worker.run_as` says no.
   std::string own;        ///< The user that runs the worker.
   std::vector<std::string> accepted;  ///< `worker.accept_users`
   std::uint32_t uid_min = 1000;       ///< `worker.users_uid_min`

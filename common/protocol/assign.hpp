@@ -70,7 +70,8 @@ struct AssignBatch {
   std::vector<AssignedInput> inputs;
   std::string payloads;
   JobIdentity identity{};
-  std::string owner{};  ///< The user that the job belongs to; as `job_name`. Empty also of a supervisor before protocol 1.11.
+  std::string owner{};  ///< Of the job; as `job_name`. Empty also of a supervisor before protocol 1.11.
+  std::vector<Secret> secrets{};  ///< Of the job; as `job_name`.
 
   friend bool operator==(const AssignBatch&, const AssignBatch&) = default;
 };

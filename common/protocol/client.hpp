@@ -1,6 +1,7 @@
 // Messages between a client and a supervisor about jobs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,8 +26,11 @@ struct Viewer {
   enum class Sees : std::uint8_t { All, Own, Nested };
   std::string user;
   Sees what = Sees::All;  ///< All jobs, those of the user, or those that runs have submitted.
+  std::vector<std::string> groups{};  ///< Of the user, which sees what is shared with one of them.
   bool sees(const JobSpec& spec) const {
-    return what == Sees::All || (what == Sees::Own ? spec.owner == user : spec.parent.any());
+    if (what != Sees::Own) return what == Sees::All || spec.parent.any();
+    return spec.owner == user ||
+           (spec.share.any() && std::find(groups.begin(), groups.end(), *spec.share) != groups.end());
   }
   bool sees_orders_of(const std::string& who) const {
     return what == Sees::All || (what == Sees::Own && who.substr(0, who.find('@')) == user);

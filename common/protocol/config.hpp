@@ -122,7 +122,7 @@ constexpr std::array<const char*, 3> names_of(Compression) { return {"off", "aut
 /// The account of the programs of a job.
 enum class RunAs : std::uint8_t {
   Worker = 0,     ///< The worker's own.
-  Submitter = 1,  ///< That of the job's owner, if the worker runs as root.
+  Submitter = 1,  ///< The account of the job's owner, if the worker runs as root.
 };
 constexpr std::array<const char*, 2> names_of(RunAs) { return {"worker", "submitter"}; }
 

@@ -9,6 +9,7 @@
 #include "common/base/seldom.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/resources.hpp"
+#include "common/protocol/secrets.hpp"
 
 namespace penstock {
 
@@ -63,7 +64,7 @@ struct Template {
   Bytes memory_max{};
   Overlap overlap = Overlap::Allow;      ///< `Never`: not of native operators, which cannot be killed.
   /// The owner of its job, as a worker has it from the supervisor; empty elsewhere, and never sent with it.
-  std::string user{};
+  Seldom<std::string> user{};
 
   friend bool operator==(const Template&, const Template&) = default;
 };
@@ -172,6 +173,8 @@ struct JobSpec {
   /// time_limits.hpp); 0: no such limit. Of what somebody gives: see `check_time_limit`.
   Duration time_limit{0};
   Seldom<ParentRun> parent{};  ///< The job ends with it.
+  Seldom<std::vector<Secret>> secrets{};
+  Seldom<std::string> share{};  ///< Users of this group see it, and may do with it what its owner may; empty: no others.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -86,7 +86,7 @@ void add(ContentHash& hash, const Template& entry) {
                expected_duration, output_count, replicas, checkpoint, output_limit_bytes, memory_max, overlap, user] =
       entry;
   for (const std::string* text : {&name, &program, &working_directory, &standard_input, &payload}) hash.add(*text);
-  if (!user.empty()) hash.add(user);  // A graph as its client has sent it has none, and keeps the hash that it had.
+  if (user.any()) hash.add(*user);  // A graph as its client has sent it has none, and keeps the hash that it had.
   hash.add(arguments);
   hash.add(environment);
   add(hash, request);

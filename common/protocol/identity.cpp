@@ -7,6 +7,8 @@ namespace penstock {
 namespace {
 
 constexpr std::string_view kScheme = "penstock://";
+constexpr std::string_view kGroups = "?groups=";
+constexpr char kBetweenGroups = '+';  // A comma would end a name in OpenSSL's words.
 constexpr std::size_t kClusterDigits = 40;
 
 bool is_user_letter(char letter) {
@@ -48,8 +50,22 @@ Result<void> check_user(std::string_view user) {
                "use 1 to " + std::to_string(kUserBytesMax) + " letters, digits and ._-@"};
 }
 
+Result<void> check_groups(const std::vector<std::string>& groups) {
+  if (groups.size() > kGroupsMax)
+    return Error{ErrorCode::LimitExceeded, "the groups", "are more than " + std::to_string(kGroupsMax), {}};
+  for (const std::string& group : groups)
+    if (!check_user(group))
+      return Error{ErrorCode::InvalidArgument, "group '" + group.substr(0, kUserBytesMax) + "'",
+                   "is no name of a group", "use letters, digits and ._-@"};
+  return {};
+}
+
 std::string to_uri(const PeerIdentity& identity) {
-  return std::string{kScheme} + identity.cluster + "/" + std::string{to_string(identity.role)} + "/" + identity.user;
+  std::string uri =
+      std::string{kScheme} + identity.cluster + "/" + std::string{to_string(identity.role)} + "/" + identity.user;
+  for (std::size_t i = 0; i < identity.groups.size(); ++i)
+    uri += (i == 0 ? std::string{kGroups} : std::string(1, kBetweenGroups)) + identity.groups[i];
+  return uri;
 }
 
 Result<PeerIdentity> parse_peer_identity(std::string_view uri) {
@@ -63,10 +79,18 @@ Result<PeerIdentity> parse_peer_identity(std::string_view uri) {
   if (second == std::string_view::npos) return wrong();
   PeerIdentity identity;
   identity.cluster = text.substr(0, first);
-  identity.user = text.substr(second + 1);
+  const std::size_t groups = text.find(kGroups, second);
+  identity.user = text.substr(second + 1, groups == std::string_view::npos ? groups : groups - second - 1);
+  for (std::size_t at = groups == std::string_view::npos ? text.size() : groups + kGroups.size(); at < text.size();) {
+    const std::size_t end = std::min(text.find(kBetweenGroups, at), text.size());
+    identity.groups.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
   const Result<Role> role = parse_role(text.substr(first + 1, second - first - 1));
-  if (!role || !is_cluster(identity.cluster) || !check_user(identity.user)) return wrong();
+  if (!role || !is_cluster(identity.cluster) || !check_user(identity.user) || !check_groups(identity.groups))
+    return wrong();
   identity.role = *role;
+  if (to_uri(identity) != uri) return wrong();
   return identity;
 }
 

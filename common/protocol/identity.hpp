@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/result.hpp"
 #include "common/protocol/handshake.hpp"
@@ -34,6 +35,7 @@ struct PeerIdentity {
   Role role = Role::Client;
   std::string user;     ///< Name of the user that the process belongs to.
   std::string cluster;  ///< Identifies the authority that has issued the certificate: 40 hexadecimal digits.
+  std::vector<std::string> groups{};  ///< The user sees jobs that are shared with one of these.
   friend bool operator==(const PeerIdentity&, const PeerIdentity&) = default;
 };
 
@@ -44,7 +46,13 @@ inline constexpr std::size_t kUserBytesMax = 64;
 /// InvalidArgument.
 Result<void> check_user(std::string_view user);
 
-/// `penstock://CLUSTER/ROLE/USER`: the subject's alternative name in a certificate.
+/// Length limit of `PeerIdentity::groups`.
+inline constexpr std::size_t kGroupsMax = 16;
+/// Checks the names, as `check_user`, and their number. Errors: InvalidArgument, LimitExceeded.
+Result<void> check_groups(const std::vector<std::string>& groups);
+
+/// `penstock://CLUSTER/ROLE/USER`, and `?groups=A+B` behind it if there are any: the subject's alternative name in a
+/// certificate.
 std::string to_uri(const PeerIdentity& identity);
 /// Error: InvalidArgument.
 Result<PeerIdentity> parse_peer_identity(std::string_view uri);

@@ -136,15 +136,16 @@ Result<Credential> Authority::issue(Role role, const std::string& user, std::chr
 }
 
 Result<CertificatePtr> Authority::certify(EVP_PKEY& key, Role role, const std::string& user, std::chrono::seconds life,
-                                          CalendarTime now) const {
+                                          CalendarTime now, const std::vector<std::string>& groups) const {
   PENSTOCK_TRY(check_user(user));
+  PENSTOCK_TRY(check_groups(groups));
   CertificatePtr certificate{X509_new()};
   PENSTOCK_TRY(fill(*certificate, key, std::string{to_string(role)} + " " + user, life, now));
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate_.get()));
   PENSTOCK_TRY(add_extension(*certificate, NID_basic_constraints, "critical,CA:FALSE"));
   PENSTOCK_TRY(add_extension(*certificate, NID_key_usage, "critical,digitalSignature"));
   PENSTOCK_TRY(add_extension(*certificate, NID_ext_key_usage, uses_of(role)));
-  PENSTOCK_TRY(add_extension(*certificate, NID_subject_alt_name, "URI:" + to_uri({role, user, cluster_})));
+  PENSTOCK_TRY(add_extension(*certificate, NID_subject_alt_name, "URI:" + to_uri({role, user, cluster_, groups})));
   PENSTOCK_TRY(add_key_identifier(*certificate, NID_authority_key_identifier, cluster_));
   if (X509_sign(certificate.get(), key_.get(), EVP_sha256()) == 0) return failed("cannot be signed");
   return certificate;

@@ -29,7 +29,7 @@ class Authority {
                            CalendarTime now = calendar_now()) const;
   /// The same for a key that stays with its owner.
   Result<CertificatePtr> certify(EVP_PKEY& key, Role role, const std::string& user, std::chrono::seconds life,
-                                 CalendarTime now = calendar_now()) const;
+                                 CalendarTime now = calendar_now(), const std::vector<std::string>& groups = {}) const;
 
  private:
   Authority(KeyPtr key, CertificatePtr certificate);

@@ -62,10 +62,16 @@ struct FiledToken {
   std::string digest;
 };
 
+std::string joined_groups(const std::vector<std::string>& groups) {
+  std::string text;
+  for (const std::string& group : groups) text += " " + group;
+  return text;
+}
+
 std::string filed(const FiledToken& filed) {
   return filed.digest + " " + std::string{to_string(filed.token.role)} + " " +
          std::to_string(seconds_of(filed.token.until)) + " " +
-         (filed.token.user.empty() ? kNoToken : filed.token.user) + "\n";
+         (filed.token.user.empty() ? kNoToken : filed.token.user) + joined_groups(filed.token.groups) + "\n";
 }
 
 Result<FiledToken> read_filed(const std::string& path) {
@@ -82,6 +88,7 @@ Result<FiledToken> read_filed(const std::string& path) {
   found.token.role = *known;
   found.token.until = time_of(until);
   if (found.token.user == kNoToken) found.token.user.clear();
+  for (std::string group; words >> group;) found.token.groups.push_back(group);
   return found;
 }
 
@@ -160,7 +167,9 @@ Result<Registrar> Registrar::open(const std::string& directory) {
 }
 
 Result<TokenText> Registrar::create_token(Role role, const std::string& user, std::chrono::seconds life,
-                                          std::size_t tokens_max, CalendarTime now) const {
+                                          std::size_t tokens_max, CalendarTime now,
+                                          const std::vector<std::string>& groups) const {
+  PENSTOCK_TRY(check_groups(groups));
   if (!user.empty()) PENSTOCK_TRY(check_user(user));
   // The holder of a token without a name chooses one, and with it the jobs of that user.
   if (user.empty() && may_introduce_itself(role, PeerRole::Client) && role != Role::Worker)
@@ -176,7 +185,7 @@ Result<TokenText> Registrar::create_token(Role role, const std::string& user, st
   if (!id) return id.error();
   const Result<std::string> secret = random_digits<kSecretDigits / 2>();
   if (!secret) return secret.error();
-  PENSTOCK_TRY(write_private_file(token_file(*id), filed({{*id, role, user, now + life}, digest_of(*secret)})));
+  PENSTOCK_TRY(write_private_file(token_file(*id), filed({{*id, role, user, now + life, groups}, digest_of(*secret)})));
   return TokenText{authority_.cluster(), *id, *secret};
 }
 
@@ -207,7 +216,7 @@ Result<CertificatePtr> Registrar::join(const TokenText& token, const std::string
   // Of two that show it at the same time one can remove it.
   if (::unlink(token_file(token.id).c_str()) != 0) return not_accepted("was used already");
   if (found->token.until <= now) return not_accepted("is out of date");
-  return certify(public_key, {found->token.role, user, token.id}, life, now);
+  return certify(public_key, {found->token.role, user, token.id, found->token.groups}, life, now);
 }
 
 // The list is read again under the lock: a certificate that was revoked a moment ago must not live on in a new one.
@@ -221,7 +230,7 @@ Result<CertificatePtr> Registrar::renew(const PeerIdentity& peer, const std::str
   std::string token = kNoToken;
   for (const Issued& before : *known)
     if (before.serial == serial) token = before.token;
-  return certify(public_key, {peer.role, peer.user, token}, life, now);
+  return certify(public_key, {peer.role, peer.user, token, peer.groups}, life, now);
 }
 
 /// REQUIRES: the lists are locked.
@@ -229,7 +238,7 @@ Result<CertificatePtr> Registrar::certify(const std::string& public_key, const R
                                           CalendarTime now) const {
   Result<KeyPtr> key = read_public_part(public_key);
   if (!key) return std::move(key).error();
-  Result<CertificatePtr> certificate = authority_.certify(**key, right.role, right.user, life, now);
+  Result<CertificatePtr> certificate = authority_.certify(**key, right.role, right.user, life, now, right.groups);
   if (!certificate) return certificate;
   PENSTOCK_TRY(note(**certificate, right.token, right.user));
   return certificate;

@@ -18,6 +18,7 @@ struct Token {
   Role role = Role::Client;
   std::string user;  ///< Of the certificate; empty: of the process that joins.
   CalendarTime until;
+  std::vector<std::string> groups{};  ///< Of the certificate.
 };
 
 /// The name of the cluster and the secret of a token, as they stand in its file: `penstock-CLUSTER-ID-SECRET`.
@@ -43,7 +44,7 @@ class Registrar {
   /// A new token; it is told once. One for a client, operator or admin names its user. Errors: InvalidArgument: the
   /// name of the user; LimitExceeded: `tokens_max` are there.
   Result<TokenText> create_token(Role role, const std::string& user, std::chrono::seconds life, std::size_t tokens_max,
-                                 CalendarTime now) const;
+                                 CalendarTime now, const std::vector<std::string>& groups = {}) const;
   /// Tokens that are neither used nor out of date.
   std::vector<Token> list_tokens(CalendarTime now) const;
   /// Takes the token back, and all certificates that it has led to. Error: NotFound.
@@ -84,6 +85,7 @@ class Registrar {
     Role role = Role::Client;
     std::string user;
     std::string token;
+    std::vector<std::string> groups;
   };
   Result<std::vector<Issued>> issued() const;
   Result<void> note(const X509& certificate, const std::string& token, const std::string& user) const;

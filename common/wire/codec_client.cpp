@@ -303,7 +303,8 @@ std::size_t wire_size(const FromClient& message) {
   std::size_t bytes = 296;
   if (const auto* chunk = std::get_if<SubmitChunk>(&message))
     bytes += chunk->spec.name.size() + chunk->spec.owner.size() + chunk->spec.policy.qos.size() +
-             chunk->spec.policy.queue.size() + wire::size_of(chunk->graph);
+             chunk->spec.policy.queue.size() + wire::size_of(*chunk->spec.secrets) + wire::size_of(chunk->graph);
+  if (const auto* again = std::get_if<SubmitAgain>(&message)) bytes += wire::size_of(*again->spec.secrets);
   if (const auto* request = std::get_if<AdminRequest>(&message))
     for (const std::string& argument : request->arguments) bytes += argument.size() + 24;
   return bytes;

@@ -18,6 +18,8 @@ void write(const AssignBatch& message, schema::ToWorker::Builder root) {
   out.setTrace(message.trace);
   if (!message.job_name.empty()) out.setJobName(text(message.job_name));
   if (!message.owner.empty()) out.setOwner(text(message.owner));
+  if (!message.secrets.empty())
+    write_secrets(message.secrets, out.initSecrets(static_cast<unsigned>(message.secrets.size())));
   if (!message.templates.empty()) {
     auto templates = out.initTemplates(static_cast<unsigned>(message.templates.size()));
     for (unsigned i = 0; i < templates.size(); ++i) {
@@ -205,6 +207,7 @@ AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
   batch.job_priority = in.getJobPriority();
   batch.job_name = text(in.getJobName());
   batch.owner = text(in.getOwner());
+  batch.secrets = read_secrets(in.getSecrets());
   batch.trace = in.getTrace();
   for (const auto entry : in.getTemplates())
     batch.templates.push_back({TemplateIndex{entry.getIndex()}, read_template(entry.getContent())});
@@ -362,6 +365,7 @@ std::size_t wire_size(const ToWorker& message) {
   if (const auto* batch = std::get_if<AssignBatch>(&message)) {
     bytes += 128 + batch->assignments.size() * 40 + batch->inputs.size() * 24 + batch->payloads.size() +
              batch->job_name.size() + batch->owner.size();
+    bytes += wire::size_of(batch->secrets);
     for (const TemplateDefinition& definition : batch->templates) bytes += 16 + wire::size_of(definition.content);
   } else if (const auto* notices = std::get_if<InputNoticeBatch>(&message)) {
     bytes += notices->notices.size() * 24;

@@ -216,6 +216,8 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setGraceNs(spec.grace.count());
   out.setSubmitter(spec.submitter);
   out.setTimeLimitNs(spec.time_limit.count());
+  if (spec.share.any()) out.setShare(text(*spec.share));
+  if (spec.secrets.any()) write_secrets(*spec.secrets, out.initSecrets(static_cast<unsigned>(spec.secrets->size())));
   if (!spec.parent.any()) return;
   const ParentRun& run = *spec.parent;
   schema::ParentRun::Builder parent = out.initParent();
@@ -255,6 +257,8 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   if (spec.grace < Duration{0}) refuse("grace");
   spec.submitter = in.getSubmitter();
   spec.time_limit = Duration{in.getTimeLimitNs()};
+  if (in.hasShare()) spec.share = Seldom{text(in.getShare())};
+  if (in.getSecrets().size() > 0) spec.secrets = Seldom{read_secrets(in.getSecrets())};
   if (in.hasParent()) {
     const schema::ParentRun::Reader parent = in.getParent();
     spec.parent = Seldom{ParentRun{{JobId{parent.getJob()}, SubtaskIndex{parent.getSubtask()}},

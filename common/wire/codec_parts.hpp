@@ -77,6 +77,24 @@ inline void write_identity(const JobIdentity& identity, schema::JobIdentity::Bui
 }
 inline JobIdentity read_identity(schema::JobIdentity::Reader in) { return {in.getHigh(), in.getLow()}; }
 
+template <class List>
+void write_secrets(const std::vector<Secret>& secrets, List list) {
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setName(text(secrets[i].name));
+    list[i].setValue(data(secrets[i].value));
+  }
+}
+inline std::size_t size_of(const std::vector<Secret>& secrets) {
+  std::size_t bytes = 0;
+  for (const Secret& secret : secrets) bytes += 32 + secret.name.size() + secret.value.size();
+  return bytes;
+}
+inline std::vector<Secret> read_secrets(capnp::List<schema::Secret>::Reader list) {
+  std::vector<Secret> secrets;
+  for (const auto each : list) secrets.push_back({text(each.getName()), data(each.getValue())});
+  return secrets;
+}
+
 void write_texts(const std::vector<std::string>& texts, capnp::List<capnp::Text>::Builder list);
 std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader list);
 

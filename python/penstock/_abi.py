@@ -65,7 +65,8 @@ class JobOptions(Sized):
                 ("user_factor_lowered_thousandths", c_uint32), ("pools", POINTER(c_char_p)), ("pool_count", c_uint32),
                 ("label_count", c_uint32), ("labels", POINTER(c_char_p)), ("grace_ms", c_uint64),
                 ("preemptible", c_uint32), ("gang_max", c_uint32), ("time_limit_ns", c_int64), ("together", c_char_p),
-                ("gang_groups", c_uint32), ("detached", c_uint64), ("parent_attempt", c_char_p), ("parent_job", c_uint64)]
+                ("gang_groups", c_uint32), ("detached", c_uint64), ("parent_attempt", c_char_p), ("parent_job", c_uint64),
+                ("secrets", POINTER(c_char_p)), ("secret_count", c_uint64), ("share", c_char_p)]
 
 
 class Counts(ctypes.Structure):

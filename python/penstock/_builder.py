@@ -4,7 +4,7 @@ import html
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from penstock import _abi, _graph, _outputs, _wire
 from penstock._futures import Future, collecting
@@ -126,14 +126,17 @@ class GraphBuilder:
                queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = (),
                grace: float = 0, account: Optional[str] = None, slots_max: int = 0, kind: str = "training",
                preemptible: Optional[bool] = None, time_limit: Optional[float] = None, gang_max: int = 0,
-               together: Optional[str] = None, gang_groups: int = 0) -> "Job":
+               together: Optional[str] = None, gang_groups: int = 0, secrets: Optional[Mapping[str, str]] = None,
+               share: Optional[str] = None) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
         job is submitted once; again it is the same job (`Job.existed`), and stays another's if another client made it
         (`Job.ours`). `project`, `account`, `pool`, `weight`, `slots_max`, `gang`, `gang_max`, `together`, `gang_groups`,
         `kind` (training, interactive or inference), `preemptible`, `qos`, `queue` and `user_factor` (from 0 to 1) are for
         the cluster's policy (docs/policy.md); of several pools the next is taken where the one before has no room. It
         runs on workers that have one of `labels`. What is preempted of it has `grace` seconds to save what it has; 0: as the
-        cluster says. The whole job is ended as failed `time_limit` seconds after it first ran something."""
+        cluster says. The whole job is ended as failed `time_limit` seconds after it first ran something. `secrets` are
+        variables in the environment of its programs that no question, log, journal or backup shows. Users of the
+        group `share`, which must be one of its owner, may do with the job what its owner may."""
         self._check_unsent()
         if not len(self):
             raise ValueError("the graph has no subtasks: `add` some first")
@@ -143,8 +146,9 @@ class GraphBuilder:
         options = _graph.job_options(name=name, owner=owner, project=project, account=account, qos=qos, queue=queue,
                                      priority=priority, weight=weight, slots_max=slots_max, gang=gang, gang_max=gang_max,
                                      gang_groups=gang_groups, kind=kind, preemptible=preemptible, user_factor=user_factor, grace=grace,
-                                     time_limit=time_limit, together=together)
+                                     time_limit=time_limit, together=together, share=share)
         labels = _graph.texts("labels", labels)
+        secrets = [f"{name}={value}" for name, value in (secrets or {}).items()]
         only = pools.pop() if len(pools) == 1 else None  # An older library knows one.
         self.client._check_open()
         if want is not None:
@@ -159,7 +163,8 @@ class GraphBuilder:
         with self.client._lock:  # Before any news of it are looked at.
             submitted = self.client._submit_columns(
                 self._columns, wait_for_resources=int(bool(wait_for_resources)), pool=only, pools=_abi.texts(pools),
-                pool_count=len(pools), labels=_abi.texts(labels), label_count=len(labels), **options)
+                pool_count=len(pools), labels=_abi.texts(labels), label_count=len(labels),
+                secrets=_abi.texts(secrets), secret_count=len(secrets), **options)
         job = Job(self.client, submitted.job, name or f"job-{submitted.job}", wanted, total, submitted)
         job._graph = weakref.ref(self)
         return job

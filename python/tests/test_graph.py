@@ -1,5 +1,6 @@
 """Graphs for engine authors."""
 import gc
+import os
 import struct
 import time
 
@@ -221,6 +222,19 @@ def test_labels_and_pools_reach_the_supervisor(client):
     graph.add(functions.increment, 1)
     with pytest.raises(TypeError, match="give a list"):
         graph.submit(labels="near")
+
+
+def test_secrets_are_variables_of_the_programs(client):
+    graph = client.graph()
+    graph.add(os.environ.get, "PENSTOCK_TEST_TOKEN")
+    assert graph.submit(secrets={"PENSTOCK_TEST_TOKEN": "it's = secret"}).results() == ["it's = secret"]
+    graph = client.graph()
+    graph.add(os.environ.get, "PENSTOCK_TEST_TOKEN")
+    assert graph.submit().results() == [None], "another job has none of it"
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    with pytest.raises(ValueError, match="is no name of a variable"):
+        graph.submit(secrets={"A-B": "hunter2"})
 
 
 def test_a_job_ends_at_its_time_limit(client):

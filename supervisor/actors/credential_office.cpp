@@ -56,6 +56,7 @@ struct CredentialOffice::State {
   Credential own;  ///< The supervisor's.
   std::shared_ptr<ServerCredential> credential;
   std::shared_ptr<HandshakePool> pool;
+  std::shared_ptr<const SecretBox> secrets;
   LoopTimer timer;
 };
 
@@ -76,6 +77,9 @@ Result<std::unique_ptr<CredentialOffice>> CredentialOffice::open(Loop& loop, Off
   Result<Registrar> registrar = Registrar::open(state->options.directory);
   if (!registrar) return std::move(registrar).error();
   state->registrar.emplace(std::move(registrar).value());
+  Result<std::shared_ptr<const SecretBox>> secrets = SecretBox::open(state->options.directory + "/secrets.key");
+  if (!secrets) return std::move(secrets).error();
+  state->secrets = std::move(secrets).value();
   PENSTOCK_TRY(state->registrar->forget_expired(calendar_now()));
   state->options.store.forget_older(calendar_now(), kOldCredentials);
   state->pool =
@@ -90,6 +94,8 @@ const std::string& CredentialOffice::cluster() const { return state_->registrar-
 ListenSecurity CredentialOffice::security() const {
   return {[credential = state_->credential] { return credential->settings(); }, state_->pool};
 }
+
+std::shared_ptr<const SecretBox> CredentialOffice::secrets() const { return state_->secrets; }
 
 bool CredentialOffice::is_revoked(const std::string& serial) const { return state_->registrar->is_revoked(serial); }
 

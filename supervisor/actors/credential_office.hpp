@@ -11,6 +11,7 @@
 #include "common/protocol/config.hpp"
 #include "common/protocol/handshake.hpp"
 #include "common/security/credential_store.hpp"
+#include "common/security/secret_box.hpp"
 
 namespace penstock::supervisor {
 
@@ -35,6 +36,8 @@ class CredentialOffice {
   ListenSecurity security() const;
   Result<Joined> certify(const Join& join, const PeerStanding& peer) const;
   bool is_revoked(const std::string& serial) const;
+  /// For the secrets of jobs; its key is in the directory of the authority.
+  std::shared_ptr<const SecretBox> secrets() const;
 
  private:
   struct State;

@@ -15,6 +15,7 @@
 #include "common/net/secure_stream.hpp"
 #include "common/protocol/rights.hpp"
 #include "common/wire/codec.hpp"
+#include "supervisor/actors/secret_seal.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
 namespace penstock::supervisor {
@@ -80,10 +81,11 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   void make_guest(const Hello& hello);
   void receive(Incarnation peer, std::span<const std::byte> payload);
   void receive_from_client(Incarnation peer, Guest& guest, std::span<const std::byte> payload);
-  void keep_allowed(Incarnation peer, const PeerIdentity& identity, std::vector<FromClient>& messages);
+  void keep_allowed(Incarnation peer, const std::optional<PeerIdentity>& identity, std::vector<FromClient>& messages);
   void lose(Incarnation peer, const std::string& reason);
   void forget(Incarnation peer);
   void fence(Incarnation peer);
+  void send_to_worker(Incarnation peer, const std::vector<ToWorker>& messages);
   template <class Message>
   void send(Incarnation peer, const std::vector<Message>& messages);
 
@@ -145,7 +147,7 @@ template <class GatewayState>
 GatewayActor::behavior_type gateway_behavior(GatewayActor::pointer self, const std::weak_ptr<GatewayState>& weak) {
   take_failures(*self, ActorFailure::EndsProcess);
   return {[weak](const ToWorkerMail& mail) {
-            if (const auto alive = weak.lock()) alive->send(mail.worker, *mail.messages);
+            if (const auto alive = weak.lock()) alive->send_to_worker(mail.worker, *mail.messages);
           },
           [weak](const ToClientMail& mail) {
             if (const auto alive = weak.lock()) alive->send(mail.client, *mail.messages);
@@ -371,7 +373,7 @@ void Gateway::State::receive_from_client(Incarnation peer, Guest& guest, std::sp
   std::size_t bytes = 0;
   for (const FromClient& message : *messages) bytes += wire_size(message);
   if (bytes > payload.size()) guest.link->weigh(bytes - payload.size());
-  if (guest.standing.identity.has_value()) keep_allowed(peer, *guest.standing.identity, *messages);
+  keep_allowed(peer, guest.standing.identity, *messages);
   if (messages->empty()) return;
   caf::send_as(self, supervisor,
                FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
@@ -392,7 +394,7 @@ Viewer::Sees sight_of(Role role) {
 /// The owner of all that a client sends is the user of its certificate, and it sees the jobs of that user alone, unless
 /// it may steer. The runs of a worker are of many users.
 void stamp(FromClient& message, const PeerIdentity& identity) {
-  const Viewer viewer{identity.user, sight_of(identity.role)};
+  const Viewer viewer{identity.user, sight_of(identity.role), identity.groups};
   if (auto* request = std::get_if<AdminRequest>(&message)) {
     request->who = identity.user + request->who.substr(std::min(request->who.find('@'), request->who.size()));
     request->viewer = viewer;
@@ -407,6 +409,22 @@ void stamp(FromClient& message, const PeerIdentity& identity) {
   }
 }
 
+/// A job is shared with a group of its owner: with another one it would be by mistake.
+Result<void> check_share(const FromClient& message, const PeerIdentity& identity) {
+  const auto* chunk = std::get_if<SubmitChunk>(&message);
+  const auto* again = std::get_if<SubmitAgain>(&message);
+  const JobSpec* const spec = chunk != nullptr ? &chunk->spec : again != nullptr ? &again->spec : nullptr;
+  if (spec == nullptr || !spec->share.any()) return {};
+  const std::string& share = *spec->share;
+  const std::vector<std::string>& own = identity.groups;
+  if (std::find(own.begin(), own.end(), share) != own.end()) return {};
+  std::string list;
+  for (const std::string& group : own) list += (list.empty() ? "" : ", ") + group;
+  return Error{ErrorCode::PermissionDenied, "group '" + share + "'",
+               "is none of user '" + identity.user + "'" + (list.empty() ? "" : ", which has " + list),
+               "ask an administrator: `penstock token create --group GROUP`"};
+}
+
 /// The answer to a message that is not allowed. None: nobody waits for one.
 std::optional<ToClient> refusal_of(const FromClient& message, const Error& why) {
   if (const auto* request = std::get_if<AdminRequest>(&message)) return AdminAnswer{request->request, {}, why};
@@ -419,11 +437,14 @@ std::optional<ToClient> refusal_of(const FromClient& message, const Error& why) 
   return std::nullopt;
 }
 
-void Gateway::State::keep_allowed(Incarnation peer, const PeerIdentity& identity, std::vector<FromClient>& messages) {
+void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIdentity>& identity,
+                                  std::vector<FromClient>& messages) {
   std::vector<ToClient> refusals;
   std::erase_if(messages, [&](FromClient& message) {
-    stamp(message, identity);
-    const Result<void> allowed = check_right(identity.role, message);
+    if (identity.has_value()) stamp(message, *identity);
+    Result<void> allowed = identity.has_value() ? check_right(identity->role, message) : Result<void>{};
+    if (allowed && identity.has_value()) allowed = check_share(message, *identity);
+    if (allowed && !options.locally) allowed = seal_secrets(message, options.secrets.get());
     if (allowed) return false;
     log_error(LogLevel::Warn, "message refused", allowed.error());
     if (std::optional<ToClient> refusal = refusal_of(message, allowed.error())) refusals.push_back(std::move(*refusal));
@@ -470,6 +491,11 @@ void Gateway::State::fence(Incarnation peer) {
   const auto earlier = [](const auto& a, const auto& b) { return a.second < b.second; };
   if (fenced.size() >= kFencedMax) fenced.erase(std::min_element(fenced.begin(), fenced.end(), earlier));
   fenced[peer] = monotonic_now();
+}
+
+void Gateway::State::send_to_worker(Incarnation peer, const std::vector<ToWorker>& messages) {
+  if (options.locally || !have_secrets(messages)) return send(peer, messages);
+  send(peer, with_open_secrets(messages, options.secrets.get()));
 }
 
 template <class Message>

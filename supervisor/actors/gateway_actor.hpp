@@ -14,6 +14,10 @@
 #include "common/protocol/handshake.hpp"
 #include "supervisor/store/journal.hpp"
 
+namespace penstock {
+class SecretBox;
+}
+
 namespace penstock::supervisor {
 
 struct GatewayOptions {
@@ -24,6 +28,8 @@ struct GatewayOptions {
   std::function<Result<Joined>(const Join&, const PeerStanding&)> certify;
   /// Whether a certificate is revoked, by its serial number. Null: none is.
   std::function<bool(const std::string&)> is_revoked;
+  /// Seals the secrets of jobs on their way in, and opens them on their way to workers. Null: none are taken.
+  std::shared_ptr<const SecretBox> secrets;
   LinkConfig link;
   WireConfig wire;
   Incarnation incarnation;   ///< Of this supervisor process.

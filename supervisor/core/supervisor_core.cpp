@@ -99,10 +99,10 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   }
   const std::size_t user_lists = fleet_.workers.user_lists();
   const WorkerSlot slot = fleet_.workers.add(event.worker, event.incarnation, event.description);
-  if (fleet_.workers.user_lists() > user_lists)  // Jobs that could run on every worker may not run on this one.
-    for (const JobId id : tables_.indices.active.all()) driver_.fallbacks.open_labels(tables_.jobs[id]);
   if (known) fleet_.workers[slot].drain_order = known->drain;
   driver_.membership.note_pools_of(slot);
+  if (fleet_.workers.user_lists() > user_lists)  // Jobs that could run on every worker may not run on this one.
+    for (const JobId id : tables_.indices.active.all()) driver_.fallbacks.open_labels(tables_.jobs[id]);
   fleet_.mail.tell(slot, RegisterReply{event.worker});
   tables_.watchdog.note_progress(event_.now);
   if (event.description.crash) losses_.blame(slot, *event.description.crash);

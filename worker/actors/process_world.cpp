@@ -138,11 +138,11 @@ void ProcessWorld::start_on_lane(const worker_action::StartSubtask& action) {
   const bool native = action.program->runner == RunnerKind::Native;
   const OperatorRegistry::Found known = native ? operators_.find(*action.program) : OperatorRegistry::Found{};
   const bool unknown = native && known.run == nullptr;
-  const bool foreign = native && ports_.users != nullptr && !ports_.users->runs_operators_for(action.program->user);
+  const bool foreign = native && ports_.users != nullptr && !ports_.users->runs_operators_for(*action.program->user);
   // The refusal of a run on offer waits until its turn comes.
   if ((unknown || foreign) && action.offered) return;
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
-  if (foreign) return refuse(action, "this worker runs no jobs of user '" + action.program->user + "'");
+  if (foreign) return refuse(action, "this worker runs no jobs of user '" + *action.program->user + "'");
   NativeLanes& lanes = *bands_[action.band.value()].lanes;
   NativeRun started;
   const JobId after = action.within_job ? action.id.job : JobId::none();

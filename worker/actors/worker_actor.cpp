@@ -46,7 +46,7 @@ class WorkerActor {
     take_failures(*self_, ActorFailure::EndsProcess);
     surroundings_ = surroundings;
     options_ = options;
-    users_ = std::make_shared<JobUsers>(
+    programs_.users = std::make_shared<JobUsers>(
         options.users, [tls = options.tls] { return tls == nullptr ? std::string{} : tls->latest_user(); });
     route_ = route;
     on_fatal_ = on_fatal;
@@ -90,11 +90,12 @@ class WorkerActor {
     config.spool = options_.spool;
     config.removals = own_thread("spool of " + config.band);
     config.checkpoints = options_.checkpoints;
-    config.users = users_;
+    config.users = programs_.users;
     config.ends_daemons = options_.owns_process;
     config.output_bytes_max = options_.core.command_output_max.value();
     config.cluster = options_.cluster;
-    return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
+    return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, programs_.commands,
+                            self_);
   }
 
   std::shared_ptr<ActorWork> own_thread(std::string purpose) {
@@ -193,7 +194,7 @@ class WorkerActor {
     ports.reapers = threads_.reapers;
     ports.description = description;
     ports.cluster = options_.cluster;
-    ports.users = users_;
+    ports.users = programs_.users;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
@@ -229,7 +230,8 @@ class WorkerActor {
     leaving_ = true;
     timers_.deadline->cancel();
     timers_.measure->cancel();
-    for (CommandRunner* commands : *commands_) commands->end();  // All at the same time; then each waits for its own.
+    for (CommandRunner* commands : *programs_.commands)
+      commands->end();  // All at the same time; then each waits for its own.
     for (const BandHandle& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     data_.transfers.reset();
@@ -372,15 +374,20 @@ class WorkerActor {
     bool told_mapped = false;  ///< The present incarnation knows of mapped data.
   };
 
+  /// The common parts of all bands.
+  struct Programs {
+    std::shared_ptr<CommandRunners> commands = std::make_shared<CommandRunners>();
+    std::shared_ptr<JobUsers> users;
+  };
+
   WorkerSelf::stateful_pointer<WorkerActor> self_;
   const WorkerSurroundings* surroundings_ = nullptr;
   WorkerOptions options_;
-  std::shared_ptr<JobUsers> users_;
   OnFatal on_fatal_;       ///< Empty: the process ends.
   SupervisorRoute route_;  ///< The supervisor if embedded, or the link to it.
   WorkerSelf handle_;
   std::vector<BandHandle> bands_;
-  const std::shared_ptr<CommandRunners> commands_ = std::make_shared<CommandRunners>();
+  Programs programs_;
   std::vector<BandDevices> devices_;  // Of each band.
   Timers timers_;
   DataPort data_;

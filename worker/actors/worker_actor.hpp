@@ -12,7 +12,6 @@
 #include "common/loop/mail.hpp"
 #include "common/net/connection.hpp"
 #include "common/protocol/accepted_users.hpp"
-#include "common/protocol/config.hpp"
 #include "common/protocol/handshake.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/object_store.hpp"

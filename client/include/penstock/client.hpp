@@ -64,6 +64,8 @@ struct JobOptions {
   bool keep_nothing = false;                          ///< Its outputs are not kept for the client.
   bool wait_for_resources = false;                    ///< Accept requests that no present worker can hold.
   bool detached = false;  ///< Of a client in a run: the job outlives the run, and takes nothing after it.
+  std::string share;                 ///< Group of this user that may do with the job what its owner may.
+  std::vector<std::string> secrets;  ///< NAME=VALUE: variables of its programs that nobody else is told.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -126,6 +128,10 @@ class Client {
     wanted.keep_nothing = options.keep_nothing ? 1 : 0;
     wanted.wait_for_resources = options.wait_for_resources ? 1 : 0;
     wanted.detached = options.detached ? 1 : 0;
+    const std::vector<const char*> secrets = pointers(options.secrets);
+    wanted.secrets = secrets.data();
+    wanted.secret_count = secrets.size();
+    wanted.share = options.share.c_str();
     penstock_submitted submitted{};
     submitted.size = sizeof submitted;
     const std::int64_t job = penstock_submit_told(client_.get(), graph.graph_.release(), &wanted, &submitted);

@@ -206,6 +206,9 @@ typedef struct penstock_job_options {
   /* Run that submits the job, for clients that were opened in another way: `attempt_id` and `job` of the run. */
   const char* parent_attempt;
   uint64_t parent_job;
+  const char* const* secrets; /* NAME=VALUE: variables of its programs that nobody else is told. */
+  uint64_t secret_count;
+  const char* share; /* Group of this user that may do with the job what its owner may; null: none. */
 } penstock_job_options;
 
 /* Returns the number of the job. Frees the graph, also on failure. */

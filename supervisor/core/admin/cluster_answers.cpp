@@ -94,6 +94,7 @@ bool fits(const JobFilter& filter, const Job& job) {
 Value ClusterAnswers::describe_job(const Job& job) const {
   const Duration age = (job.status.ended == kNever ? event_.now : job.status.ended) - job.status.submitted;
   Value::Record fields = first_fields(job);
+  if (job.spec.share.any()) fields.emplace_back("share", *job.spec.share);
   if (job.spec.parent.any()) {
     const ParentRun& run = *job.spec.parent;
     fields.emplace_back("parent", to_string(run.id) + ", attempt " + std::to_string(run.attempt.value()));

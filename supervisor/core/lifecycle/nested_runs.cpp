@@ -40,6 +40,8 @@ Result<void> NestedRuns::take_after_parent(JobSpec& spec) const {
                  "has submitted " + std::to_string(config_.children_max) + " jobs that are not released",
                  "release their results, submit more calls together, or raise `supervisor.children_max`"};
   spec.owner = parent->spec.owner;
+  spec.share = parent->spec.share;
+  if (!spec.secrets.any()) spec.secrets = parent->spec.secrets;
   spec.priority = parent->scale.written(parent->spec.priority);
   spec.policy = parent->spec.policy;
   spec.policy.gang = spec.policy.gang_max = spec.policy.gang_groups = spec.policy.slots_max = 0;

@@ -107,6 +107,7 @@ AssignBatch& AssignmentWriter::open_batch(Job& job, WorkerSlot slot) {
   if (first) {
     batch.job_name = job.spec.name;
     batch.owner = job.spec.owner;
+    batch.secrets = *job.spec.secrets;
     job.audience.workers.push_back(workers_[slot].id);
     job.audience.known_of[slot.value()] |= JobAudience::kHeardOf;
   }

@@ -1,6 +1,8 @@
 // Real processes that prove their identities: certificates by token, renewal, and what happens without.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "common/security/credential_store.hpp"
 #include "tests/integration/cluster/binary.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
@@ -58,6 +60,44 @@ TEST(Security, AUserLogsInAndIsRefusedBefore) {
   const Elsewhere eve;
   const BinaryRun again = eve.run({"login", "-", "--supervisor", cluster.address()}, token);
   EXPECT_NE(again.errors.find("was used already"), std::string::npos) << again.errors;
+}
+
+TEST(Security, AJobIsSharedWithAGroupOfItsOwner) {
+  Cluster cluster;
+  cluster.start_worker("w", {"--set", "worker.run_as=worker", "--set", "worker.accept_users=[\"*\"]"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto join = [&](const Elsewhere& user, const char* name, const std::vector<std::string>& groups) {
+    std::vector<std::string> words{"token", "create", "--role", "client", "--user", name, "--state", cluster.state()};
+    for (const std::string& group : groups) words.insert(words.end(), {"--group", group});
+    const BinaryRun joined = user.run({"login", "-", "--supervisor", cluster.address()}, run_binary(words).output);
+    EXPECT_EQ(joined.exit_code, 0) << joined.errors;
+  };
+  const Elsewhere ada;
+  const Elsewhere bob;
+  const Elsewhere eve;
+  join(ada, "ada", {"vision", "speech"});
+  join(bob, "bob", {"vision"});
+  join(eve, "eve", {"speech"});
+  const ScratchDirectory scratch;
+  std::ofstream{scratch.at("job.toml")} << "name = \"ours\"\n[[subtask]]\nkey = \"a\"\ncommand = \"echo result\"\n";
+  const auto submit = [&](const std::string& group) {
+    return ada.run({"submit", scratch.at("job.toml"), "--share", group, "--wait", "--supervisor", cluster.address()});
+  };
+  const BinaryRun wrong = submit("other");
+  EXPECT_NE(wrong.errors.find("group 'other': is none of user 'ada', which has vision, speech"), std::string::npos)
+      << wrong.errors;
+  ASSERT_EQ(submit("vision").exit_code, 0);
+  const auto result = [&](const Elsewhere& user) {
+    return user.run({"result", "ours", "a", "--supervisor", cluster.address()});
+  };
+  EXPECT_EQ(result(ada).output, "result\n");
+  EXPECT_EQ(result(bob).output, "result\n");
+  EXPECT_NE(result(eve).errors.find("'ours': is not known"), std::string::npos) << result(eve).errors;
+  const auto jobs = [&](const Elsewhere& user) {
+    return user.run({"jobs", "--all", "--json", "--supervisor", cluster.address()}).output;
+  };
+  EXPECT_NE(jobs(bob).find("ours"), std::string::npos);
+  EXPECT_EQ(jobs(eve).find("ours"), std::string::npos);
 }
 
 TEST(Security, AWorkerJoinsByATokenAndRenewsItsCertificateByItself) {

@@ -36,7 +36,8 @@ struct JobContext {
   JobId id;
   JobIdentity identity;
   std::string name;
-  std::string owner;  ///< The user; empty: not said.
+  std::string owner;            ///< The user; empty: not said.
+  std::vector<Secret> secrets;  ///< Variables of its programs.
   std::int32_t priority = 0;
   bool trace = false;
   bool forgotten = false;  ///< Closed with its last record.

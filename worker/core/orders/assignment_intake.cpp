@@ -22,6 +22,7 @@ void AssignmentIntake::take(const AssignBatch& batch) {
   if (!known || job.priority != batch.job_priority) priorities_.set_of_job(slot, batch.job_priority);
   if (!batch.job_name.empty()) job.name = batch.job_name;
   if (!batch.owner.empty()) job.owner = batch.owner;
+  if (!batch.secrets.empty()) job.secrets = batch.secrets;
   job.trace = batch.trace;
   define_templates(job, batch);
   reports_.reporter.expect_load();
@@ -62,7 +63,9 @@ void AssignmentIntake::define_templates(JobContext& job, const AssignBatch& batc
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
     Template content = definition.content;
-    content.user = job.owner;
+    if (!job.owner.empty()) content.user = Seldom{job.owner};
+    if (content.runner != RunnerKind::Native)
+      for (const Secret& secret : job.secrets) content.environment.push_back(secret.name + "=" + secret.value);
     if (known != nullptr && known->content == content) continue;  // Sent again after a reconnect.
     // A restarted supervisor may number templates with more memory in another order.
     if (known != nullptr) job.replaced_templates.push_back(std::move(known));

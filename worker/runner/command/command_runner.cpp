@@ -189,7 +189,7 @@ struct CommandRunner::State {
   const CommandRunnerConfig config;
   const OnEnd on_end;
   std::vector<std::string> base_environment;
-  std::vector<std::string> own_words;           ///< What every program is told.
+  std::vector<std::string> own_words;           ///< Told to every program.
   std::map<std::string, std::string> programs;  ///< Paths where programs were found.
 
   /// Processes that an attempt has left behind.
@@ -365,7 +365,7 @@ Result<void> CommandRunner::State::launch(Running& running) {
   const CommandRun& run = running.run;
   PENSTOCK_TRY(check_texts(run));
   Result<AccountPtr> account =
-      config.users == nullptr ? AccountPtr{} : config.users->account_of(run.program.user, running.started);
+      config.users == nullptr ? AccountPtr{} : config.users->account_of(*run.program.user, running.started);
   if (!account) return std::move(account).error();
   ProcessStart start;
   start.name = run.program.program;

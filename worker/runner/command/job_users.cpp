@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "common/host/host.hpp"
+#include "common/protocol/secrets.hpp"
 #include "worker/runner/command/command_line.hpp"
 
 namespace penstock::worker {
@@ -21,19 +22,13 @@ constexpr std::size_t kRememberedMax = 4096;
 constexpr const char* kBecomeProgram =
     "cd -- \"$0\" || exit 126; . /proc/self/fd/3 || exit 126; exec 3<&-; exec \"$@\"";
 
-bool is_shell_name(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !name.empty() && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
-}
-
 /// `export NAME='VALUE'` for each.
 Result<std::string> as_script(const std::vector<std::string>& environment) {
   std::string script;
   for (const std::string& entry : environment) {
     const std::size_t equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
-    if (equals == std::string::npos || !is_shell_name(name))
+    if (equals == std::string::npos || !is_variable_name(name))
       return Error{ErrorCode::InvalidArgument, "variable '" + name + "'",
                    "cannot be given to a program under another account", "name it by letters, digits and _"};
     script += "export " + name + "='";
@@ -114,8 +109,10 @@ Result<void> start_as(ProcessStart& start, const Account& account) {
   if (!script) return std::move(script).error();
   Result<Descriptor> variables = in_memory(*script);
   if (!variables) return std::move(variables).error();
-  std::string directory = start.directory.empty() ? account.home : start.directory;
-  if (directory.front() != '/') directory = account.home + "/" + directory;
+  const bool has_home = ::access(account.home.c_str(), F_OK) == 0;  // `nobody` has none.
+  const std::string home = has_home ? account.home : "/";
+  std::string directory = start.directory.empty() ? home : start.directory;
+  if (directory.front() != '/') directory = home + "/" + directory;
   std::vector<std::string> arguments{"--reuid=" + std::to_string(account.uid),
                                      "--regid=" + std::to_string(account.gid),
                                      "--groups=" + joined(account.groups),

@@ -28,7 +28,7 @@ class JobUsers {
 
   /// Errors: PermissionDenied; Unreachable: the directory of users does not answer.
   Result<AccountPtr> account_of(const std::string& user, Instant now);
-  /// Whether native operators run for the user; they run in the worker's process, whoever wants them.
+  /// Whether native operators run for the user: in the worker's process, under its account.
   bool runs_operators_for(const std::string& user) const {
     return !rules_.known || rules_.switches || user == rules_.own || account_for(rules_, user, {}, {}).has_value();
   }

@@ -86,7 +86,7 @@ struct ProcessRunners::State {
 
   const ProcessRunnersConfig config;
   ChildOptions child_options;
-  std::vector<std::string> own_words;  ///< What every child is told.
+  std::vector<std::string> own_words;  ///< Told to every child.
   std::atomic<bool> ending{false};
   mutable std::mutex mutex;  ///< Guards `lanes` while it grows (lanes never move), and the guard.
   std::deque<RunnerLane> lanes;
@@ -402,7 +402,7 @@ Result<Kept> ProcessRunners::State::start(const Template& program, std::string_v
   kept.devices = devices;
   ChildOptions options = child_options;
   if (config.users != nullptr) {
-    Result<AccountPtr> account = config.users->account_of(program.user, monotonic_now());
+    Result<AccountPtr> account = config.users->account_of(*program.user, monotonic_now());
     if (!account) return std::move(account).error();
     options.account = std::move(account).value();
   }

@@ -11,8 +11,9 @@ namespace penstock {
 namespace {
 
 TEST(TryAgain, WhatIsKnownToEndAlikeIsTriedOnOtherWorkersOrNowhere) {
-  const std::set<ErrorCode> elsewhere{ErrorCode::LimitExceeded, ErrorCode::RequestTooLarge, ErrorCode::ProgramNotFound,
-                                      ErrorCode::UnknownOperator, ErrorCode::VersionMismatch};
+  const std::set<ErrorCode> elsewhere{ErrorCode::LimitExceeded,   ErrorCode::RequestTooLarge,
+                                      ErrorCode::ProgramNotFound, ErrorCode::UnknownOperator,
+                                      ErrorCode::VersionMismatch, ErrorCode::PermissionDenied};
   for (std::uint16_t number = 1; error_code_of(number); ++number) {
     const ErrorCode code{number};
     const TryAgain expected = code == ErrorCode::InvalidArgument ? TryAgain::Nowhere

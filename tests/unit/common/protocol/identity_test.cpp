@@ -25,6 +25,27 @@ TEST(Identity, ItsAddressReadsBack) {
   }
 }
 
+TEST(Identity, ItsGroupsReadBack) {
+  for (const std::vector<std::string>& groups : {std::vector<std::string>{"vision"}, {"a", "b@c", "d-1"}}) {
+    const PeerIdentity identity{Role::Client, "ada", kCluster, groups};
+    ASSERT_TRUE(parse_peer_identity(to_uri(identity)));
+    EXPECT_EQ(*parse_peer_identity(to_uri(identity)), identity);
+  }
+  const std::string begin = "penstock://" + kCluster + "/client/ada?groups=";
+  for (const char* bad : {"", "a b", "a,b", "a+", "+a", "a++b", "a+b?groups=c"})
+    EXPECT_FALSE(parse_peer_identity(begin + bad)) << bad;
+}
+
+TEST(Identity, GroupsAreLimited) {
+  std::vector<std::string> groups;
+  for (std::size_t i = 0; i < kGroupsMax; ++i) groups.push_back("g" + std::to_string(i));
+  EXPECT_TRUE(check_groups(groups));
+  EXPECT_FALSE(check_groups({"a b"}));
+  EXPECT_FALSE(check_groups({""}));
+  groups.push_back("more");
+  EXPECT_EQ(check_groups(groups).error().code, ErrorCode::LimitExceeded);
+}
+
 TEST(Identity, AnythingElseIsNone) {
   const std::string good = "penstock://" + kCluster + "/worker/ada";
   ASSERT_TRUE(parse_peer_identity(good));

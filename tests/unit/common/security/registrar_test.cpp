@@ -60,6 +60,19 @@ TEST(Registrar, ATokenForAUserMakesNobodyElse) {
   EXPECT_EQ(office.token(Role::Supervisor).error().code, ErrorCode::InvalidArgument);
 }
 
+TEST(Registrar, GroupsOfATokenAreThoseOfItsCertificates) {
+  Office office;
+  const std::vector<std::string> groups{"vision", "speech"};
+  EXPECT_FALSE(office.registrar.create_token(Role::Client, "ada", hours{1}, 10, kNow, {"a b"}));
+  const TokenText token = *office.registrar.create_token(Role::Client, "ada", hours{1}, 10, kNow, groups);
+  ASSERT_EQ(office.registrar.list_tokens(kNow).size(), 1U);
+  EXPECT_EQ(office.registrar.list_tokens(kNow).front().groups, groups);
+  const CertificatePtr first = std::move(office.join(token)).value();
+  EXPECT_EQ(identity_of(*first)->groups, groups);
+  const auto second = office.registrar.renew(*identity_of(*first), serial_of(*first), office.key, hours{24}, kNow);
+  EXPECT_EQ(identity_of(**second)->groups, groups) << "a renewed one as well";
+}
+
 TEST(Registrar, AWrongTokenIsRefusedAndTheRightOneStays) {
   Office office;
   const TokenText token = *office.token();

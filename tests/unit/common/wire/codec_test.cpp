@@ -168,6 +168,15 @@ TEST(Codec, AJobNamesTheRunThatSubmitsIt) {
   EXPECT_GE(wire_size(message) + 64, encoded->bytes().size());
 }
 
+TEST(Codec, AJobHasSecretsThatCountForItsSize) {
+  SubmitAgain again{1, {}, {}, {}};
+  again.spec.secrets = Seldom{std::vector<Secret>{{"KEY", std::string(5000, 'x')}, {"TOKEN", ""}}};
+  const FromClient message{again};
+  const FramePayloadPtr encoded = encode(std::span{&message, 1});
+  EXPECT_EQ(decode_from_client(Copy{encoded->bytes()}.bytes()).value(), std::vector<FromClient>{message});
+  EXPECT_GE(wire_size(message) + 64, encoded->bytes().size());
+}
+
 TEST(Codec, SlotsThatAreLentAndWantedAgainAreToldAsSuch) {
   JobReports reports;
   reports.job = JobId{3};

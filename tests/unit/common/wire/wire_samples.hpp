@@ -67,6 +67,8 @@ inline std::vector<ToWorker> all_to_worker() {
   batch.job = JobId{3};
   batch.job_priority = -1;
   batch.job_name = "name";
+  batch.owner = "ada";
+  batch.secrets = {{"KEY", std::string{"a\0b", 3}}};
   batch.templates = {{TemplateIndex{1}, full_template()}};
   batch.assignments = {
       {SubtaskIndex{4}, TemplateIndex{1}, 0xffffffff00000001ULL, 2, 3, kLateAttempt, BandIndex{6}, 9, true}};
@@ -129,6 +131,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.shared_storage = true;
   description.store_bytes_max = kMiB * 400;
   description.labels = {"a100", "rack-7"};
+  description.users = {"ada", "bob"};
   description.log_questions = true;
   description.barriers = true;
   description.keeps_to_devices = true;

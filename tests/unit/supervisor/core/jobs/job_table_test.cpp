@@ -49,6 +49,18 @@ TEST(JobTable, ANumberIsNeverGivenOutAgain) {
   EXPECT_EQ(table.all().size(), 9U);
 }
 
+TEST(JobTable, AGroupSeesWhatIsSharedWithIt) {
+  JobSpec spec;
+  spec.owner = "ada";
+  spec.share = Seldom{std::string{"vision"}};
+  EXPECT_TRUE((Viewer{"bob", Viewer::Sees::Own, {"speech", "vision"}}.sees(spec)));
+  EXPECT_FALSE((Viewer{"bob", Viewer::Sees::Own, {"speech"}}.sees(spec)));
+  EXPECT_FALSE((Viewer{"vision", Viewer::Sees::Own}.sees(spec))) << "a user of that name";
+  EXPECT_FALSE((Viewer{"w", Viewer::Sees::Nested, {"vision"}}.sees(spec))) << "a run";
+  spec.share.take();
+  EXPECT_FALSE((Viewer{"bob", Viewer::Sees::Own, {""}}.sees(spec)));
+}
+
 TEST(JobTable, AJobThatItsViewerDoesNotSeeIsNotFound) {
   JobTable table;
   Job& hers = add(table, 1, "daily");

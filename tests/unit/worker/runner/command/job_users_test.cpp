@@ -13,7 +13,7 @@ namespace {
 
 constexpr Instant kNow = instant_at(std::chrono::seconds{100});
 
-Account ada() { return {"ada", 1234, 1235, {1235, 7}, "/home/ada", "/bin/zsh"}; }
+Account ada() { return {"ada", 1234, 1235, {1235, 7}, "/usr", "/bin/zsh"}; }
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -28,7 +28,7 @@ std::string text_of(const Descriptor& file) {
 TEST(JobUsers, TheEnvironmentOfAnAccountHasNothingOfTheWorkers) {
   set_environment_value("SECRET_OF_THE_WORKER", "x");
   const std::vector<std::string> environment = environment_of(ada());
-  for (const char* entry : {"HOME=/home/ada", "USER=ada", "LOGNAME=ada", "SHELL=/bin/zsh"})
+  for (const char* entry : {"HOME=/usr", "USER=ada", "LOGNAME=ada", "SHELL=/bin/zsh"})
     EXPECT_TRUE(has(environment, entry)) << entry;
   for (const std::string& entry : environment) EXPECT_EQ(entry.find("SECRET"), std::string::npos) << entry;
 }
@@ -43,9 +43,18 @@ TEST(JobUsers, NoVariableOfAJobReachesAProcessThatStillHasTheWorkersRights) {
   EXPECT_EQ(start.program, "/usr/bin/setpriv");
   EXPECT_EQ(start.environment, std::vector<std::string>{"PATH=/usr/bin:/bin"});
   EXPECT_EQ(start.directory, "/") << "it is entered with the rights of the account";
-  for (const char* argument : {"--reuid=1234", "--regid=1235", "--groups=1235,7", "/home/ada/work", "/usr/bin/tool"})
+  for (const char* argument : {"--reuid=1234", "--regid=1235", "--groups=1235,7", "/usr/work", "/usr/bin/tool"})
     EXPECT_TRUE(has(start.arguments, argument)) << argument;
   EXPECT_EQ(text_of(start.further), "export LD_PRELOAD='/home/ada/own.so'\nexport QUOTED='it'\\''s \"$HOME\"'\n");
+}
+
+TEST(JobUsers, AnAccountWithoutAHomeStartsAtTheRoot) {
+  Account nobody = ada();
+  nobody.home = "/nonexistent";
+  ProcessStart start;
+  start.program = "/usr/bin/tool";
+  ASSERT_TRUE(start_as(start, nobody));
+  EXPECT_TRUE(has(start.arguments, "/"));
 }
 
 TEST(JobUsers, AVariableThatAShellCannotNameIsRefused) {
