@@ -8,6 +8,7 @@
 
 #include "common/host/clock.hpp"
 #include "common/security/private_file.hpp"
+#include "common/security/signature.hpp"
 
 namespace penstock {
 namespace {
@@ -150,5 +151,7 @@ Result<CertificatePtr> Authority::certify(EVP_PKEY& key, Role role, const std::s
   if (X509_sign(certificate.get(), key_.get(), EVP_sha256()) == 0) return failed("cannot be signed");
   return certificate;
 }
+
+Result<std::string> Authority::sign(std::string_view text) const { return penstock::sign(*key_, text); }
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "common/base/result.hpp"
 #include "common/host/clock.hpp"
@@ -30,6 +31,8 @@ class Authority {
   /// The same for a key that stays with its owner.
   Result<CertificatePtr> certify(EVP_PKEY& key, Role role, const std::string& user, std::chrono::seconds life,
                                  CalendarTime now = calendar_now(), const std::vector<std::string>& groups = {}) const;
+  /// Signs a text, which must not read as a certificate; see `is_signed_by`. Error: Internal.
+  Result<std::string> sign(std::string_view text) const;
 
  private:
   Authority(KeyPtr key, CertificatePtr certificate);
