@@ -191,7 +191,8 @@ void add_question(CLI::App& app, Invocation& invocation, const Question& questio
     command->add_option(question.options[i].name, typed->options[i], question.options[i].help);
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, &question, typed] {
+  command->callback([&invocation, &question, typed, command] {
+    if (!command->get_subcommands().empty()) return;  // Of `audit`: not a question.
     invocation.chosen = [&invocation, &question, typed]() -> Result<int> {
       const Result<Value> answer = ask(invocation, question.name, arguments_of(question, *typed));
       if (!answer) return answer.error();

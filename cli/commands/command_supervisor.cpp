@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands/address_file.hpp"
+#include "cli/commands/audit_place.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/state_place.hpp"
@@ -17,6 +18,7 @@
 #include "supervisor/actors/credential_office.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
+#include "supervisor/audit/missed_orders.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -154,9 +156,43 @@ supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const Ho
   options.listen = listen;
   options.link = config.link;
   options.wire = config.wire;
+  options.audit_config = config.audit;
   options.incarnation = random_incarnation();
   if (journal != nullptr) options.identity = journal->recovered.identity;
   return options;
+}
+
+/// Orders of the last life that had their effect, as the journal has them.
+std::vector<supervisor::DoneOrder> done_orders(const supervisor::OpenJournal& journal) {
+  std::vector<supervisor::DoneOrder> done;
+  for (const supervisor::record::Ordered& order : journal.recovered.state.orders)
+    if (order.who != "policy" && order.who != "supervisor" && order.who != "SIGHUP" &&
+        order.outcome.starts_with("done"))
+      done.push_back({order.at_ms, order.who, order.order, order.outcome});
+  return done;
+}
+
+/// Null without a state. Nothing is done unrecorded: a supervisor with an audit that cannot be written does not start.
+Result<std::shared_ptr<supervisor::AuditBook>> begin_audit(const SupervisorCommand& options, const AuditConfig& config,
+                                                           const supervisor::OpenJournal* journal) {
+  if (options.no_state) return std::shared_ptr<supervisor::AuditBook>{};
+  Result<std::shared_ptr<supervisor::AuditBook>> book = open_audit(options.state, config);
+  if (!book) return book;
+  Result<std::vector<supervisor::AuditRecord>> missed =
+      supervisor::missed_orders(audit_directory_in(options.state),
+                                journal == nullptr ? std::vector<supervisor::DoneOrder>{} : done_orders(*journal));
+  if (!missed) return std::move(missed).error();
+  PENSTOCK_TRY(record_supervisor(**book, "start",
+                                 "listens at " + options.listen + (options.insecure > 0 ? ", insecure" : ""),
+                                 std::move(missed).value()));
+  return book;
+}
+
+/// REQUIRES: nobody else writes it any more.
+void end_audit(const std::shared_ptr<supervisor::AuditBook>& book, const std::string& reason) {
+  if (book == nullptr) return;
+  if (const Result<void> recorded = record_supervisor(*book, "end", reason); !recorded)
+    log_error(LogLevel::Error, "audit is not written", recorded.error());
 }
 
 Result<FileConfig> begin_with_settings(Invocation& invocation) {
@@ -166,6 +202,19 @@ Result<FileConfig> begin_with_settings(Invocation& invocation) {
   for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
     log_line(LogLevel::Warn, "policy", warning);
   return config;
+}
+
+void tell_address(const SupervisorCommand& options, const std::string& address,
+                  const supervisor::CredentialOffice* office) {
+  log_line(LogLevel::Info, "supervisor listens",
+           "address=" + address + " state=" + (options.no_state ? "none" : options.state) +
+               " cluster=" + (office == nullptr ? "insecure" : office->cluster().substr(0, 12)));
+}
+
+Result<PolicyConfig> read_policy(const Invocation& invocation) {
+  Result<FileConfig> config = load_config(invocation);
+  if (!config) return std::move(config).error();
+  return std::move(config->supervisor.policy);
 }
 
 /// Fills in the default place of the state.
@@ -206,20 +255,17 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
         if (present_gateway != nullptr) present_gateway->drop_revoked();
       });
   if (!office) return office.error();
-  const supervisor::GatewayOptions gateway_options =
-      gateway_options_of(*config, *listen, journal->get(), office->get());
-  SupervisorHandle core =
-      supervisor::spawn_supervisor(actors.system(), loop,
-                                   {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
-                                    [&invocation]() -> Result<PolicyConfig> {
-                                      Result<FileConfig> again = load_config(invocation);
-                                      if (!again) return again.error();
-                                      return again->supervisor.policy;
-                                    },
-                                    [&loop, &failure](const Error& error) {
-                                      failure = error;
-                                      loop.stop();
-                                    }});
+  const Result<std::shared_ptr<supervisor::AuditBook>> audit = begin_audit(options, config->audit, journal->get());
+  if (!audit) return audit.error();
+  supervisor::GatewayOptions gateway_options = gateway_options_of(*config, *listen, journal->get(), office->get());
+  gateway_options.audit = *audit;
+  SupervisorHandle core = supervisor::spawn_supervisor(actors.system(), loop,
+                                                       {config->supervisor, Rng{gateway_options.incarnation.value()},
+                                                        *journal, [&invocation] { return read_policy(invocation); },
+                                                        [&loop, &failure](const Error& error) {
+                                                          failure = error;
+                                                          loop.stop();
+                                                        }});
   Result<std::unique_ptr<supervisor::Gateway>> gateway =
       supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
   if (!gateway) {
@@ -231,16 +277,19 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
   Result<void> announced = announce_address(options.address_file, address);
   if (announced) {
-    log_line(LogLevel::Info, "supervisor listens",
-             "address=" + address + " state=" + (options.no_state ? "none" : options.state) +
-                 " cluster=" + (*office == nullptr ? "insecure" : (*office)->cluster().substr(0, 12)));
+    tell_address(options, address, office->get());
     const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
-    const auto reload = reload_signals.watch(loop, [&core] { supervisor::reload_policy(core); });
+    const auto reload = reload_signals.watch(loop, [&core, present_gateway] {
+      present_gateway->note_local(supervisor::audit_event::kOrder, "reload by SIGHUP",
+                                  "`penstock audit` has the result");
+      supervisor::reload_policy(core);
+    });
     loop.run();
-    const char* const lost = lease_watched.lost() ? "reason=lease" : "reason=signal";
-    log_line(LogLevel::Info, "supervisor ends", failure ? "reason=failure" : lost);
   }
+  const std::string reason = failure ? "reason=failure" : lease_watched.lost() ? "reason=lease" : "reason=signal";
+  log_line(LogLevel::Info, "supervisor ends", announced ? reason : "reason=address");
   *gateway = nullptr;
+  end_audit(*audit, reason);
   end_actor(core);
   if (!announced) return announced.error();
   if (failure) return *failure;

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/commands/audit_place.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/join.hpp"
@@ -28,12 +29,12 @@ struct TokenCommand {
   std::string id;
 };
 
-/// The registrar of the supervisor with that state, which need not run.
-Result<Registrar> open_registrar(const TokenCommand& command) {
+/// The state of the supervisor, which need not run.
+Result<std::string> state_of(const TokenCommand& command) {
   std::string state = command.state;
   if (state.empty()) {
     Result<std::string> found = default_state_directory(own_state_surroundings());
-    if (!found) return std::move(found).error();
+    if (!found) return found;
     state = std::move(found).value();
   }
   std::error_code ignored;
@@ -41,7 +42,25 @@ Result<Registrar> open_registrar(const TokenCommand& command) {
     return Error{ErrorCode::NotFound, state, "is no state of a supervisor",
                  "run this as the user and on the host of the supervisor, or name its directory with `--state`; a "
                  "supervisor with `--no-state` makes no tokens"};
-  return Registrar::open(authority_directory_in(state));
+  return state;
+}
+
+Result<Registrar> open_registrar(const TokenCommand& command) {
+  const Result<std::string> state = state_of(command);
+  if (!state) return state.error();
+  return Registrar::open(authority_directory_in(*state));
+}
+
+/// Records a change of tokens or users before it is told.
+Result<void> record(const TokenCommand& command, const char* event, const std::string& token, const std::string& what) {
+  const Result<std::string> state = state_of(command);
+  if (!state) return state.error();
+  supervisor::AuditRecord record;
+  record.event = event;
+  record.token = token;
+  record.what = what;
+  record.outcome = "done";
+  return record_here(*state, std::move(record));
 }
 
 std::string text_of(CalendarTime time) {
@@ -79,16 +98,22 @@ Result<int> create_token(Invocation& invocation, const TokenCommand& command) {
   const Result<TokenText> token =
       registrar->create_token(*role, command.user, seconds, config->security.tokens_max, now, command.groups);
   if (!token) return token.error();
+  const std::string until = text_of(now + seconds);
+  if (Result<void> recorded =
+          record(command, supervisor::audit_event::kToken, token->id,
+                 "create token " + token->id + " for " + command.role + " " + command.user + " until " + until);
+      !recorded) {
+    static_cast<void>(registrar->revoke_token(token->id));
+    return recorded.error();
+  }
   if (invocation.json) {
-    print(invocation, Value::Record{{"token", to_string(*token)},
-                                    {"id", token->id},
-                                    {"role", command.role},
-                                    {"until", text_of(now + seconds)}});
+    print(invocation,
+          Value::Record{{"token", to_string(*token)}, {"id", token->id}, {"role", command.role}, {"until", until}});
     return int{kSuccess};
   }
   std::cout << to_string(*token) << '\n';
   // The token alone is on standard output, so that it can go to a file.
-  std::cerr << "Token " << token->id << " can be used once, until " << text_of(now + seconds) << ", by `penstock "
+  std::cerr << "Token " << token->id << " can be used once, until " << until << ", by `penstock "
             << (*role == Role::Worker ? "worker --join-file" : "login") << " FILE`.\n";
   return int{kSuccess};
 }
@@ -111,6 +136,7 @@ Result<int> revoke_token(const TokenCommand& command) {
   const Result<Registrar> registrar = open_registrar(command);
   if (!registrar) return registrar.error();
   PENSTOCK_TRY(registrar->revoke_token(command.id));
+  PENSTOCK_TRY(record(command, supervisor::audit_event::kToken, command.id, "revoke token " + command.id));
   std::cout << "Token " << command.id << " and the certificates that it has led to are revoked.\n";
   return int{kSuccess};
 }
@@ -119,6 +145,7 @@ Result<int> remove_user(const TokenCommand& command) {
   const Result<Registrar> registrar = open_registrar(command);
   if (!registrar) return registrar.error();
   PENSTOCK_TRY(registrar->revoke_user(command.user));
+  PENSTOCK_TRY(record(command, supervisor::audit_event::kUser, {}, "remove user " + command.user));
   std::cout << "All certificates of " << command.user << " are revoked.\n";
   return int{kSuccess};
 }

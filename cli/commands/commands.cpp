@@ -15,6 +15,7 @@ void add_product_commands(CLI::App& app, Invocation& invocation) {
   add_supervisor_command(app, invocation);
   add_worker_command(app, invocation);
   add_session_commands(app, invocation);
+  add_audit_commands(app, invocation);
   add_login_command(app, invocation);
   add_token_command(app, invocation);
   add_doctor_command(app, invocation);

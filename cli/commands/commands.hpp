@@ -20,6 +20,8 @@ void add_submit_command(CLI::App& app, Invocation& invocation);
 void add_wait_command(CLI::App& app, Invocation& invocation);
 void add_result_command(CLI::App& app, Invocation& invocation);
 void add_question_commands(CLI::App& app, Invocation& invocation);
+/// Adds commands to the question `audit`, which is there already.
+void add_audit_commands(CLI::App& app, Invocation& invocation);
 void add_watch_command(CLI::App& app, Invocation& invocation);
 void add_admin_command(CLI::App& app, Invocation& invocation);
 void add_config_command(CLI::App& app, Invocation& invocation);

@@ -26,6 +26,7 @@ Result<std::string> default_state_directory(const StateSurroundings& surrounding
 }
 
 std::string authority_directory_in(const std::string& state) { return state + "/authority"; }
+std::string audit_directory_in(const std::string& state) { return state + "/audit"; }
 
 Result<void> make_state_directory(const std::string& directory) {
   namespace fs = std::filesystem;

@@ -29,5 +29,7 @@ Result<void> make_state_directory(const std::string& directory);
 
 /// The directory of the authority of a supervisor with that state.
 std::string authority_directory_in(const std::string& state);
+/// The directory of the audit in a state.
+std::string audit_directory_in(const std::string& state);
 
 }  // namespace penstock::cli

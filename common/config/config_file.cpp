@@ -37,6 +37,8 @@ std::string print_value(const char* unit, const Field& value) {
     const auto names = names_of(value);
     const auto index = static_cast<std::size_t>(value);
     return index < names.size() ? names[index] : "?";
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    return value ? "true" : "false";
   } else {
     if (is_bytes(unit, value)) return to_text(Bytes{static_cast<std::int64_t>(value)});
     return std::to_string(value);
@@ -87,15 +89,16 @@ class Reader {
     const std::string_view name = key.str();
     if (name == "band") return read_bands(node, config.topology.bands);
     const toml::table* table = node.as_table();
-    const bool known = name == "link" || name == "wire" || name == "security" || name == "graph" ||
+    const bool known = name == "link" || name == "wire" || name == "security" || name == "audit" || name == "graph" ||
                        name == "supervisor" || name == "worker" || name == "host" || name == "policy";
     if (!known) {
       NearestName nearest{name};
-      for (const char* part : {"link", "wire", "security", "graph", "supervisor", "policy", "worker", "host", "band"})
+      for (const char* part :
+           {"link", "wire", "security", "audit", "graph", "supervisor", "policy", "worker", "host", "band"})
         nearest.offer(part);
       return at(key.source().begin, ErrorCode::InvalidArgument, "there is no table '" + std::string{name} + "'",
                 nearest.best().empty()
-                    ? "tables are link, wire, security, graph, supervisor, policy, worker, host and band"
+                    ? "tables are link, wire, security, audit, graph, supervisor, policy, worker, host and band"
                     : nearest.remedy());
     }
     if (table == nullptr)
@@ -104,6 +107,7 @@ class Reader {
     if (name == "link") return read_settings(*table, config.link);
     if (name == "wire") return read_settings(*table, config.wire);
     if (name == "security") return read_settings(*table, config.security);
+    if (name == "audit") return read_settings(*table, config.audit);
     if (name == "graph") return read_settings(*table, config.supervisor.graph);
     if (name == "supervisor") return read_settings(*table, config.supervisor);
     if (name == "policy") return read_policy(*table, config.supervisor.policy);
@@ -178,6 +182,11 @@ class Reader {
       return {};
     } else if constexpr (std::is_enum_v<Field>) {
       return read_word(node, text, value);
+    } else if constexpr (std::is_same_v<Field, bool>) {
+      const auto* written = node.as_boolean();
+      if (written == nullptr) return wrong_kind(node, text.name, "true or false");
+      value = written->get();
+      return {};
     } else {
       std::int64_t number = 0;
       if (const auto* integer = node.as_integer()) {

@@ -7,18 +7,20 @@
 
 #include "common/base/result.hpp"
 #include "common/host/topology.hpp"
+#include "common/protocol/border_config.hpp"
 #include "common/protocol/config.hpp"
 
 namespace penstock {
 
 /// All settings of the file. A setting that the file leaves out has its default.
 struct FileConfig {
-  LinkConfig link;              ///< `[link]`
-  WireConfig wire;              ///< `[wire]`
-  SecurityConfig security;      ///< `[security]`
-  SupervisorConfig supervisor;  ///< `[supervisor]`, and `[graph]` for its limits of graphs.
-  WorkerConfig worker;          ///< `[worker]`
-  TopologyOptions topology;     ///< `[host]` and each `[[band]]`
+  LinkConfig link;                  ///< `[link]`
+  WireConfig wire;                  ///< `[wire]`
+  SecurityConfig security;          ///< `[security]`
+  AuditConfig audit;                ///< `[audit]`
+  SupervisorConfig supervisor;      ///< `[supervisor]`, and `[graph]` for its limits of graphs.
+  WorkerConfig worker;              ///< `[worker]`
+  TopologyOptions topology;         ///< `[host]` and each `[[band]]`
   std::vector<std::string> labels;  ///< Of `[host]`: jobs and projects may limit themselves to workers with a label.
   /// Of `[worker]`: the worker runs jobs of these users, beside those that it runs anyway; `*`: of all.
   std::vector<std::string> accept_users;

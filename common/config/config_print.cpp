@@ -17,6 +17,8 @@ std::string text_of(const char* unit, const Value& value) {
     return quote_toml(to_text(value));
   } else if constexpr (std::is_enum_v<Value>) {
     return quote_toml(names_of(value)[static_cast<std::size_t>(value)]);
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "true" : "false";
   } else {
     if (std::string_view{unit}.starts_with("bytes"))
       return quote_toml(to_text(Bytes{static_cast<std::int64_t>(value)}));
@@ -38,7 +40,8 @@ std::string print_table(const char* name, const char* about, Config config) {
     const bool shown = unit != "duration" && unit != "bytes";
     text += std::string{"# "} + setting.meaning + ".";
     // The meaning of an enumeration names its words.
-    if constexpr (!std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (!std::is_enum_v<Value> && !std::is_same_v<Value, bool>)
       text += " " + (shown ? std::string{unit} + ", " : std::string{}) + "from " + text_of(setting.unit, minimum) +
               " to " + text_of(setting.unit, maximum) + ".";
     text += std::string{"\n"} + setting.name + " = " + text_of(setting.unit, value) + "\n";
@@ -277,6 +280,7 @@ std::string print_config(const FileConfig& config) {
   text += print_table("link", "The reliable link between two processes.", config.link);
   text += print_table("wire", "Bytes from the network.", config.wire);
   text += print_table("security", "Certificates and handshakes of the supervisor.", config.security);
+  text += print_table("audit", "The record of orders, submits, logins and refusals in the state.", config.audit);
   text += print_table("graph", "Limits of a graph.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
   text += print_table("policy", "The division of slots between jobs.", config.supervisor.policy);

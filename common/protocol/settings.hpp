@@ -1,6 +1,7 @@
 // Every setting of a configuration file: its name, unit, meaning and range.
 #pragma once
 
+#include "common/protocol/border_config.hpp"
 #include "common/protocol/config.hpp"
 
 namespace penstock {
@@ -52,6 +53,24 @@ void visit_settings(SecurityConfig& c, Visit&& visit) {
   visit({"handshakes_max", "connections", "handshakes that wait for those threads; further connections are closed at once"},
         c.handshakes_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"tokens_max", "tokens", "tokens that are neither used nor out of date; further ones are refused"}, c.tokens_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+}
+
+template <class Visit>
+void visit_settings(AuditConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"file_bytes_max", "bytes", "a file of the audit with as many bytes is followed by another one"},
+        c.file_bytes_max, std::uint64_t{4096}, std::uint64_t{1} << 32U);
+  visit({"keep_files", "files", "files of the audit beyond these are removed, and a record says so. 0: all are kept"},
+        c.keep_files, std::uint32_t{0}, std::uint32_t{999'999});
+  visit({"refusals_every", "duration", "refusals of an address and user are one record for so long, behind the first"},
+        c.refusals_every, Duration{milliseconds{10}}, Duration{hours{24}});
+  visit({"addresses_max", "addresses", "addresses and users with such records of their own; more share one record"},
+        c.addresses_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"waiting_max", "records", "records that wait for a disk that cannot be written; later ones are only counted"},
+        c.waiting_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"open_max", "orders", "orders and submits that wait for answers; later ones are recorded without theirs"},
+        c.open_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"syslog", "", "whether each record goes to the log of the system, too, as authpriv"}, c.syslog, false, true);
 }
 
 template <class Visit>

@@ -4,6 +4,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <deque>
 #include <map>
 
 #include "common/host/clock.hpp"
@@ -15,6 +16,7 @@
 #include "common/net/secure_stream.hpp"
 #include "common/protocol/rights.hpp"
 #include "common/wire/codec.hpp"
+#include "supervisor/actors/auditor.hpp"
 #include "supervisor/actors/secret_seal.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
@@ -39,6 +41,7 @@ struct Guest {
   std::string process;  ///< On which host, and its number there.
   PeerRole role = PeerRole::Worker;
   std::shared_ptr<const void> place;  ///< Of its present connection, or of its last one.
+  AuditedPeer audited;                ///< By the same.
   std::unique_ptr<PeerLink> link;
   PeerStanding standing;  ///< By its last connection.
   bool given_up = false;  ///< The supervisor has been told: its later messages are dropped.
@@ -75,7 +78,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   void certify(std::uint64_t number, const Join& join, const PeerStanding& standing);
   void answer_and_close(std::uint64_t number, const Introduction& answer);
   void drop_revoked();
-  void refuse(std::uint64_t number, Error error);
+  void refuse(std::uint64_t number, Error error, const std::string& what = "connect");
   void admit(std::uint64_t number, const Hello& hello);
   const Guest* namesake_of(const Hello& hello) const;
   void make_guest(const Hello& hello);
@@ -88,6 +91,9 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   void send_to_worker(Incarnation peer, const std::vector<ToWorker>& messages);
   template <class Message>
   void send(Incarnation peer, const std::vector<Message>& messages);
+  void answer_client(Incarnation peer, const std::vector<ToClient>& messages);
+  void when_recorded(std::uint64_t ticket, std::function<void()> work);
+  void release_recorded();
 
   caf::actor_system& system;
   Loop& loop;
@@ -101,6 +107,8 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::map<Incarnation, Guest> guests;
   std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
   std::map<Incarnation, Instant> fenced;       ///< Incarnations that were given up; the latest few thousand.
+  std::deque<std::pair<std::uint64_t, std::function<void()>>> unrecorded;  ///< Answers, by the audit's tickets.
+  std::unique_ptr<Auditor> auditor;                                        ///< Null: nothing is recorded.
 };
 
 Gateway::Gateway(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -111,6 +119,7 @@ Gateway::~Gateway() {
   state_->pending.clear();
   for (const auto& [peer, guest] : state_->guests) tell_faults(guest);
   state_->guests.clear();
+  state_->auditor.reset();
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
@@ -124,6 +133,9 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
                       : Listener::open(loop, options.wire, options.listen, options.security, accept);
   if (!listener) return listener.error();
   state->listener = std::move(listener).value();
+  if (options.audit != nullptr)
+    state->auditor = std::make_unique<Auditor>(system, loop, options.audit, options.audit_config,
+                                               [state = state.get()] { state->release_recorded(); });
   state->start_actor();
   return std::unique_ptr<Gateway>{new Gateway{std::move(state)}};
 }
@@ -131,6 +143,10 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
 HostPort Gateway::address() const { return state_->listener->address(); }
 
 void Gateway::drop_revoked() { state_->drop_revoked(); }
+
+void Gateway::note_local(const std::string& event, const std::string& what, const std::string& outcome) {
+  if (state_->auditor != nullptr) state_->auditor->note_local(event, what, outcome);
+}
 
 namespace {
 
@@ -150,7 +166,7 @@ GatewayActor::behavior_type gateway_behavior(GatewayActor::pointer self, const s
             if (const auto alive = weak.lock()) alive->send_to_worker(mail.worker, *mail.messages);
           },
           [weak](const ToClientMail& mail) {
-            if (const auto alive = weak.lock()) alive->send(mail.client, *mail.messages);
+            if (const auto alive = weak.lock()) alive->answer_client(mail.client, *mail.messages);
           },
           [weak](const DismissWorkerMail& mail) {
             if (const auto alive = weak.lock()) {
@@ -171,6 +187,9 @@ std::shared_ptr<const void> Gateway::State::take_place(const std::string& peer_a
   if (count >= options.wire.connections_of_host_max || pending.size() + guests.size() >= options.wire.connections_max) {
     if (count == 0) of_host.erase(host);
     log_line(LogLevel::Warn, "connection refused", "peer=" + peer_address + " reason=\"too many connections\"");
+    if (auditor != nullptr)
+      auditor->refused({{}, {}, {}, peer_address}, "connect",
+                       {ErrorCode::LimitExceeded, peer_address, "has too many connections", {}});
     return nullptr;
   }
   ++count;
@@ -200,7 +219,10 @@ void Gateway::State::accept(std::unique_ptr<Connection> connection) {
 void Gateway::State::drop_pending(std::uint64_t number, const Error& why) {
   const auto entry = pending.find(number);
   if (entry == pending.end()) return;
-  if (!entry->second.refused) log_dropped(why, entry->second.connection->peer_address());
+  if (!entry->second.refused) {
+    log_dropped(why, entry->second.connection->peer_address());
+    if (auditor != nullptr) auditor->refused({{}, {}, {}, entry->second.connection->peer_address()}, "connect", why);
+  }
   pending.erase(entry);
 }
 
@@ -240,9 +262,14 @@ void Gateway::State::certify(std::uint64_t number, const Join& join, const PeerS
     return refuse(number, {ErrorCode::Unsupported, "", "this supervisor certifies nobody: it runs with `--insecure`",
                            "leave the token out, and connect with `--insecure`"});
   Result<Joined> joined = options.certify(join, standing);
-  if (!joined) return refuse(number, std::move(joined).error());
-  pending.at(number).refused = true;
-  answer_and_close(number, std::move(joined).value());
+  if (!joined) return refuse(number, std::move(joined).error(), words_of(join));
+  PendingConnection& entry = pending.at(number);
+  entry.refused = true;
+  const std::string address = entry.connection->peer_address();
+  const std::uint64_t ticket = auditor == nullptr ? 0 : auditor->certified(audited(standing, address), join, *joined);
+  when_recorded(ticket, [this, number, answer = std::move(joined).value()] {
+    if (pending.contains(number)) answer_and_close(number, answer);
+  });
 }
 
 Result<Hello> Gateway::State::check_hello(const Introduction& introduction) const {
@@ -263,11 +290,12 @@ Result<Hello> Gateway::State::check_hello(const Introduction& introduction) cons
   return *hello;
 }
 
-void Gateway::State::refuse(std::uint64_t number, Error error) {
+void Gateway::State::refuse(std::uint64_t number, Error error, const std::string& what) {
   PendingConnection& entry = pending.at(number);
   const std::string address = entry.connection->peer_address();
   if (error.subject.empty()) error.subject = address;
   log_error(LogLevel::Warn, "peer refused", error);
+  if (auditor != nullptr) auditor->refused(audited(entry.connection->peer(), address), what, error);
   entry.refused = true;
   answer_and_close(number, Refusal{std::move(error)});
 }
@@ -314,6 +342,7 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   const auto entry = pending.extract(number);
   peer.place = std::move(entry.mapped().place);
   peer.standing = entry.mapped().connection->peer();
+  peer.audited = audited(peer.standing, entry.mapped().connection->peer_address());
   std::unique_ptr<Connection> connection = std::move(entry.mapped().connection);
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));
   link.attach(std::move(connection), resumed, hello.received_through);
@@ -375,6 +404,8 @@ void Gateway::State::receive_from_client(Incarnation peer, Guest& guest, std::sp
   if (bytes > payload.size()) guest.link->weigh(bytes - payload.size());
   keep_allowed(peer, guest.standing.identity, *messages);
   if (messages->empty()) return;
+  if (auditor != nullptr)
+    for (const FromClient& message : *messages) auditor->asked(peer, guest.audited, message);
   caf::send_as(self, supervisor,
                FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
 }
@@ -447,6 +478,10 @@ void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIden
     if (allowed && !options.locally) allowed = seal_secrets(message, options.secrets.get());
     if (allowed) return false;
     log_error(LogLevel::Warn, "message refused", allowed.error());
+    if (auditor != nullptr) {
+      const Guest& guest = guests.at(peer);
+      auditor->refused(guest.audited, allowed.error().subject, allowed.error());
+    }
     if (std::optional<ToClient> refusal = refusal_of(message, allowed.error())) refusals.push_back(std::move(*refusal));
     return true;
   });
@@ -459,7 +494,14 @@ void Gateway::State::drop_revoked() {
   for (const auto& [peer, guest] : guests)
     if (!guest.standing.serial.empty() && options.is_revoked && options.is_revoked(guest.standing.serial))
       dropped.push_back(peer);
-  for (const Incarnation peer : dropped) lose(peer, "its certificate was revoked");
+  for (const Incarnation peer : dropped) {
+    const Guest& guest = guests.at(peer);
+    const std::string reason = "its certificate was revoked";
+    if (auditor != nullptr)
+      auditor->refused(guest.audited, "connection of " + guest.name,
+                       {ErrorCode::PermissionDenied, guest.name, reason, {}});
+    lose(peer, reason);
+  }
 }
 
 void Gateway::State::forget(Incarnation peer) {
@@ -478,6 +520,7 @@ void Gateway::State::lose(Incarnation peer, const std::string& reason) {
     caf::send_as(self, supervisor, WorkerLostMail{peer, reason});
   else
     caf::send_as(self, supervisor, ClientLostMail{peer});
+  if (auditor != nullptr) auditor->left(peer);
   tell_faults(guest->second);
   fence(peer);
   // The link is on the stack above us.
@@ -510,6 +553,35 @@ void Gateway::State::send(Incarnation peer, const std::vector<Message>& messages
       bytes += wire_size(messages[last++]);
     guest->second.link->send(encode(std::span{messages}.subspan(first, last - first)));
     first = last;
+  }
+}
+
+// Only the answer to an order waits for the audit; what the client hears meanwhile does not depend on it.
+void Gateway::State::answer_client(Incarnation peer, const std::vector<ToClient>& messages) {
+  std::vector<std::size_t> waiting;
+  for (std::size_t i = 0; auditor != nullptr && i < messages.size(); ++i) {
+    const std::uint64_t ticket = auditor->answered(peer, messages[i]);
+    if (auditor->is_settled(ticket)) continue;
+    waiting.push_back(i);
+    when_recorded(ticket, [this, peer, message = messages[i]] { send(peer, std::vector<ToClient>{message}); });
+  }
+  if (waiting.empty()) return send(peer, messages);
+  std::vector<ToClient> now;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (!std::binary_search(waiting.begin(), waiting.end(), i)) now.push_back(messages[i]);
+  if (!now.empty()) send(peer, now);
+}
+
+void Gateway::State::when_recorded(std::uint64_t ticket, std::function<void()> work) {
+  if (auditor == nullptr || auditor->is_settled(ticket)) return work();
+  unrecorded.emplace_back(ticket, std::move(work));
+}
+
+void Gateway::State::release_recorded() {
+  while (!unrecorded.empty() && auditor->is_settled(unrecorded.front().first)) {
+    const std::function<void()> work = std::move(unrecorded.front().second);
+    unrecorded.pop_front();
+    work();
   }
 }
 

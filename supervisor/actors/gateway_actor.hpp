@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "common/base/result.hpp"
 #include "common/loop/loop.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/connection.hpp"
+#include "common/protocol/border_config.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/handshake.hpp"
 #include "supervisor/store/journal.hpp"
@@ -20,9 +20,11 @@ class SecretBox;
 
 namespace penstock::supervisor {
 
+class AuditBook;
+
 struct GatewayOptions {
   HostPort listen{"127.0.0.1", 7465};
-  bool locally = false;  ///< In place of that: for processes of this host and user, at a name that is drawn.
+  bool locally = false;     ///< In place of that: for processes of this host and user, at a name that is drawn.
   ListenSecurity security;  ///< Without a credential every peer may do everything, under whatever name.
   /// Certifies a peer's key. Null: nobody can join.
   std::function<Result<Joined>(const Join&, const PeerStanding&)> certify;
@@ -32,8 +34,10 @@ struct GatewayOptions {
   std::shared_ptr<const SecretBox> secrets;
   LinkConfig link;
   WireConfig wire;
-  Incarnation incarnation;   ///< Of this supervisor process.
-  JournalIdentity identity;  ///< Of the recovered state; none without a journal.
+  Incarnation incarnation;           ///< Of this supervisor process.
+  JournalIdentity identity;          ///< Of the recovered state; none without a journal.
+  std::shared_ptr<AuditBook> audit;  ///< Null: nothing is recorded.
+  AuditConfig audit_config;
 };
 
 /// A running gateway; destroying it closes the port and every link.
@@ -48,6 +52,8 @@ class Gateway {
   std::uint16_t port() const { return address().port; }
   /// Ends the links of peers with a revoked certificate.
   void drop_revoked();
+  /// Records an order that no peer has given.
+  void note_local(const std::string& event, const std::string& what, const std::string& outcome);
 
  private:
   struct State;

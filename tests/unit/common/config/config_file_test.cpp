@@ -85,6 +85,7 @@ TEST(ConfigFile, WhatIsPrintedReadsBackToTheSame) {
   for (const bool upwards : {false, true}) {
     visit_settings(config.link, change(upwards));
     visit_settings(config.wire, change(upwards));
+    visit_settings(config.audit, change(upwards));
     visit_settings(config.supervisor.graph, change(upwards));
     visit_settings(config.supervisor, change(upwards));
     visit_settings(config.worker, change(upwards));
@@ -118,6 +119,13 @@ TEST(ConfigFile, EverySettingIsExplained) {
   EXPECT_NE(printed.find("# an idle side sends a heartbeat this often. from \"10ms\" to \"1h\".\nheartbeat = \"1s\"\n"),
             std::string::npos)
       << printed;
+}
+
+TEST(ConfigFile, ASwitchIsTrueOrFalse) {
+  EXPECT_TRUE(parsed("[audit]\nsyslog = true\n").audit.syslog);
+  EXPECT_FALSE(parsed("[audit]\nsyslog = false\n").audit.syslog);
+  const std::string said = refused("[audit]\nsyslog = 1\n");
+  EXPECT_NE(said.find("true or false"), std::string::npos) << said;
 }
 
 TEST(ConfigFile, AnEnumerationIsOneOfItsWords) {
