@@ -431,9 +431,7 @@ void stamp(FromClient& message, const PeerIdentity& identity) {
     request->viewer = viewer;
   }
   if (auto* chunk = std::get_if<SubmitChunk>(&message)) chunk->spec.owner = identity.user;
-  // A run may follow each job of which it was given the identity.
-  if (auto* attach = std::get_if<AttachJob>(&message); attach != nullptr && identity.role != Role::Worker)
-    attach->job.viewer = viewer;
+  if (auto* attach = std::get_if<AttachJob>(&message)) attach->job.viewer = viewer;
   if (auto* again = std::get_if<SubmitAgain>(&message)) {
     again->spec.owner = identity.user;
     again->like.viewer = viewer;

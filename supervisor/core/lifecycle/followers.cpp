@@ -34,10 +34,20 @@
 
 namespace penstock::supervisor {
 
+/// A run may follow each job of which it was given the identity. Of others it is told nothing: numbers can be tried.
+Job* JobAcceptance::find_to_follow(const AttachJob& message) const {
+  JobSelector named = message.job;
+  const bool by_identity = named.viewer.what == Viewer::Sees::Nested && message.identity.valid();
+  if (by_identity) named.viewer = {};
+  Job* const job = tables_.jobs.find(named);
+  const bool is_meant = !by_identity || job == nullptr || job->identity == message.identity;
+  return is_meant || message.job.viewer.sees(job->spec) ? job : nullptr;
+}
+
 void JobAcceptance::attach(ClientId client, const AttachJob& message) {
   AttachReply reply;
   reply.request = message.request;
-  Job* job = tables_.jobs.find(message.job);
+  Job* job = find_to_follow(message);
   if (job == nullptr) {
     reply.refusal = Error{ErrorCode::NotFound, message.job.id.valid() ? to_string(message.job.id) : message.job.name,
                           "there is no such job", "`penstock jobs --all` lists those that are remembered"};

@@ -69,6 +69,7 @@ class JobAcceptance {
   bool is_new(ClientId client, SubmitReply& reply, JobSpec& spec);
   void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph, const JobIdentity& identity);
   GraphHash graph_of(const SubmitAgain& message);
+  Job* find_to_follow(const AttachJob& message) const;
   void follow(Job& job, ClientId client);
 
   const SupervisorConfig& config_;

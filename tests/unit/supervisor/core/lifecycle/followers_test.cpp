@@ -202,5 +202,26 @@ TEST(Progress, OutputsAreKeptForTheirTimeFromWhenTheLastOneHasLeft) {
   cluster.ignore();
 }
 
+// A worker that somebody has taken over tries numbers.
+TEST(Progress, ARunIsToldNothingOfJobsWhoseIdentityItDoesNotKnow) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.next_identity = {7, 8};
+  cluster.submit(GraphBuilder{}.add().build(), {.name = "hers", .owner = "ada"});
+  cluster.ignore();
+  const Viewer worker{"w", Viewer::Sees::Nested};
+  const auto told = [&](JobId job, const JobIdentity& identity) {
+    cluster.client_says(AttachJob{1, {job, "", worker}, identity}, ClientId{2});
+    return cluster.take_for<AttachReply>(ClientId{2}).at(0);
+  };
+  const AttachReply guessed = told(JobId{1}, {1, 2});
+  AttachReply unknown = told(JobId{9}, {1, 2});
+  EXPECT_EQ(unknown.refusal.code, ErrorCode::NotFound);
+  unknown.refusal.subject = guessed.refusal.subject;
+  EXPECT_EQ(guessed, unknown);
+  EXPECT_EQ(told(JobId{1}, {7, 8}).job, JobId{1});
+  cluster.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
