@@ -10,15 +10,13 @@
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "common/net/joining.hpp"
-#include "common/net/secure_stream.hpp"
 #include "common/security/registrar.hpp"
-#include "common/wire/codec.hpp"
 #include "supervisor/actors/credential_office.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
+#include "tests/integration/supervisor/caller.hpp"
 #include "tests/integration/supervisor/raw_peer.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "tests/support/turn_until.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -41,50 +39,6 @@ SupervisorHandle::behavior_type recorder(SupervisorHandle::pointer, Heard* heard
           [heard](const FromWorkerMail& mail) { heard->from_workers += mail.messages->size(); },
           [heard](const WorkerLostMail&) { ++heard->lost; }, [](const WorkerSuspectedMail&) {}};
 }
-
-/// A connection by hand: it introduces itself, sends, and keeps what it hears.
-class Caller {
- public:
-  Caller(Loop& loop, std::uint16_t port, std::shared_ptr<const TlsClient> tls, Introduction introduction)
-      : connector_(loop, WireConfig{}, {"127.0.0.1", port}, std::move(tls), seconds{5},
-                   [this, introduction = std::move(introduction)](Result<std::unique_ptr<Connection>> result) {
-                     if (!result) {
-                       end = result.error();
-                       return;
-                     }
-                     connection_ = std::move(result).value();
-                     connection_->start([this](const FrameHeader& header,
-                                               std::span<const std::byte> payload) { hear(header, payload); },
-                                        [this](const Error& error) { end = error; });
-                     send(FrameKind::Introduction, encode(introduction));
-                   }) {}
-
-  void send(FrameKind kind, FramePayloadPtr payload) {
-    connection_->send(kind, {Incarnation{77}, kind == FrameKind::Messages ? ++sequence_ : 0, 0}, std::move(payload));
-  }
-  bool over() const { return answer.has_value() || end.has_value(); }
-  bool welcome() const { return answer.has_value() && std::holds_alternative<Welcome>(*answer); }
-  /// Why it was not welcome, by whichever side has refused.
-  ErrorCode refused() const {
-    if (answer.has_value() && std::holds_alternative<Refusal>(*answer)) return std::get<Refusal>(*answer).error.code;
-    return end.has_value() ? end->code : ErrorCode::Internal;
-  }
-
-  std::optional<Introduction> answer;
-  std::vector<ToClient> told;
-  std::optional<Error> end;
-
- private:
-  void hear(const FrameHeader& header, std::span<const std::byte> payload) {
-    if (header.kind == FrameKind::Introduction) answer = *decode_introduction(payload);
-    if (header.kind != FrameKind::Messages) return;
-    const auto messages = *decode_to_client(payload);
-    told.insert(told.end(), messages.begin(), messages.end());
-  }
-  Connector connector_;
-  std::unique_ptr<Connection> connection_;
-  std::uint64_t sequence_ = 0;
-};
 
 Hello hello(PeerRole role) {
   Hello hello;
