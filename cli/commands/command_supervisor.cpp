@@ -172,12 +172,16 @@ std::vector<supervisor::DoneOrder> done_orders(const supervisor::OpenJournal& jo
   return done;
 }
 
+/// An append takes a write and a sync; the holder of the lock beyond that is stopped.
+constexpr Duration kAuditPatience = std::chrono::milliseconds{500};
+
 /// Null without a state. Nothing is done unrecorded: a supervisor with an audit that cannot be written does not start.
 Result<std::shared_ptr<supervisor::AuditBook>> begin_audit(const SupervisorCommand& options, const AuditConfig& config,
                                                            const supervisor::OpenJournal* journal) {
   if (options.no_state) return std::shared_ptr<supervisor::AuditBook>{};
   Result<std::shared_ptr<supervisor::AuditBook>> book = open_audit(options.state, config);
   if (!book) return book;
+  (*book)->take_over(kAuditPatience);
   Result<std::vector<supervisor::AuditRecord>> missed =
       supervisor::missed_orders(audit_directory_in(options.state),
                                 journal == nullptr ? std::vector<supervisor::DoneOrder>{} : done_orders(*journal));

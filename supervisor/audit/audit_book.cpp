@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "common/host/clock.hpp"
 #include "common/host/descriptor.hpp"
@@ -101,6 +102,21 @@ struct ChainWalk {
 Result<AuditBook> AuditBook::open(AuditBookOptions options, Authority authority) {
   PENSTOCK_TRY(make_private_directory(options.directory));
   return AuditBook{std::move(options), std::move(authority)};
+}
+
+void AuditBook::take_over(Duration patience) {
+  constexpr Duration kLookAgain = std::chrono::milliseconds{5};
+  const Instant late = monotonic_now() + patience;
+  const std::string path = lock_file_in(options_.directory);
+  const Descriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  while (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (monotonic_now() >= late) {
+      ::unlink(path.c_str());  // The next lock is of another file.
+      begin_file_ = true;
+      return;
+    }
+    std::this_thread::sleep_for(kLookAgain);
+  }
 }
 
 Result<std::vector<std::string>> AuditBook::append(std::vector<AuditRecord> records) {

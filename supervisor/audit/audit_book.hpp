@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "common/base/time.hpp"
 #include "common/security/authority.hpp"
 #include "supervisor/audit/audit_chain.hpp"
 
@@ -29,6 +30,10 @@ class AuditBook {
   /// Makes the directory, for its owner alone. Error: InvalidArgument.
   static Result<AuditBook> open(AuditBookOptions options, Authority authority);
 
+  /// Waits so long for a process that appends, and then goes on without it: an overtaken supervisor may have been
+  /// stopped in the midst. Its late bytes, if it comes back, are found by `AuditCheck`. REQUIRES: the caller has the
+  /// state for itself.
+  void take_over(Duration patience);
   /// Numbers the records and appends them; their lines, and those that the book has added. Errors: StorageFull,
   /// InvalidArgument: nothing is appended.
   Result<std::vector<std::string>> append(std::vector<AuditRecord> records);

@@ -1,8 +1,12 @@
 #include "supervisor/audit/audit_book.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <thread>
+
+#include "common/host/descriptor.hpp"
 
 #include "tests/support/audit_files.hpp"
 
@@ -46,6 +50,19 @@ TEST(AuditBook, AnotherBookGoesOn) {
   files.write(first, 2);
   EXPECT_EQ(files.findings(), "");
   EXPECT_EQ(files.check().records, 7U);
+}
+
+TEST(AuditBook, AProcessThatWasStoppedInTheMidstDoesNotKeepTheNextOne) {
+  AuditFiles files;
+  AuditBook stopped = files.book();
+  files.write(stopped, 2);
+  const Descriptor held{::open(lock_file_in(files.directory()).c_str(), O_RDWR | O_CLOEXEC)};
+  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  AuditBook next = files.book();
+  next.take_over(std::chrono::milliseconds{20});
+  files.write(next, 2);
+  EXPECT_EQ(files.findings(), "");
+  EXPECT_EQ(files.check().files, 2U) << "late bytes of the other one would not be in its file";
 }
 
 TEST(AuditBook, ManyWritersMakeOneChain) {
