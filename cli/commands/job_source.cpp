@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "cli/commands/secret_sources.hpp"
 #include "cli/jobfile/amounts.hpp"
 #include "cli/jobfile/wfformat.hpp"
 #include "common/base/quantity.hpp"

@@ -4,10 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/jobfile/document.hpp"
-#include "cli/jobfile/secret_sources.hpp"
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
@@ -34,7 +34,8 @@ struct JobFile {
   Graph graph;
   std::vector<std::string> operator_libraries;  ///< Absolute paths of shared libraries with native operators.
   std::vector<JobOutputFile> output_files;
-  std::vector<SecretSource> secret_sources;  ///< Of `JobSpec::secrets`, which are read when the job is submitted.
+  /// Names of `JobSpec::secrets`, and `file:PATH` or `command:TEXT`, which are read when the job is submitted.
+  std::vector<std::pair<std::string, std::string>> secret_sources;
 };
 
 /// Error: the first mistake found, with `file:line:column` as its subject; codes ParseError, InvalidArgument,

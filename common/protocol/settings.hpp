@@ -1,17 +1,10 @@
 // Every setting of a configuration file: its name, unit, meaning and range.
 #pragma once
 
-#include "common/protocol/border_config.hpp"
+#include "common/protocol/border_settings.hpp"
 #include "common/protocol/config.hpp"
 
 namespace penstock {
-
-/// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
-struct SettingText {
-  const char* name;   ///< As in `penstock.toml`.
-  const char* unit;
-  const char* meaning;  ///< One sentence, with what happens at the limit.
-};
 
 /// Calls `visit(SettingText, field, minimum, maximum)` for every setting. This is the one table of settings.
 template <class Visit>
@@ -42,35 +35,6 @@ void visit_settings(WireConfig& c, Visit&& visit) {
   visit({"turn_bytes_max", "bytes",
          "bytes taken from one connection before the next one has its turn; a frame is always taken whole"},
         c.turn_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
-}
-
-template <class Visit>
-void visit_settings(SecurityConfig& c, Visit&& visit) {
-  using namespace std::chrono;
-  visit({"certificate_life", "duration", "certificates of workers and users end after this; they are renewed at half of it"},
-        c.certificate_life, Duration{seconds{10}}, Duration{hours{24 * 365}});
-  visit({"handshake_threads", "threads", "handshakes of new connections are computed on so many threads"}, c.handshake_threads, std::uint32_t{1}, std::uint32_t{256});
-  visit({"handshakes_max", "connections", "handshakes that wait for those threads; further connections are closed at once"},
-        c.handshakes_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
-  visit({"tokens_max", "tokens", "tokens that are neither used nor out of date; further ones are refused"}, c.tokens_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
-}
-
-template <class Visit>
-void visit_settings(AuditConfig& c, Visit&& visit) {
-  using namespace std::chrono;
-  visit({"file_bytes_max", "bytes", "a file of the audit with as many bytes is followed by another one"},
-        c.file_bytes_max, std::uint64_t{4096}, std::uint64_t{1} << 32U);
-  visit({"keep_files", "files", "files of the audit beyond these are removed, and a record says so. 0: all are kept"},
-        c.keep_files, std::uint32_t{0}, std::uint32_t{999'999});
-  visit({"refusals_every", "duration", "refusals of an address and user are one record for so long, behind the first"},
-        c.refusals_every, Duration{milliseconds{10}}, Duration{hours{24}});
-  visit({"addresses_max", "addresses", "addresses and users with such records of their own; more share one record"},
-        c.addresses_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
-  visit({"waiting_max", "records", "records that wait for a disk that cannot be written; later ones are only counted"},
-        c.waiting_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
-  visit({"open_max", "orders", "orders and submits that wait for answers; later ones are recorded without theirs"},
-        c.open_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
-  visit({"syslog", "", "whether each record goes to the log of the system, too, as authpriv"}, c.syslog, false, true);
 }
 
 template <class Visit>
@@ -226,14 +190,6 @@ void visit_transfer_settings(WorkerConfig& c, Visit&& visit) {
         c.transfer_reply_max, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"transfer_chunk_bytes", "bytes", "unit in which a transfer is checked and resumed"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
   visit({"transfer_compression", "word", "whether data for other workers are compressed: off; auto: to another host, where it is quicker; on: all that shrink"}, c.transfer_compression, Compression::Off, Compression::On);
-}
-
-template <class Visit>
-void visit_user_settings(WorkerConfig& c, Visit& visit) {
-  visit({"run_as", "word", "account of a job's programs: \"submitter\", that of the user whose job it is, which takes a worker that runs as root; or \"worker\", its own, for containers that do not know the users"},
-        c.run_as, RunAs::Worker, RunAs::Submitter);
-  visit({"users_uid_min", "", "a worker that runs as root starts programs of users from this number on; smaller ones, of the system, are refused unless `accept_users` lists them"},
-        c.users_uid_min, std::uint32_t{1}, std::uint32_t{1U << 31U});
 }
 
 template <class Visit>

@@ -151,7 +151,8 @@ class Four:
         with open(self.owner.path("address"), encoding="ascii") as file:
             self.address = file.read().strip()
         self.processes.append(self.host.start("w1", "worker", "--supervisor", self.address, "--name", "w1", "--no-gpus",
-                                              "--slots", "2", "--join-file", "-", given=self.token("worker")))
+                                              "--slots", "2", "--join-file", "-", "--set", 'worker.accept_users=["*"]',
+                                              given=self.token("worker")))
         wait_for(lambda: '"ready"' in self.ask(self.owner, "workers", "--json").stdout, what="the worker: " + self.log("w1"))
 
     def log(self, name):

@@ -54,7 +54,9 @@ bool is_unknown(const std::string& answer) {
 class RightsMatrix : public testing::Test {
  protected:
   void SetUp() override {
-    cluster_.start_worker("w1", {"--slots", "4", "--no-gpus"});
+    // No host of the tests has accounts of these users.
+    cluster_.start_worker(
+        "w1", {"--slots", "4", "--no-gpus", "--set", "worker.run_as=worker", "--set", "worker.accept_users=[\"*\"]"});
     ASSERT_TRUE(cluster_.wait_for_workers(1));
     hers_runs_ = submit("ada", "of-ada-runs", false);
     hers_done_ = submit("ada", "of-ada-done", true);

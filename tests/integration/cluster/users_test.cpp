@@ -1,10 +1,12 @@
 // Real users of the host: programs run under the account of the owner of their job. Needs root.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "common/host/account.hpp"
+#include "common/host/descriptor.hpp"
 #include "common/host/host.hpp"
 #include "tests/integration/cluster/binary.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
@@ -70,6 +72,9 @@ class Users : public ::testing::Test {
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "starts programs of other users, which takes root";
     if (::access("/usr/bin/setpriv", X_OK) != 0) GTEST_SKIP() << "there is no setpriv";
+    const FilesAs nobody{*find_account("nobody")};
+    if (!Descriptor{::open(PENSTOCK_BINARY, O_RDONLY | O_CLOEXEC)})
+      GTEST_SKIP() << "other users cannot reach " << PENSTOCK_BINARY;
   }
 };
 

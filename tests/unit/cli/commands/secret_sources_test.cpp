@@ -1,4 +1,4 @@
-#include "cli/jobfile/secret_sources.hpp"
+#include "cli/commands/secret_sources.hpp"
 
 #include <gtest/gtest.h>
 
