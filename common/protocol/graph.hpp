@@ -174,7 +174,7 @@ struct JobSpec {
   Duration time_limit{0};
   Seldom<ParentRun> parent{};  ///< The job ends with it.
   Seldom<std::vector<Secret>> secrets{};
-  Seldom<std::string> share{};  ///< Users of this group see it, and may do with it what its owner may; empty: no others.
+  Seldom<std::string> share{};  ///< Users of this group may do with it what its owner may; empty: no others.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
