@@ -8,7 +8,6 @@
 #include "common/base/ids.hpp"
 #include "common/base/lookup_map.hpp"
 #include "common/protocol/graph.hpp"
-#include "common/protocol/secrets.hpp"
 #include "worker/core/data/data_table.hpp"
 #include "worker/core/jobs/peak_table.hpp"
 #include "worker/core/jobs/shape_table.hpp"
