@@ -43,5 +43,15 @@ TEST(SameKind, WhatAChildIsStartedWithDecides) {
   EXPECT_FALSE(same_kind(kind_of(one), kind_of(other)));
 }
 
+TEST(RunnerLane, ARunnerServesOneUser) {
+  Template hers;
+  hers.user = Seldom{std::string{"ada"}};
+  Template his = hers;
+  EXPECT_TRUE(same_kind(kind_of(hers), kind_of(his)));
+  his.user = Seldom{std::string{"bob"}};
+  EXPECT_FALSE(same_kind(kind_of(hers), kind_of(his)));
+  EXPECT_FALSE(same_kind(kind_of(hers), kind_of(Template{}))) << "the worker's own";
+}
+
 }  // namespace
 }  // namespace penstock::worker
