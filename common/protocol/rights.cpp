@@ -66,6 +66,13 @@ bool has(Role role, const FromClient& message) {
   return false;
 }
 
+template <class Spec, class Message>
+Spec* spec_in(Message& message) {
+  if (auto* chunk = std::get_if<SubmitChunk>(&message)) return &chunk->spec;
+  if (auto* again = std::get_if<SubmitAgain>(&message)) return &again->spec;
+  return nullptr;
+}
+
 }  // namespace
 
 Power power_for(std::string_view command) {
@@ -84,6 +91,23 @@ Result<void> check_right(Role role, const FromClient& message) {
                "needs the role " + std::string{power == Power::Steer ? "operator" : "client"} +
                    ", and this certificate has the role " + std::string{to_string(role)},
                "ask an administrator: `penstock token create --role operator --user NAME`"};
+}
+
+const JobSpec* submitted_by(const FromClient& message) { return spec_in<const JobSpec>(message); }
+JobSpec* submitted_by(FromClient& message) { return spec_in<JobSpec>(message); }
+
+Result<void> check_share(const PeerIdentity& sender, const FromClient& message) {
+  const JobSpec* const spec = submitted_by(message);
+  if (spec == nullptr || !spec->share.any()) return {};
+  const std::string& share = *spec->share;
+  std::string list;
+  for (const std::string& group : sender.groups) {
+    if (group == share) return {};
+    list += (list.empty() ? "" : ", ") + group;
+  }
+  return Error{ErrorCode::PermissionDenied, "group '" + share + "'",
+               "is none of user '" + sender.user + "'" + (list.empty() ? "" : ", which has " + list),
+               "ask an administrator: `penstock token create --group GROUP`"};
 }
 
 }  // namespace penstock

@@ -438,22 +438,6 @@ void stamp(FromClient& message, const PeerIdentity& identity) {
   }
 }
 
-/// A job is shared with a group of its owner: with another one it would be by mistake.
-Result<void> check_share(const FromClient& message, const PeerIdentity& identity) {
-  const auto* chunk = std::get_if<SubmitChunk>(&message);
-  const auto* again = std::get_if<SubmitAgain>(&message);
-  const JobSpec* const spec = chunk != nullptr ? &chunk->spec : again != nullptr ? &again->spec : nullptr;
-  if (spec == nullptr || !spec->share.any()) return {};
-  const std::string& share = *spec->share;
-  const std::vector<std::string>& own = identity.groups;
-  if (std::find(own.begin(), own.end(), share) != own.end()) return {};
-  std::string list;
-  for (const std::string& group : own) list += (list.empty() ? "" : ", ") + group;
-  return Error{ErrorCode::PermissionDenied, "group '" + share + "'",
-               "is none of user '" + identity.user + "'" + (list.empty() ? "" : ", which has " + list),
-               "ask an administrator: `penstock token create --group GROUP`"};
-}
-
 /// The answer to a message that is not allowed. None: nobody waits for one.
 std::optional<ToClient> refusal_of(const FromClient& message, const Error& why) {
   if (const auto* request = std::get_if<AdminRequest>(&message)) return AdminAnswer{request->request, {}, why};
@@ -472,7 +456,7 @@ void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIden
   std::erase_if(messages, [&](FromClient& message) {
     if (identity.has_value()) stamp(message, *identity);
     Result<void> allowed = identity.has_value() ? check_right(identity->role, message) : Result<void>{};
-    if (allowed && identity.has_value()) allowed = check_share(message, *identity);
+    if (allowed && identity.has_value()) allowed = check_share(*identity, message);
     if (allowed && !options.locally) allowed = seal_secrets(message, options.secrets.get());
     if (allowed) return false;
     log_error(LogLevel::Warn, "message refused", allowed.error());

@@ -3,15 +3,10 @@
 #include <algorithm>
 
 #include "common/host/log.hpp"
+#include "common/protocol/rights.hpp"
 
 namespace penstock::supervisor {
 namespace {
-
-JobSpec* spec_of(FromClient& message) {
-  if (auto* chunk = std::get_if<SubmitChunk>(&message)) return &chunk->spec;
-  if (auto* again = std::get_if<SubmitAgain>(&message)) return &again->spec;
-  return nullptr;
-}
 
 bool has_secrets(const ToWorker& message) {
   const auto* batch = std::get_if<AssignBatch>(&message);
@@ -35,7 +30,7 @@ bool open_secret(Secret& secret, const SecretBox* box) {
 }  // namespace
 
 Result<void> seal_secrets(FromClient& message, const SecretBox* box) {
-  JobSpec* const spec = spec_of(message);
+  JobSpec* const spec = submitted_by(message);
   if (spec == nullptr || !spec->secrets.any()) return {};
   PENSTOCK_TRY(check_secrets(*spec->secrets));
   if (box == nullptr)

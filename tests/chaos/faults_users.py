@@ -15,7 +15,7 @@ SUPERVISOR, WORKER, BOB, EVE = 64010, 64011, 64012, 64013
 SECRET = "only-bob-may-read-this"
 POLICY = "[[policy.pool]]\nname = 'all'\npreset = 'priority'\n"
 
-# What a user tries with sockets and files alone: prints one line for each thing that it reached.
+# The program of a user with sockets and files alone: it prints one line for each thing that it reached.
 INTRUDER = """
 import concurrent.futures, glob, os, socket, ssl, struct, sys
 secret, ports, processes, places = sys.argv[1].encode(), sys.argv[2].split(), sys.argv[3].split(), sys.argv[4:]

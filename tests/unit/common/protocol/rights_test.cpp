@@ -35,6 +35,20 @@ TEST(Rights, AJobThatIsLetGoIsNamedByMoreThanANumber) {
   EXPECT_TRUE(check_right(Role::Worker, UnfollowJob{JobId{1}, {1, 2}}));
 }
 
+TEST(Rights, AJobIsSharedWithAGroupOfItsSender) {
+  const PeerIdentity ada{Role::Client, "ada", "", {"vision", "speech"}};
+  SubmitChunk chunk;
+  EXPECT_TRUE(check_share(ada, chunk)) << "with nobody";
+  chunk.spec.share = Seldom{std::string{"speech"}};
+  EXPECT_TRUE(check_share(ada, chunk));
+  chunk.spec.share = Seldom{std::string{"other"}};
+  EXPECT_NE(to_string(check_share(ada, chunk).error()).find("has vision, speech"), std::string::npos);
+  SubmitAgain again;
+  again.spec.share = chunk.spec.share;
+  EXPECT_EQ(check_share(ada, again).error().code, ErrorCode::PermissionDenied);
+  EXPECT_TRUE(check_share(ada, AttachJob{})) << "submits none";
+}
+
 TEST(Rights, AnUnknownCommandIsNotOpenToEverybody) { EXPECT_FALSE(check_right(Role::Client, request("format-disk"))); }
 
 SubmitChunk chunk_of_run() {

@@ -69,6 +69,31 @@ TEST(Arrivals, ABatchThatContradictsItselfIsRefusedWhole) {
   EXPECT_EQ(worker.core().job_count(), 0U);
 }
 
+TEST(Arrivals, ProgramsHaveTheOwnerAndTheSecretsOfTheirJob) {
+  for (const RunnerKind runner : {RunnerKind::Command, RunnerKind::Process, RunnerKind::Native}) {
+    WorkerHarness worker{1};
+    AssignBatch batch;
+    batch.job = JobId{1};
+    batch.owner = "ada";
+    batch.secrets = {{"KEY", "hush"}};
+    batch.templates = {{TemplateIndex{0}, Template{}}};
+    batch.templates[0].content.runner = runner;
+    Assignment only;
+    only.subtask = SubtaskIndex{0};
+    only.template_index = TemplateIndex{0};
+    only.attempt = Attempt{1};
+    only.band = BandIndex{0};
+    batch.assignments = {only};
+    worker.receive(batch);
+    const auto started = worker.take<worker_action::StartSubtask>();
+    ASSERT_EQ(started.size(), 1U);
+    EXPECT_EQ(*started[0].program->user, "ada");
+    const Lines wanted = runner == RunnerKind::Native ? Lines{} : Lines{"KEY=hush"};
+    EXPECT_EQ(started[0].program->environment, wanted)
+        << "operators run in the worker, which has an environment of its own";
+  }
+}
+
 // Issue 21, point 2.
 TEST(Arrivals, AnotherJobOfAKnownNumberIsGivenBackUntilThatOneIsForgotten) {
   WorkerHarness worker{1};
