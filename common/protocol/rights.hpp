@@ -22,8 +22,8 @@ Power power_for(const FromClient& message);
 /// Whether a peer of that role may send the message. Error: PermissionDenied, which names the message and the role that
 /// it needs.
 Result<void> check_right(Role role, const FromClient& message);
-/// Whether the job that the message submits, if it does, is shared with a group of the sender: another one would be named
-/// by mistake. Error: PermissionDenied, which lists the groups.
+/// Whether the job that the message submits, if it does, is shared with a group of the sender: another one would be
+/// named by mistake. Error: PermissionDenied, which lists the groups.
 Result<void> check_share(const PeerIdentity& sender, const FromClient& message);
 
 /// The job that the message submits; null: it submits none.

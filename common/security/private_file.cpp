@@ -1,6 +1,7 @@
 #include "common/security/private_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +83,13 @@ Result<std::string> read_private_file(const std::string& path, std::size_t bytes
   }
   content.resize(done);
   return content;
+}
+
+FileLock::FileLock(const std::string& path, Kind kind)
+    : file_(::open(path.c_str(), (kind == Kind::Exclusive ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW,
+                   0600)) {
+  while (file_ && ::flock(file_.get(), kind == Kind::Exclusive ? LOCK_EX : LOCK_SH) != 0 && errno == EINTR) {
+  }
 }
 
 std::vector<std::string> names_in(const std::string& directory) {

@@ -119,14 +119,10 @@ std::string line_of(const std::string& serial, const std::string& token, const s
 /// The lists of an authority, held against other processes.
 class LockedBook {
  public:
-  explicit LockedBook(const std::string& directory)
-      : file_(::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-    while (file_ && ::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
+  explicit LockedBook(const std::string& directory) : lock_(directory + "/lock", FileLock::Kind::Exclusive) {}
 
  private:
-  Descriptor file_;
+  FileLock lock_;
 };
 
 Error not_accepted(const char* why) {

@@ -24,20 +24,6 @@ Error failed(const std::string& path, const char* step) {
           "make room, and see that the supervisor's user may write it"};
 }
 
-/// Held against other processes.
-class FileLock {
- public:
-  explicit FileLock(const std::string& directory)
-      : file_(::open(lock_file_in(directory).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-    while (file_ && ::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
-  explicit operator bool() const { return static_cast<bool>(file_); }
-
- private:
-  Descriptor file_;
-};
-
 Result<void> write_all(int file, const std::string& text, const std::string& path) {
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t count = ::write(file, text.data() + done, text.size() - done);
@@ -120,7 +106,7 @@ void AuditBook::take_over(Duration patience) {
 }
 
 Result<std::vector<std::string>> AuditBook::append(std::vector<AuditRecord> records) {
-  const FileLock lock{options_.directory};
+  const FileLock lock{lock_file_in(options_.directory), FileLock::Kind::Exclusive};
   if (!lock) return failed(lock_file_in(options_.directory), "locked");
   PENSTOCK_TRY(catch_up());
   std::vector<AuditRecord> all = remarks_;

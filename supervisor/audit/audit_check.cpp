@@ -49,9 +49,7 @@ class Walk {
     std::optional<AuditHead> head;
   };
   End find_end() const {
-    const Descriptor lock{::open(lock_file_in(directory_).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-    while (lock && ::flock(lock.get(), LOCK_SH) != 0 && errno == EINTR) {
-    }
+    const FileLock lock{lock_file_in(directory_), FileLock::Kind::Shared};
     End end;
     const std::vector<std::uint32_t> files = audit_files_in(directory_);
     std::error_code ignored;
