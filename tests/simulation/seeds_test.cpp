@@ -56,6 +56,7 @@ const std::map<std::string, std::string>& seldom_reached() {
        "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
       {"a job stays in the pool where its work was claimed",
        "a supervisor has to end while a job with several pools runs in another than the first"},
+      {"a nested job ends with its run again", "both orders have to come while it runs"},
       {"an input was made here while it was on its way",
        "a datum has to be made again on the worker that fetches it, within the time that takes"},
       {"an elastic gang that loses its least loses all",

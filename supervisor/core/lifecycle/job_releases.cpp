@@ -96,6 +96,7 @@ Result<Value> JobReleases::keep_by_order(Job& job, bool keep) {
     if (!runs) keep ? tables_.ended.kept(job) : tables_.ended.kept_no_longer(job);
     if (keep && runs) job.outputs.release_when_unreferenced = false;
     if (keep) spend(job);
+    if (!keep && runs) rejoin(job);
     runs ? policy_base_.records.record_change(job) : policy_base_.records.record_end(job);
     if (!keep && !runs && job.outbox.followers().empty()) release_job(job);
   }
@@ -174,6 +175,13 @@ void JobReleases::spend(const Job& job) {
   if (!job.spec.parent.any()) return;
   tables_.nested.remove(job.spec.parent->id, job.id);
   tables_.nested.note_spent(job.id);
+}
+
+void JobReleases::rejoin(const Job& job) {
+  if (!job.spec.parent.any()) return;
+  PENSTOCK_COVERAGE_MARK("a nested job ends with its run again");
+  tables_.nested.add(job.spec.parent->id, {job.id, job.spec.parent->attempt});
+  tables_.nested.note_moved(job.spec.parent->id);  // The run may have ended meanwhile.
 }
 
 void JobReleases::forget_spent_jobs() {

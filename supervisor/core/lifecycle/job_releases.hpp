@@ -72,6 +72,8 @@ class JobReleases {
   void erase_job(const Job& job);
 
  private:
+  /// The job is no longer kept by order, and ends with its run again.
+  void rejoin(const Job& job);
   // output_releases.cpp
   void forget(Job& job);
   static bool stop_wanting(Job& job, std::uint32_t subtask);

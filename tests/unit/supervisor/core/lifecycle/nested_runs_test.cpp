@@ -212,6 +212,35 @@ TEST_F(NestedRunsTest, AJobThatIsKeptByAnOrderOutlivesItsRun) {
   cluster->ignore();
 }
 
+// Seed 790339871871568 of the simulator: the job belonged to no run from then on.
+TEST_F(NestedRunsTest, AJobThatIsNoLongerKeptEndsWithItsRunAgain) {
+  begin(1);
+  const JobId child = submit_in(run_of(0));
+  const std::string name = to_string(child);
+  cluster->client_says(AdminRequest{1, "keep", {name}, {}});
+  cluster.write_all();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a nested job ends with its run again",
+                                cluster->client_says(AdminRequest{2, "unkeep", {name}, {}}));
+  cluster.write_all();
+  EXPECT_FALSE(cluster->job(child.value()).status.cancelling);
+  cluster->succeed(1, 0);
+  EXPECT_TRUE(cluster->job(child.value()).status.cancelling);
+  cluster->ignore();
+}
+
+TEST_F(NestedRunsTest, AJobThatIsNoLongerKeptEndsWhereItsRunHasEnded) {
+  begin(1);
+  const JobId child = submit_in(run_of(0));
+  const std::string name = to_string(child);
+  cluster->client_says(AdminRequest{1, "keep", {name}, {}});
+  cluster->succeed(1, 0);
+  cluster.write_all();
+  EXPECT_FALSE(cluster->job(child.value()).status.cancelling);
+  cluster->client_says(AdminRequest{2, "unkeep", {name}, {}});
+  EXPECT_TRUE(cluster->job(child.value()).status.cancelling);
+  cluster->ignore();
+}
+
 TEST_F(NestedRunsTest, ARunThatIsNotUnderWayIsRefused) {
   begin(2);
   ParentRun wrong = run_of(0);
