@@ -36,7 +36,10 @@ void SecureStream::close() {
   if (state_ == nullptr) return;
   error_code ignored;
   state_->socket.close(ignored);
-  state_->told = nullptr;
+  if (state_->told == nullptr) return;
+  asio::post(state_->socket.get_executor(), [told = std::exchange(state_->told, nullptr)] {
+    told(Error{ErrorCode::Disconnected, "", "was given up during the handshake", {}});
+  });
 }
 
 Error SecureStream::reason(const error_code& error) const {

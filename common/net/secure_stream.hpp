@@ -39,7 +39,10 @@ class SecureStream {
 
   explicit SecureStream(boost::asio::io_context& io) : SecureStream(StreamSocket{io}) {}
   explicit SecureStream(StreamSocket connected) : state_(std::make_shared<State>(std::move(connected))) {}
-  ~SecureStream() { close(); }
+  ~SecureStream() {
+    if (state_ != nullptr) state_->told = nullptr;
+    close();
+  }
   SecureStream(SecureStream&& other) noexcept = default;
   SecureStream& operator=(SecureStream&& other) noexcept {
     std::swap(state_, other.state_);
@@ -50,7 +53,8 @@ class SecureStream {
   StreamSocket& socket() { return state_->socket; }
   const StreamSocket& socket() const { return state_->socket; }
   bool is_open() const { return state_->socket.is_open(); }
-  /// Pending operations end with an error; a handshake ends without a word.
+  /// Pending operations end with an error, and so does a handshake, from a turn of its own. The end of the object ends
+  /// a handshake without a word.
   void close();
 
   /// Shakes hands; the steps are computed in `pool`, or here if it is null. `told` is called once. Errors: those of

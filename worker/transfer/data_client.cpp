@@ -466,7 +466,9 @@ void Route::fail(const LinePtr& line, const std::string& why) {
 }
 
 // The server cannot be reached. Each request that waits for a connection would wait as long again, one after the other.
+// From a connection of a cancelled request nothing follows for others.
 void Route::not_connected(const LinePtr& line, const std::string& why) {
+  if (!closed_ && !line->wanted.on_done) return fail(line, why);
   const auto reached = [](const LinePtr& other) { return other->connected; };
   const bool none = std::none_of(busy_.begin(), busy_.end(), reached) && idle_.empty();
   for (std::size_t left = none ? waiting_.size() : 0; left > 0 && !waiting_.empty(); --left) {

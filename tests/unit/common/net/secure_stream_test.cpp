@@ -112,6 +112,26 @@ RC_GTEST_PROP(SecureStream, BothDirectionsCarryWhatIsWrittenInWhateverPieces, ()
   RC_ASSERT(read == written);
 }
 
+TEST(SecureStream, AHandshakeThatIsGivenUpEndsWithAnError) {
+  const Cluster cluster;
+  Pair pair{cluster};
+  pair.client.close();
+  EXPECT_FALSE(pair.client_secured.has_value()) << "from a turn of its own";
+  pair.run();
+  ASSERT_TRUE(pair.client_secured.has_value());
+  EXPECT_EQ(pair.client_secured->error().code, ErrorCode::Disconnected);
+  ASSERT_TRUE(pair.server_secured.has_value());
+  EXPECT_FALSE(pair.server_secured->has_value());
+}
+
+TEST(SecureStream, TheEndOfTheObjectEndsItsHandshakeWithoutAWord) {
+  const Cluster cluster;
+  Pair pair{cluster};
+  pair.client = SecureStream{pair.io};
+  pair.run();
+  EXPECT_FALSE(pair.client_secured.has_value());
+}
+
 TEST(SecureStream, ARefusalAfterTheHandshakeIsHeard) {
   const Cluster cluster{std::chrono::seconds{-1}};  // The certificate has expired when it is shown.
   Pair pair{cluster};
