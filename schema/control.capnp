@@ -46,6 +46,7 @@ struct Introduction {
       incarnation @7 :UInt64;
       peer @8 :UInt64;               # all ones: none
       receivedThrough @9 :UInt64;
+      startsAsUsers @27 :Bool;       # from 1.12: a worker that wants `notice.credentials`
     }
     welcome :group {
       major @10 :UInt16;
@@ -70,7 +71,16 @@ struct Introduction {
       certificate @25 :Text;
       authority @26 :Text;
     }
+    notice :group {                  # from 1.12: to a linked worker, at any time; earlier ones ignore it
+      revoked @28 :List(Text);       # serial numbers of certificates, added to those of before
+      credentials @29 :List(RunCredential);
+    }
   }
+}
+
+struct RunCredential {
+  user @0 :Text;
+  pem @1 :Text;                      # key, certificate and authority
 }
 
 struct BandDescription {

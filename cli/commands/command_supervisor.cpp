@@ -127,7 +127,7 @@ Result<void> check_insecure(SupervisorCommand& options, const HostPort& listen) 
 
 Result<std::unique_ptr<supervisor::CredentialOffice>> open_office(Loop& loop, const SupervisorCommand& options,
                                                                   const SecurityConfig& config,
-                                                                  std::function<void()> on_revoked) {
+                                                                  std::function<void()> on_change) {
   if (options.insecure > 0) {
     want_insecure();
     log_line(LogLevel::Warn, "insecure",
@@ -139,19 +139,21 @@ Result<std::unique_ptr<supervisor::CredentialOffice>> open_office(Loop& loop, co
   office.store = own_credentials();
   office.user = user_name();
   office.config = config;
-  office.on_revoked = std::move(on_revoked);
+  office.on_change = std::move(on_change);
   return supervisor::CredentialOffice::open(loop, std::move(office));
 }
 
 supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const HostPort& listen,
                                               const supervisor::OpenJournal* journal,
-                                              const supervisor::CredentialOffice* office) {
+                                              supervisor::CredentialOffice* office) {
   supervisor::GatewayOptions options;
   if (office != nullptr) {
     options.security = office->security();
     options.certify = [office](const Join& join, const PeerStanding& peer) { return office->certify(join, peer); };
     options.secrets = office->secrets();
     options.is_revoked = [office](const std::string& serial) { return office->is_revoked(serial); };
+    options.revoked = [office] { return office->revoked(); };
+    options.run_credential = [office](const std::string& user) { return office->run_credential(user); };
   }
   options.listen = listen;
   options.link = config.link;
@@ -256,7 +258,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   supervisor::Gateway* present_gateway = nullptr;
   Result<std::unique_ptr<supervisor::CredentialOffice>> office =
       open_office(loop, options, config->security, [&present_gateway] {
-        if (present_gateway != nullptr) present_gateway->drop_revoked();
+        if (present_gateway != nullptr) present_gateway->credentials_changed();
       });
   if (!office) return office.error();
   const Result<std::shared_ptr<supervisor::AuditBook>> audit = begin_audit(options, config->audit, journal->get());

@@ -32,6 +32,8 @@ void CredentialRenewal::look() {
           : kLookAtLeast;
   timer_.arm(monotonic_now() + std::clamp(due, kLookAtMost, kLookAtLeast), [this] { look(); });
   if (!own || joining_ != nullptr || !wants_renewal(*own->certificate, calendar_now())) return;
+  if (const Result<PeerIdentity> identity = identity_of(*own->certificate); identity && identity->role == Role::Run)
+    return;  // Its worker renews it.
   joining_ =
       std::make_unique<Joining>(loop_, options_, [this](const Result<Credential>& credential) { renewed(credential); });
 }

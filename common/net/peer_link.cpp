@@ -35,7 +35,10 @@ void PeerLink::attach(std::unique_ptr<Connection> connection, bool resumed, std:
   connection_ = std::move(connection);
   connection_->start(
       [this](const FrameHeader& frame, std::span<const std::byte> payload) {
-        if (frame.kind == FrameKind::Introduction) return;  // Introductions are over.
+        if (frame.kind == FrameKind::Introduction) {
+          if (on_notice_) on_notice_(payload);
+          return;
+        }
         handle(link_event::FrameArrived{frame.link}, payload);
       },
       [this](const Error& error) { drop_connection(error); });
@@ -53,6 +56,10 @@ void PeerLink::detach() {
   if (connection_ == nullptr) return;
   connection_.reset();
   handle(link_event::Detached{}, {});
+}
+
+void PeerLink::notify(FramePayloadPtr introduction) {
+  if (connection_ != nullptr) connection_->send(FrameKind::Introduction, header(0), std::move(introduction));
 }
 
 void PeerLink::send(FramePayloadPtr payload) {

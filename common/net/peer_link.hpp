@@ -35,9 +35,13 @@ class PeerLink {
   void set_on_acknowledged(std::function<void()> on_acknowledged) { on_acknowledged_ = std::move(on_acknowledged); }
   /// Called when the peer is known to have received all that was sent before `sent`. Must not destroy the link.
   void set_on_heard(std::function<void(Instant sent)> on_heard) { on_heard_ = std::move(on_heard); }
+  /// Called with each introduction that comes over the link. Must not destroy the link.
+  void set_on_notice(OnMessages on_notice) { on_notice_ = std::move(on_notice); }
   /// Takes over a connection after its introduction. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
+  /// Sends an introduction on the present connection, if there is one: without a number, and never again.
+  void notify(FramePayloadPtr introduction);
   /// For the code that handles messages: see `Connection::weigh`.
   void weigh(std::size_t bytes) {
     if (connection_ != nullptr) connection_->weigh(bytes);
@@ -85,6 +89,7 @@ class PeerLink {
   OnSuspicion on_suspicion_;
   std::function<void()> on_acknowledged_;
   std::function<void(Instant)> on_heard_;
+  OnMessages on_notice_;
   std::unique_ptr<Connection> connection_;
   KeptFrames kept_;
   LoopTimer timer_;

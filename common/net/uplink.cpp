@@ -114,6 +114,7 @@ void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
   hello.host = host_name();
   hello.process_id = process_id();
   hello.incarnation = options.incarnation;
+  hello.starts_as_users = options.starts_as_users;
   hello.peer = supervisor.incarnation;
   hello.received_through = link == nullptr ? 0 : link->core().received_through();
   connection->start(
@@ -215,6 +216,11 @@ void Uplink::State::make_link(const Welcome& message) {
       [this](const Error& error) { try_again(error); });
   link->set_on_heard([this](Instant sent) {
     if (handlers.on_heard) handlers.on_heard(sent);
+  });
+  link->set_on_notice([this](std::span<const std::byte> payload) {
+    const Result<Introduction> introduction = decode_introduction(payload);
+    const auto* notice = introduction ? std::get_if<SecurityNotice>(&*introduction) : nullptr;
+    if (notice != nullptr && handlers.on_notice) handlers.on_notice(*notice);
   });
   link->set_on_acknowledged([this] {
     if (handlers.on_acknowledged) handlers.on_acknowledged();

@@ -21,6 +21,7 @@ struct UplinkOptions {
   PeerRole role = PeerRole::Client;
   std::string name;
   Incarnation incarnation;  ///< Of this process.
+  bool starts_as_users = false;  ///< As in `Hello`.
   std::shared_ptr<const TlsClient> tls;  ///< Null: connections are plain.
   LinkConfig link;
   WireConfig wire;
@@ -38,6 +39,8 @@ struct UplinkHandlers {
   /// not answered may be lost. Without this handler the uplink ends instead.
   std::function<void()> on_renewed;
   std::function<void(std::span<const std::byte>)> on_messages;
+  /// News about certificates. Must not destroy the uplink.
+  std::function<void(const SecurityNotice&)> on_notice;
   /// The supervisor has acknowledged sent messages. Must not destroy the uplink.
   std::function<void()> on_acknowledged;
   /// The supervisor has received all that was sent before `sent`; called before messages that it sent afterwards. Must

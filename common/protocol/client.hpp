@@ -23,12 +23,18 @@ namespace penstock {
 /// The jobs that exist for the sender of a message. The supervisor's gateway sets it by the certificate of the peer; it
 /// never travels.
 struct Viewer {
-  enum class Sees : std::uint8_t { All, Own, Nested };
+  enum class Sees : std::uint8_t {
+    All,
+    Own,        ///< Jobs of the user.
+    Nested,     ///< Jobs that runs have submitted.
+    OwnNested,  ///< Of these the user's.
+  };
   std::string user;
-  Sees what = Sees::All;  ///< All jobs, those of the user, or those that runs have submitted.
+  Sees what = Sees::All;
   std::vector<std::string> groups{};  ///< Of the user, which sees what is shared with one of them.
   bool sees(const JobSpec& spec) const {
-    if (what != Sees::Own) return what == Sees::All || spec.parent.any();
+    if (what == Sees::All) return true;
+    if (what != Sees::Own) return spec.parent.any() && (what == Sees::Nested || spec.owner == user);
     return spec.owner == user ||
            (spec.share.any() && std::find(groups.begin(), groups.end(), *spec.share) != groups.end());
   }

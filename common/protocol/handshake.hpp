@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 11;
+inline constexpr std::uint16_t kProtocolMinor = 12;
 inline constexpr std::string_view kSoftwareVersion = "0.2.0";
 
 enum class PeerRole : std::uint8_t {
@@ -37,6 +37,7 @@ struct Hello {
   Incarnation incarnation;             ///< Of the sender.
   Incarnation peer;                    ///< The supervisor's incarnation of the previous link; none at first.
   std::uint64_t received_through = 0;  ///< Last link sequence number received from that incarnation.
+  bool starts_as_users = false;        ///< A worker that starts programs under the accounts of their users.
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -79,6 +80,22 @@ struct Joined {
   std::string certificate;  ///< As PEM.
   std::string authority;    ///< As PEM.
   friend bool operator==(const Joined&, const Joined&) = default;
+};
+
+/// The certificate with which the runs of a user submit nested work and read data, for workers that start programs
+/// under the accounts of their users.
+struct RunCredential {
+  std::string user;
+  std::string pem;  ///< Key, certificate and authority, as their file has them.
+  friend bool operator==(const RunCredential&, const RunCredential&) = default;
+};
+
+/// From a supervisor to a linked worker, beside the messages of the link, without a number: a lost one comes again with
+/// the next connection.
+struct SecurityNotice {
+  std::vector<std::string> revoked;  ///< Serial numbers of certificates, besides those of earlier notices.
+  std::vector<RunCredential> credentials;
+  friend bool operator==(const SecurityNotice&, const SecurityNotice&) = default;
 };
 
 /// One GPU of a band.

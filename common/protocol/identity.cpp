@@ -31,6 +31,7 @@ std::string_view to_string(Role role) {
     case Role::Operator: return "operator";
     case Role::Admin: return "admin";
     case Role::Metrics: return "metrics";
+    case Role::Run: return "run";
   }
   return "";
 }
@@ -99,7 +100,8 @@ bool may_introduce_itself(Role role, PeerRole as) {
     case Role::Worker: return true;
     case Role::Client:
     case Role::Operator:
-    case Role::Admin: return as == PeerRole::Client;
+    case Role::Admin:
+    case Role::Run: return as == PeerRole::Client;
     case Role::Supervisor:
     case Role::Metrics: return false;
   }

@@ -21,9 +21,10 @@ enum class Role : std::uint8_t {
   Operator,    ///< A client that also steers the cluster: workers, priorities, settings.
   Admin,       ///< An operator that also makes tokens.
   Metrics,     ///< Reads metrics, nothing else.
+  Run,         ///< A program that a worker has started under the account of its user: submits nested work, reads data.
 };
-inline constexpr std::array kRoles{Role::Supervisor, Role::Worker, Role::Client,
-                                   Role::Operator,   Role::Admin,  Role::Metrics};
+inline constexpr std::array kRoles{Role::Supervisor, Role::Worker,  Role::Client, Role::Operator,
+                                   Role::Admin,      Role::Metrics, Role::Run};
 
 /// As it stands in certificates and on command lines, e.g. `worker`.
 std::string_view to_string(Role role);

@@ -59,7 +59,8 @@ bool has(Role role, const FromClient& message) {
     case Role::Client: return power_for(message) == Power::Use && knows_its_job(message);
     case Role::Operator:
     case Role::Admin: return true;
-    case Role::Worker: return std::visit(IsOfRun{}, message);
+    case Role::Worker:
+    case Role::Run: return std::visit(IsOfRun{}, message);
     case Role::Supervisor:
     case Role::Metrics: return false;
   }
@@ -87,10 +88,12 @@ Result<void> check_right(Role role, const FromClient& message) {
     return Error{
         ErrorCode::PermissionDenied, name_of(message), "names its job by a number alone, which can be guessed", {}};
   const Power power = power_for(message);
+  const bool of_run = role == Role::Run || role == Role::Worker;
   return Error{ErrorCode::PermissionDenied, name_of(message),
                "needs the role " + std::string{power == Power::Steer ? "operator" : "client"} +
                    ", and this certificate has the role " + std::string{to_string(role)},
-               "ask an administrator: `penstock token create --role operator --user NAME`"};
+               of_run ? "runs submit work that ends with them; for more, log the user in on that host: `penstock login`"
+                      : "ask an administrator: `penstock token create --role operator --user NAME`"};
 }
 
 const JobSpec* submitted_by(const FromClient& message) { return spec_in<const JobSpec>(message); }

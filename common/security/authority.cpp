@@ -82,7 +82,8 @@ const char* uses_of(Role role) {
     case Role::Client:
     case Role::Operator:
     case Role::Admin:
-    case Role::Metrics: return "clientAuth";
+    case Role::Metrics:
+    case Role::Run: return "clientAuth";
   }
   return "clientAuth";
 }

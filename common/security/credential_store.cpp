@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 
+#include "common/host/clock.hpp"
 #include "common/host/process.hpp"
 #include "common/security/private_file.hpp"
 
@@ -41,7 +42,8 @@ CalendarTime last_use_of(const std::string& place) {
 }  // namespace
 
 CredentialSurroundings own_credential_surroundings() {
-  return {environment_value("PENSTOCK_CONFIG_DIR"), environment_value("XDG_CONFIG_HOME"), environment_value("HOME")};
+  return {environment_value("PENSTOCK_CONFIG_DIR"), environment_value("XDG_CONFIG_HOME"), environment_value("HOME"),
+          environment_value("PENSTOCK_RUN_CREDENTIALS")};
 }
 
 std::string default_config_directory(const CredentialSurroundings& surroundings) {
@@ -49,6 +51,10 @@ std::string default_config_directory(const CredentialSurroundings& surroundings)
   if (surroundings.xdg_config_home.starts_with('/')) return surroundings.xdg_config_home + "/penstock";
   if (surroundings.home.starts_with('/')) return surroundings.home + "/.config/penstock";
   return {};
+}
+
+std::string CredentialStore::place_below(const std::string& cluster, Role role) {
+  return file_of("clusters/" + cluster, role);
 }
 
 std::string CredentialStore::place_of(const std::string& cluster) const { return directory_ + "/clusters/" + cluster; }
@@ -85,9 +91,13 @@ Result<Credential> CredentialStore::load_for(const std::string& cluster, PeerRol
   Result<Credential> found = Error{ErrorCode::NotFound, cluster, "has no credential here", {}};
   for (const Role role : roles_for(peer)) {
     found = load(cluster, role);
-    if (found || found.error().code != ErrorCode::NotFound) return found;
+    if (found || found.error().code != ErrorCode::NotFound) break;
   }
-  return found;
+  if (!found && found.error().code != ErrorCode::NotFound) return found;
+  const bool serves = found && valid_until(*found->certificate) > calendar_now();
+  if (serves || of_run_.empty() || peer != PeerRole::Client) return found;
+  Result<Credential> of_run = CredentialStore{of_run_}.load(cluster, Role::Run);
+  return of_run ? std::move(of_run) : std::move(found);
 }
 
 void CredentialStore::forget(const std::string& cluster) const {

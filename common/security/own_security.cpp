@@ -16,7 +16,10 @@ bool wants_insecure() {
 
 void want_insecure() { set_environment_value(kVariable, "1"); }
 
-CredentialStore own_credentials() { return CredentialStore{default_config_directory(own_credential_surroundings())}; }
+CredentialStore own_credentials() {
+  const CredentialSurroundings surroundings = own_credential_surroundings();
+  return CredentialStore{default_config_directory(surroundings), surroundings.penstock_run};
+}
 
 Result<std::shared_ptr<const TlsClient>> own_security(PeerRole peer, Role server) {
   if (wants_insecure()) return std::shared_ptr<const TlsClient>{};

@@ -174,6 +174,9 @@ Result<TokenText> Registrar::create_token(Role role, const std::string& user, st
   if (role == Role::Supervisor)
     return Error{ErrorCode::InvalidArgument, "supervisor", "is no role of a token",
                  "a supervisor uses the state directory: start it with `--state` or `--standby` there"};
+  if (role == Role::Run)
+    return Error{ErrorCode::InvalidArgument, "run", "is no role of a token: workers are given it for their runs",
+                 "write `--role client` for a user"};
   if (list_tokens(now).size() >= tokens_max)
     return Error{ErrorCode::LimitExceeded, "security.tokens_max", "so many tokens wait to be used",
                  "revoke some: `penstock token list`, `penstock token revoke`"};
@@ -218,6 +221,9 @@ Result<CertificatePtr> Registrar::join(const TokenText& token, const std::string
 // The list is read again under the lock: a certificate that was revoked a moment ago must not live on in a new one.
 Result<CertificatePtr> Registrar::renew(const PeerIdentity& peer, const std::string& serial,
                                         const std::string& public_key, std::chrono::seconds life, CalendarTime now) {
+  if (peer.role == Role::Run)
+    return Error{
+        ErrorCode::PermissionDenied, to_uri(peer), "is not renewed by the run: its worker is given another", {}};
   const LockedBook lock{directory_};
   if (const Result<bool> read = look_for_revocations(); !read) return read.error();
   if (is_revoked(serial)) return Error{ErrorCode::PermissionDenied, to_uri(peer), "its certificate was revoked", {}};

@@ -65,6 +65,8 @@ class Registrar {
   Result<void> forget_expired(CalendarTime now);
   /// Whether a certificate is revoked.
   bool is_revoked(const std::string& serial) const { return revoked_.contains(serial); }
+  /// Serial numbers of all revoked certificates that have not ended.
+  std::vector<std::string> revoked() const { return {revoked_.begin(), revoked_.end()}; }
   /// Reads again what is revoked; true if it has changed since the last call. An error keeps what was read before.
   Result<bool> look_for_revocations();
 

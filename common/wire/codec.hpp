@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-using Introduction = std::variant<Hello, Welcome, Refusal, Join, Joined>;
+using Introduction = std::variant<Hello, Welcome, Refusal, Join, Joined, SecurityNotice>;
 
 /// Encodes a batch of messages as the payload of one frame. Never fails: every value of our structs can be encoded.
 FramePayloadPtr encode(const Introduction& introduction);

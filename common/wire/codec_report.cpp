@@ -498,6 +498,7 @@ void write(const Hello& hello, schema::Introduction::Builder root) {
   out.setIncarnation(hello.incarnation.value());
   out.setPeer(hello.peer.value());
   out.setReceivedThrough(hello.received_through);
+  out.setStartsAsUsers(hello.starts_as_users);
 }
 
 void write(const Welcome& welcome, schema::Introduction::Builder root) {
@@ -532,6 +533,25 @@ void write(const Joined& joined, schema::Introduction::Builder root) {
   out.setAuthority(text(joined.authority));
 }
 
+void write(const SecurityNotice& notice, schema::Introduction::Builder root) {
+  auto out = root.initNotice();
+  auto revoked = out.initRevoked(static_cast<unsigned>(notice.revoked.size()));
+  for (unsigned i = 0; i < revoked.size(); ++i) revoked.set(i, text(notice.revoked[i]));
+  auto credentials = out.initCredentials(static_cast<unsigned>(notice.credentials.size()));
+  for (unsigned i = 0; i < credentials.size(); ++i) {
+    credentials[i].setUser(text(notice.credentials[i].user));
+    credentials[i].setPem(text(notice.credentials[i].pem));
+  }
+}
+
+Introduction read_notice(schema::Introduction::Notice::Reader from) {
+  SecurityNotice notice;
+  for (const auto serial : from.getRevoked()) notice.revoked.emplace_back(text(serial));
+  for (const auto credential : from.getCredentials())
+    notice.credentials.push_back({text(credential.getUser()), text(credential.getPem())});
+  return notice;
+}
+
 Introduction read_join(schema::Introduction::Join::Reader from) {
   Join join;
   join.major = from.getMajor();
@@ -560,6 +580,7 @@ Introduction read_introduction(schema::Introduction::Reader in) {
   }
   if (in.isJoin()) return read_join(in.getJoin());
   if (in.isJoined()) return Joined{text(in.getJoined().getCertificate()), text(in.getJoined().getAuthority())};
+  if (in.isNotice()) return read_notice(in.getNotice());
   if (!in.isHello()) refuse("introduction");
   const auto from = in.getHello();
   Hello hello;
@@ -573,6 +594,7 @@ Introduction read_introduction(schema::Introduction::Reader in) {
   hello.incarnation = Incarnation{from.getIncarnation()};
   hello.peer = Incarnation{from.getPeer()};
   hello.received_through = from.getReceivedThrough();
+  hello.starts_as_users = from.getStartsAsUsers();
   return hello;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>  // tidy: allow arrows: mkdtemp
 
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "common/host/clock.hpp"
@@ -48,6 +49,8 @@ struct CredentialOffice::State {
     return std::chrono::duration_cast<std::chrono::seconds>(options.config.certificate_life);
   }
   Result<void> renew_all();
+  Result<void> renew_for_runs(const std::string& user);
+  bool renew_due_for_runs();
   void look();
 
   OfficeOptions options;
@@ -57,6 +60,13 @@ struct CredentialOffice::State {
   std::shared_ptr<ServerCredential> credential;
   std::shared_ptr<HandshakePool> pool;
   std::shared_ptr<const SecretBox> secrets;
+  /// Of the runs of a user.
+  struct OfRuns {
+    std::shared_ptr<const RunCredential> credential;
+    std::string serial;
+    CalendarTime renewal;
+  };
+  std::map<std::string, OfRuns> of_runs;
   LoopTimer timer;
 };
 
@@ -99,6 +109,14 @@ std::shared_ptr<const SecretBox> CredentialOffice::secrets() const { return stat
 
 bool CredentialOffice::is_revoked(const std::string& serial) const { return state_->registrar->is_revoked(serial); }
 
+std::vector<std::string> CredentialOffice::revoked() const { return state_->registrar->revoked(); }
+
+Result<std::shared_ptr<const RunCredential>> CredentialOffice::run_credential(const std::string& user) {
+  const auto known = state_->of_runs.find(user);
+  if (known == state_->of_runs.end() || is_revoked(known->second.serial)) PENSTOCK_TRY(state_->renew_for_runs(user));
+  return state_->of_runs.at(user).credential;
+}
+
 Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& peer) const {
   Result<CertificatePtr> certificate = Error{ErrorCode::PermissionDenied, "", "shows neither a token nor a certificate",
                                              "get a token: `penstock token create`"};
@@ -139,11 +157,32 @@ Result<void> CredentialOffice::State::renew_all() {
   return {};
 }
 
+Result<void> CredentialOffice::State::renew_for_runs(const std::string& user) {
+  Result<Credential> issued = registrar->issue(Role::Run, user, life(), calendar_now());
+  if (!issued) return std::move(issued).error();
+  of_runs[user] = {std::make_shared<const RunCredential>(RunCredential{user, to_pem(*issued)}),
+                   serial_of(*issued->certificate), renewal_due(*issued->certificate)};
+  return {};
+}
+
+/// Whether one was renewed. The runs of a user that was removed have none until they are given work again.
+bool CredentialOffice::State::renew_due_for_runs() {
+  bool any = false;
+  for (const auto& [user, known] : of_runs) {
+    if (known.renewal > calendar_now() || registrar->is_revoked(known.serial)) continue;
+    const Result<void> renewed = renew_for_runs(user);
+    any |= renewed.has_value();
+    if (!renewed) log_error(LogLevel::Error, "the certificate of runs is not renewed", renewed.error());
+  }
+  return any;
+}
+
 void CredentialOffice::State::look() {
   timer.arm(monotonic_now() + kLookEvery, [this] { look(); });
   const Result<bool> revoked = registrar->look_for_revocations();
   if (!revoked) log_error(LogLevel::Error, "revocations are not seen", revoked.error());
-  if (revoked && *revoked && options.on_revoked) options.on_revoked();
+  const bool renewed_for_runs = renew_due_for_runs();
+  if (((revoked && *revoked) || renewed_for_runs) && options.on_change) options.on_change();
   if (!wants_renewal(*own.certificate, calendar_now())) return;
   if (const Result<void> renewed = renew_all(); !renewed)
     log_error(LogLevel::Error, "certificates are not renewed", renewed.error());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/result.hpp"
 #include "common/loop/loop.hpp"
@@ -20,7 +21,7 @@ struct OfficeOptions {
   CredentialStore store{""};  ///< Of the user that runs the supervisor: its credentials are made without a token.
   std::string user;
   SecurityConfig config;
-  std::function<void()> on_revoked;  ///< The list of revoked certificates has changed.
+  std::function<void()> on_change;  ///< The list of revoked certificates has changed, or a credential of runs.
 };
 
 /// Renews the supervisor's certificate and those of its own user, and notices within a second what a command has
@@ -36,6 +37,11 @@ class CredentialOffice {
   ListenSecurity security() const;
   Result<Joined> certify(const Join& join, const PeerStanding& peer) const;
   bool is_revoked(const std::string& serial) const;
+  /// Serial numbers of all revoked certificates that have not ended.
+  std::vector<std::string> revoked() const;
+  /// The present credential for the runs of that user, the same for all workers: made when it is first asked for,
+  /// and another at half of its life. Error: StorageFull: the book of certificates cannot be written.
+  Result<std::shared_ptr<const RunCredential>> run_credential(const std::string& user);
   /// For the secrets of jobs; its key is in the directory of the authority.
   std::shared_ptr<const SecretBox> secrets() const;
 

@@ -45,6 +45,8 @@ struct Guest {
   std::unique_ptr<PeerLink> link;
   PeerStanding standing;  ///< By its last connection.
   bool given_up = false;  ///< The supervisor has been told: its later messages are dropped.
+  bool starts_as_users = false;
+  ToldCredentials told;
 };
 
 /// Fault F16: reports the network's effects on the frames of a link that ends. TCP has none of them, so most links have
@@ -78,6 +80,9 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   void certify(std::uint64_t number, const Join& join, const PeerStanding& standing);
   void answer_and_close(std::uint64_t number, const Introduction& answer);
   void drop_revoked();
+  void notify_workers();
+  void tell_credentials(Guest& worker, const std::vector<ToWorker>& messages) const;
+  std::vector<FramePayloadPtr> notices_for(const Guest& peer) const;
   void refuse(std::uint64_t number, Error error, const std::string& what = "connect");
   void admit(std::uint64_t number, const Hello& hello);
   const Guest* namesake_of(const Hello& hello) const;
@@ -142,7 +147,10 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
 
 HostPort Gateway::address() const { return state_->listener->address(); }
 
-void Gateway::drop_revoked() { state_->drop_revoked(); }
+void Gateway::credentials_changed() {
+  state_->drop_revoked();
+  state_->notify_workers();
+}
 
 void Gateway::note_local(const std::string& event, const std::string& what, const std::string& outcome) {
   if (state_->auditor != nullptr) state_->auditor->note_local(event, what, outcome);
@@ -345,6 +353,8 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   peer.audited = audited(peer.standing, entry.mapped().connection->peer_address());
   std::unique_ptr<Connection> connection = std::move(entry.mapped().connection);
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));
+  for (FramePayloadPtr& notice : notices_for(peer))
+    connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, std::move(notice));
   link.attach(std::move(connection), resumed, hello.received_through);
 }
 
@@ -365,6 +375,7 @@ void Gateway::State::make_guest(const Hello& hello) {
   guest.name = hello.name;
   guest.process = hello.host + ", process " + std::to_string(hello.process_id);
   guest.role = hello.role;
+  guest.starts_as_users = hello.role == PeerRole::Worker && hello.starts_as_users;
   if (hello.role == PeerRole::Worker) workers[hello.name] = peer;
   guest.link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
@@ -415,6 +426,7 @@ Viewer::Sees sight_of(Role role) {
     case Role::Operator:
     case Role::Admin: return Viewer::Sees::All;
     case Role::Worker: return Viewer::Sees::Nested;  // Of its runs, which are of many users.
+    case Role::Run: return Viewer::Sees::OwnNested;
     case Role::Client:
     case Role::Metrics:
     case Role::Supervisor: return Viewer::Sees::Own;
@@ -486,6 +498,33 @@ void Gateway::State::drop_revoked() {
   }
 }
 
+void Gateway::State::notify_workers() {
+  const auto told = revocation_notices(options.revoked ? options.revoked() : std::vector<std::string>{});
+  for (auto& [peer, guest] : guests) {
+    if (guest.role != PeerRole::Worker || !guest.standing.secured || guest.given_up) continue;
+    for (const FramePayloadPtr& notice : told) guest.link->notify(notice);
+    if (!guest.starts_as_users || !options.run_credential) continue;
+    std::vector<RunCredential> replaced = guest.told.take_replaced(options.run_credential);
+    if (!replaced.empty()) guest.link->notify(encode(Introduction{SecurityNotice{{}, std::move(replaced)}}));
+  }
+}
+
+/// Of a new connection: notices on the last one may be lost.
+std::vector<FramePayloadPtr> Gateway::State::notices_for(const Guest& peer) const {
+  if (peer.role != PeerRole::Worker || !peer.standing.secured || !options.revoked) return {};
+  std::vector<FramePayloadPtr> notices = revocation_notices(options.revoked());
+  if (std::vector<RunCredential> told = peer.told.all(); !told.empty())
+    notices.push_back(encode(Introduction{SecurityNotice{{}, std::move(told)}}));
+  return notices;
+}
+
+void Gateway::State::tell_credentials(Guest& worker, const std::vector<ToWorker>& messages) const {
+  if (!worker.starts_as_users || !worker.standing.identity.has_value() || !options.run_credential) return;
+  std::vector<RunCredential> fresh =
+      worker.told.take_new(messages, worker.standing.identity->user, options.run_credential);
+  if (!fresh.empty()) worker.link->notify(encode(Introduction{SecurityNotice{{}, std::move(fresh)}}));
+}
+
 void Gateway::State::forget(Incarnation peer) {
   const auto guest = guests.find(peer);
   if (guest == guests.end()) return;
@@ -519,6 +558,7 @@ void Gateway::State::fence(Incarnation peer) {
 }
 
 void Gateway::State::send_to_worker(Incarnation peer, const std::vector<ToWorker>& messages) {
+  if (const auto guest = guests.find(peer); guest != guests.end()) tell_credentials(guest->second, messages);
   if (options.locally || !have_secrets(messages)) return send(peer, messages);
   send(peer, with_open_secrets(messages, options.secrets.get()));
 }

@@ -11,7 +11,7 @@
 #include "common/net/connection.hpp"
 #include "common/protocol/border_config.hpp"
 #include "common/protocol/config.hpp"
-#include "common/protocol/handshake.hpp"
+#include "supervisor/actors/security_notices.hpp"
 #include "supervisor/store/journal.hpp"
 
 namespace penstock {
@@ -30,6 +30,10 @@ struct GatewayOptions {
   std::function<Result<Joined>(const Join&, const PeerStanding&)> certify;
   /// Whether a certificate is revoked, by its serial number. Null: none is.
   std::function<bool(const std::string&)> is_revoked;
+  /// Serial numbers of all revoked certificates, for workers. Null: none.
+  std::function<std::vector<std::string>()> revoked;
+  /// The credential of a user's runs, for workers that start programs under accounts. Null: there are none.
+  ToldCredentials::Source run_credential;
   /// Seals the secrets of jobs on their way in, and opens them on their way to workers. Null: none are taken.
   std::shared_ptr<const SecretBox> secrets;
   LinkConfig link;
@@ -50,8 +54,8 @@ class Gateway {
   /// To be connected to.
   HostPort address() const;
   std::uint16_t port() const { return address().port; }
-  /// Ends the links of peers with a revoked certificate.
-  void drop_revoked();
+  /// Ends the links of peers with a revoked certificate, and tells workers what has changed.
+  void credentials_changed();
   /// Records an order that no peer has given.
   void note_local(const std::string& event, const std::string& what, const std::string& outcome);
 

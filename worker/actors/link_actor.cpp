@@ -31,8 +31,7 @@ class LinkActor {
       handle_ = nullptr;
       self_->quit(message.reason);
     });
-    return {[this](const NewLifeMail& mail) { begin(mail.life); },
-            [this](const FromWorkerMail& mail) { send(mail); }};
+    return {[this](const NewLifeMail& mail) { begin(mail.life); }, [this](const FromWorkerMail& mail) { send(mail); }};
   }
 
  private:
@@ -50,6 +49,9 @@ class LinkActor {
     };
     handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
     handlers.on_heard = [this](Instant sent) { caf::send_as(handle_, worker_, SupervisorHeardMail{life_, sent}); };
+    handlers.on_notice = [this](const SecurityNotice& notice) {
+      caf::send_as(handle_, worker_, SecurityNoticeMail{notice});
+    };
     handlers.on_trouble = [](const Error& error) { log_error(LogLevel::Warn, "supervisor not reached", error); };
     handlers.on_end = [this](const Error& error) { end(error); };
     uplink_ = std::make_unique<Uplink>(*loop_, options_.uplink, std::move(handlers));

@@ -32,18 +32,24 @@ struct SupervisorHeardMail {
   Instant sent;
 };
 
+/// From the link: what the supervisor says about certificates, in the order of its messages.
+struct SecurityNoticeMail {
+  SecurityNotice notice;
+};
+
 }  // namespace penstock::worker
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::NewLifeMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkEndedMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkRenewedMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::SupervisorHeardMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::SecurityNoticeMail)
 
 namespace penstock::worker {
 
 /// The worker, for its link.
 using LinkOwner = WorkerHandle::extend<caf::reacts_to<LinkEndedMail>, caf::reacts_to<LinkRenewedMail>,
-                                       caf::reacts_to<SupervisorHeardMail>>;
+                                       caf::reacts_to<SupervisorHeardMail>, caf::reacts_to<SecurityNoticeMail>>;
 using LinkHandle = SupervisorRoute::extend<caf::reacts_to<NewLifeMail>>;
 
 struct LinkActorOptions {

@@ -72,6 +72,7 @@ class WorkerActor {
             [this](const SupervisorHeardMail& mail) {
               if (mail.life == life_ && host_ != nullptr) host_->supervisor_heard(mail.sent);
             },
+            [this](const SecurityNoticeMail& mail) { take(mail.notice); },
             [this](const LinkRenewedMail& mail) {
               if (mail.life == life_ && host_ != nullptr) host_->supervisor_returned();
             },
@@ -144,6 +145,7 @@ class WorkerActor {
       transfer.limits.tls = std::move(tls).value();
       const auto server = std::make_shared<StoredServer>(options_.tls);
       transfer.server.security.settings = [server] { return server->settings(calendar_now()); };
+      transfer.server.revoked = data_.revoked;
     }
     transfer.limits.streams_max = options_.core.transfer_streams_max;
     transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
@@ -293,6 +295,24 @@ class WorkerActor {
     host_->receive(mail.messages);
   }
 
+  void take(const SecurityNotice& notice) {
+    data_.revoked->add(notice.revoked);
+    for (const RunCredential& credential : notice.credentials)
+      if (const Result<void> kept = keep(credential); !kept)
+        log_error(LogLevel::Warn, "runs have no certificate", kept.error());
+  }
+
+  Result<void> keep(const RunCredential& told) {
+    const Result<Credential> read = read_credential(told.pem, told.user);
+    if (!read) return read.error();
+    const Result<PeerIdentity> identity = identity_of(*read->certificate);
+    if (!identity) return identity.error();
+    if (identity->role != Role::Run || identity->user != told.user)
+      return Error{ErrorCode::InvalidArgument, to_uri(*identity), "is no certificate for runs of that user", {}};
+    return programs_.users->keep(told.user, CredentialStore::place_below(identity->cluster, Role::Run), told.pem,
+                                 monotonic_now());
+  }
+
   void abandon(const std::string& data_address) {
     const Result<HostPort> address = parse_host_port(data_address, "127.0.0.1");
     if (address && data_.transfers != nullptr) data_.transfers->abandon(*address);
@@ -372,6 +392,7 @@ class WorkerActor {
     std::string address;
     PeerAddresses peers;
     bool told_mapped = false;  ///< The present incarnation knows of mapped data.
+    std::shared_ptr<RevokedSerials> revoked = std::make_shared<RevokedSerials>();
   };
 
   /// The common parts of all bands.
@@ -457,6 +478,7 @@ WorkerHandle spawn_worker(caf::actor_system& system, const WorkerSurroundings& s
   link.uplink.role = PeerRole::Worker;
   link.uplink.name = options.name;
   link.uplink.tls = options.tls;
+  link.uplink.starts_as_users = options.users.known && options.users.switches;
   link.uplink.link = options.link;
   link.uplink.wire = options.wire;
   link.on_fatal = on_fatal;

@@ -191,6 +191,14 @@ const Datum* WorkerCore::find_datum(const DataKey& key) const {
   return index.valid() ? &data_.table[index] : nullptr;
 }
 
+std::string WorkerCore::job_names() const {
+  std::string names;
+  for (std::uint32_t slot = 0; slot < tables_.jobs.slots(); ++slot)
+    if (tables_.jobs.is_open(JobSlot{slot}))
+      names += (names.empty() ? "" : ", ") + to_string(tables_.jobs[JobSlot{slot}].id);
+  return names;
+}
+
 std::string WorkerCore::first_datum() const {
   for (std::uint32_t slot = 0; slot < tables_.jobs.slots(); ++slot)
     if (tables_.jobs.is_open(JobSlot{slot}) && tables_.jobs[JobSlot{slot}].data.valid())

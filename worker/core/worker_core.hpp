@@ -44,6 +44,8 @@ class WorkerCore {
   /// A datum as the core knows it, for checks; null if it is unknown.
   const Datum* find_datum(const DataKey& key) const;
   std::size_t job_count() const { return tables_.jobs.size(); }
+  /// Of the same jobs, for people.
+  std::string job_names() const;
   const Band& band(BandIndex index) const { return bands_[index]; }
   std::size_t band_count() const { return bands_.size(); }
 

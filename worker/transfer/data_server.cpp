@@ -34,6 +34,10 @@ constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
 /// Whether a peer of that role may read data at all.
 bool may_fetch(Role role) { return role != Role::Supervisor && role != Role::Metrics; }
 
+/// Whether peers of that role read the data of jobs of which the supervisor has told them the identity, and no others:
+/// a number can be guessed.
+bool reads_by_identity(Role role) { return role == Role::Client || role == Role::Run; }
+
 /// How chunks are compressed on their way.
 struct Packing {
   CompressionChoice choice;
@@ -61,10 +65,21 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
       const PeerStanding peer = self->socket.peer();
       if (welcome && (!peer.identity.has_value() || !may_fetch(peer.identity->role)))
         welcome = Error{ErrorCode::PermissionDenied, self->address.to_string(), "shows no fitting certificate", {}};
+      if (welcome) welcome = self->check_standing();
       if (welcome) return self->read();
-      log_error(LogLevel::Warn, "a reader of data is refused", welcome.error());
-      self->close();
+      self->refuse(welcome.error());
     });
+  }
+
+  Result<void> check_standing() const {
+    const TlsSession* const session = socket.session();
+    if (session == nullptr || limits.revoked == nullptr || !limits.revoked->contains(session->peer_serial())) return {};
+    return Error{ErrorCode::PermissionDenied, to_uri(*session->peer()), "its certificate was revoked", {}};
+  }
+
+  void refuse(const Error& why) {
+    log_error(LogLevel::Warn, "a reader of data is refused", why);
+    close();
   }
 
   // Part of a request may have arrived: the connection counts as idle until the request is whole.
@@ -90,7 +105,9 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   void request_came(const error_code& error) {
     idle_since = kNever;
     watch.end();
-    if (!error) look_up();
+    if (error) return;
+    if (const Result<void> still = check_standing(); !still) return refuse(still.error());
+    look_up();
   }
 
   /// Ends the connection of a peer that is slower than `pace`.
@@ -112,20 +129,14 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     if (!sound) return answer(TransferStatus::Refused);
     const JobIdentity named{identity.high, identity.low};
     const JobId job{request.job};
-    if (reads_by_identity() ? !store.is_that(job, named) : store.is_another(job, named))
-      return answer(TransferStatus::Gone);
+    const bool by_identity = socket.session() != nullptr && reads_by_identity(socket.session()->peer()->role);
+    if (by_identity ? !store.is_that(job, named) : store.is_another(job, named)) return answer(TransferStatus::Gone);
     store.load(key(), [self = shared_from_this()](BlobPtr loaded) {
       asio::post(self->socket.get_executor(), [self, loaded = std::move(loaded)]() mutable {
         self->blob = std::move(loaded);
         self->found();
       });
     });
-  }
-
-  /// A user reads the data of jobs of which the supervisor has told it the identity; a number can be guessed.
-  bool reads_by_identity() const {
-    const TlsSession* const session = socket.session();
-    return session != nullptr && session->peer()->role == Role::Client;
   }
 
   DataKey key() const {

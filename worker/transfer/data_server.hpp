@@ -7,6 +7,7 @@
 #include "common/base/result.hpp"
 #include "common/loop/loop.hpp"
 #include "common/net/connection.hpp"
+#include "common/net/revoked_serials.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
 #include "worker/transfer/handle_desk.hpp"
@@ -24,6 +25,7 @@ struct ServerLimits {
   Duration idle_max = std::chrono::seconds{60};     ///< A connection without a whole request for so long is closed.
   PaceLimits pace;                                  ///< Of a peer that is being answered.
   ListenSecurity security;  ///< With settings, only workers and users of the cluster are answered.
+  std::shared_ptr<const RevokedSerials> revoked;  ///< The owners of these certificates are not answered. Null: none.
 };
 
 /// Lives on its loop's thread. A client on this host that asks for handles is offered data that can be mapped. Data on

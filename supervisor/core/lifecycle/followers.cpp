@@ -37,7 +37,8 @@ namespace penstock::supervisor {
 /// A run may follow each job of which it was given the identity. Of others it is told nothing: numbers can be tried.
 Job* JobAcceptance::find_to_follow(const AttachJob& message) const {
   JobSelector named = message.job;
-  const bool by_identity = named.viewer.what == Viewer::Sees::Nested && message.identity.valid();
+  const bool of_run = named.viewer.what == Viewer::Sees::Nested || named.viewer.what == Viewer::Sees::OwnNested;
+  const bool by_identity = of_run && message.identity.valid();
   if (by_identity) named.viewer = {};
   Job* const job = tables_.jobs.find(named);
   const bool is_meant = !by_identity || job == nullptr || job->identity == message.identity;

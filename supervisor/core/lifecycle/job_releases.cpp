@@ -190,6 +190,7 @@ void JobReleases::forget_spent_jobs() {
     if (job == nullptr || job->status.state == JobState::Running || !job->outbox.followers().empty()) continue;
     if (!job->outputs.locations.empty() || !job->outputs.borrowed->empty()) continue;
     PENSTOCK_COVERAGE_MARK("a nested job was forgotten");
+    release_job(*job);  // Its outputs may have been lost one by one; its workers still know it.
     forget(*job);
   }
 }

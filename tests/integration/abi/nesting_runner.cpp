@@ -1,5 +1,6 @@
 // A runner with runs that submit runs of the same program: `fibonacci N`, and `leave N`, which does not wait for them.
 #include <charconv>
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -70,10 +71,24 @@ int run_one(penstock_runner* runner, std::unique_ptr<Client>& client, const std:
   return penstock_runner_succeed_with(runner, sum.value().data(), sum.value().size());
 }
 
+/// As a command of a job, `nesting_runner fibonacci N`: a job of its own, and its result.
+int submit_in_run(const std::string& payload) {
+  Expected<Client> client = Client::in_run();
+  if (!client) return std::fprintf(stderr, "%s\n", client.failure().text().c_str()), 2;
+  GraphBuilder graph;
+  const auto handle = add(graph, payload);
+  const Expected<Job> job = client.value().submit(std::move(graph));
+  if (!job) return std::fprintf(stderr, "%s\n", job.failure().text().c_str()), 3;
+  const Expected<std::string> told = job.value().result(handle);
+  if (!told) return std::fprintf(stderr, "%s\n", told.failure().text().c_str()), 4;
+  return std::printf("%s\n", told.value().c_str()), 0;
+}
+
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   program = arguments[0];
+  if (count > 2) return submit_in_run(std::string{arguments[1]} + " " + arguments[2]);
   penstock_runner* runner = penstock_runner_open(0, "nesting", "1");
   if (runner == nullptr) return 2;
   std::unique_ptr<Client> client;

@@ -258,7 +258,8 @@ std::vector<FromWorker> every_worker_message(const Subject& job, const std::stri
 bool manual_allows(Role role, const FromClient& message) {
   switch (role) {
     case Role::Client: return std::visit(OfClient{}, message);
-    case Role::Worker: return std::visit(OfRun{}, message);
+    case Role::Worker:
+    case Role::Run: return std::visit(OfRun{}, message);
     case Role::Operator:
     case Role::Admin: return true;
     case Role::Supervisor:

@@ -128,6 +128,46 @@ TEST_F(Users, AProgramReadsNothingOfTheWorkerNorOfAnotherUser) {
   EXPECT_EQ(runs.wait().exit_code, 0);
 }
 
+// Their accounts have never logged in on this host, and have homes that are not theirs.
+TEST_F(Users, RunsSubmitWorkOfTheirOwnWithoutALogin) {
+  Cluster cluster;
+  for (const char* name : {"w1", "w2"})
+    cluster.start_worker(name, {"--slots", "2", "--set", "worker.accept_users=[\"daemon\",\"games\"]"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  for (const char* name : {"daemon", "games"}) {
+    const User user{name};
+    cluster.log_in(user);
+    const BinaryRun ran = cluster.submit(user, user.job("nested", PENSTOCK_NESTING_RUNNER " fibonacci 7"));
+    EXPECT_EQ(ran.exit_code, 0) << ran.errors;
+    EXPECT_EQ(cluster.result(user, "nested"), "13\n");
+  }
+}
+
+TEST_F(Users, TheCertificateOfRunsIsTheirUsersAndDoesNoMore) {
+  Cluster cluster;
+  cluster.start_worker("w", {"--set", "worker.accept_users=[\"daemon\",\"games\"]"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const User alice{"daemon"};
+  const User eve{"games"};
+  cluster.log_in(alice);
+  cluster.log_in(eve);
+  ASSERT_EQ(
+      cluster.submit(alice, alice.job("hers", "cd $PENSTOCK_RUN_CREDENTIALS && stat -c '%u %a' . && pwd")).exit_code,
+      0);
+  const std::string told = cluster.result(alice, "hers");
+  const std::string place = told.substr(told.find('\n') + 1, told.size() - told.find('\n') - 2);
+  EXPECT_EQ(told.substr(0, told.find('\n')), std::to_string(alice.account().uid) + " 700");
+  EXPECT_EQ(cluster.submit(eve, eve.job("look", "! ls " + place + " && ! ls $(dirname " + place + ")")).exit_code, 0);
+  const std::string orders =
+      std::string{PENSTOCK_BINARY} + " jobs; " + PENSTOCK_BINARY + " drain w; " + PENSTOCK_BINARY + " cancel hers";
+  ASSERT_EQ(cluster.submit(alice, alice.job("orders", "(" + orders + ") 2>&1; true")).exit_code, 0);
+  const std::string answers = cluster.result(alice, "orders");
+  std::size_t refusals = 0;
+  for (std::size_t at = 0; (at = answers.find("has the role run", at)) != std::string::npos; ++at) ++refusals;
+  EXPECT_EQ(refusals, 2U) << answers;
+  EXPECT_NE(answers.find("job 'hers': is not known"), std::string::npos) << "it is no job of a run: " << answers;
+}
+
 TEST_F(Users, AUserOfTheSystemAndOneWithoutAnAccountAreRefused) {
   Cluster cluster;
   cluster.start_worker("w");

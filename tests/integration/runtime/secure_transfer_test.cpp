@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <list>
 #include <optional>
 #include <string>
 
@@ -24,16 +25,18 @@ struct Cluster {
   }
   ScratchDirectory scratch;
   Authority authority = std::move(Authority::make()).value();
-  CredentialStore store{scratch.path()};
+  CredentialStore store{scratch.path(), scratch.path()};
   std::shared_ptr<const TlsClient> client;
   ListenSecurity security;
 };
 
 /// A server and a client on one loop, so that what a client sends behind its handshake has always come with it.
 struct Transfer {
-  Transfer(const ListenSecurity& security, std::shared_ptr<const TlsClient> tls, Packing packing = Packing::Never) {
+  Transfer(const ListenSecurity& security, std::shared_ptr<const TlsClient> tls, Packing packing = Packing::Never,
+           std::shared_ptr<const RevokedSerials> revoked = nullptr) {
     ServerLimits served;
     served.security = security;
+    served.revoked = std::move(revoked);
     served.packing = packing;
     server = std::move(DataServer::open(turning.loop, local(0), here, served)).value();
     TransferLimits asked = limits();
@@ -132,6 +135,112 @@ TEST(SecureTransfer, ChunksLargerThanARecordArrive) {
   const std::vector<std::byte> data = content(3'500'001);
   put(transfer.here, 1, data);
   EXPECT_TRUE(transfer.fetch(1).is(data));
+}
+
+/// A server that takes connections, and never answers.
+class SilentServer {
+ public:
+  explicit SilentServer(Turning& turning) : turning_(turning) {
+    acceptor_.emplace(turning.loop.io(), tcp::endpoint{asio::ip::address_v4::loopback(), 0});
+    acceptor_->non_blocking(true);
+  }
+  HostPort address() const { return local(acceptor_->local_endpoint().port()); }
+  /// Another connection has come, and the first bytes of its handshake.
+  bool is_asked() {
+    tcp::socket& peer = peers_.emplace_back(turning_.loop.io());
+    const bool came = turning_.until([&] {
+      boost::system::error_code none;
+      acceptor_->accept(peer, none);
+      return !none;
+    });
+    return came && turning_.until([&] { return peer.available() > 0; });
+  }
+  void close() { acceptor_.reset(); }
+
+ private:
+  Turning& turning_;
+  std::optional<tcp::acceptor> acceptor_;
+  std::list<tcp::socket> peers_;
+};
+
+// Chaos case W01 found it: each such connection stayed, and after the last one no request went out any more.
+TEST(SecureTransfer, ARequestThatIsCancelledInTheHandshakeLeavesItsConnectionToOthers) {
+  const Cluster cluster;
+  Transfer transfer{cluster.security, cluster.client};
+  SilentServer silent{transfer.turning};
+  const HostPort address = silent.address();
+  Answer cancelled;
+  for (std::uint32_t i = 0; i < limits().streams_max; ++i) {
+    transfer.client->fetch(address, key(1), 0, cancelled.take());
+    ASSERT_TRUE(silent.is_asked());
+    transfer.client->cancel(key(1));
+  }
+  silent.close();
+  ServerLimits served;
+  served.security = cluster.security;
+  const auto server = std::move(DataServer::open(transfer.turning.loop, address, transfer.here, served)).value();
+  put(transfer.here, 2, content(100));
+  Answer answer;
+  transfer.client->fetch(address, key(2), 0, answer.take());
+  ASSERT_TRUE(transfer.turning.until([&] { return answer.told; }));
+  EXPECT_TRUE(answer.is(content(100))) << to_string(answer.error);
+  EXPECT_FALSE(cancelled.told);
+  transfer.client.reset();
+}
+
+TEST(SecureTransfer, ARequestThatIsCancelledInTheHandshakeFailsNoOther) {
+  const Cluster cluster;
+  Transfer transfer{cluster.security, cluster.client};
+  TransferLimits one = limits();
+  one.tls = cluster.client;
+  one.streams_max = 1;
+  transfer.client = std::make_unique<DataClient>(transfer.turning.loop, transfer.there, one);
+  SilentServer silent{transfer.turning};
+  Answer cancelled;
+  Answer waits;
+  transfer.client->fetch(silent.address(), key(1), 0, cancelled.take());
+  transfer.client->fetch(silent.address(), key(2), 0, waits.take());
+  ASSERT_TRUE(silent.is_asked());
+  transfer.client->cancel(key(1));
+  EXPECT_TRUE(silent.is_asked()) << "the other request has a connection of its own";
+  EXPECT_FALSE(waits.told);
+  transfer.client.reset();
+}
+
+TEST(SecureTransfer, AServerThatIsSilentInTheHandshakeIsGivenUp) {
+  const Cluster cluster;
+  Transfer transfer{cluster.security, cluster.client};
+  SilentServer silent{transfer.turning};
+  Answer answer;
+  transfer.client->fetch(silent.address(), key(1), 0, answer.take());
+  ASSERT_TRUE(transfer.turning.until([&] { return answer.told; }));
+  EXPECT_EQ(answer.error.code, ErrorCode::Unreachable) << to_string(answer.error);
+}
+
+// The connection is open, and its owner was served.
+TEST(SecureTransfer, ARevokedReaderIsServedNoLonger) {
+  const Cluster cluster;
+  const auto revoked = std::make_shared<RevokedSerials>();
+  Transfer transfer{cluster.security, cluster.client, Packing::Never, revoked};
+  const std::vector<std::byte> data = content(100'000);
+  for (const std::uint32_t subtask : {1, 2, 3}) put(transfer.here, subtask, data);
+  revoked->add({"00"});
+  EXPECT_TRUE(transfer.fetch(1).is(data));
+  revoked->add({serial_of(*cluster.store.load(cluster.authority.cluster(), Role::Worker)->certificate)});
+  EXPECT_FALSE(transfer.fetch(2).is(data)) << "by the open connection";
+  EXPECT_FALSE(transfer.fetch(3).is(data)) << "by another";
+}
+
+TEST(SecureTransfer, ARunReadsByTheIdentityOfTheJobAlone) {
+  const Cluster cluster{Role::Run, PeerRole::Client};
+  Transfer transfer{cluster.security, cluster.client};
+  const std::vector<std::byte> data = content(1000);
+  const JobIdentity identity{7, 8};
+  transfer.here.name_job(key(1).producer.job, identity);
+  put(transfer.here, 1, data);
+  EXPECT_EQ(transfer.fetch(1).error.code, ErrorCode::NotFound);
+  EXPECT_EQ(transfer.fetch(1, {7, 9}).error.code, ErrorCode::NotFound);
+  EXPECT_TRUE(transfer.fetch(1, identity).is(data));
 }
 
 TEST(SecureTransfer, OperatorsAreServed) {

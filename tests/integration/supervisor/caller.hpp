@@ -30,7 +30,8 @@ class Caller {
                      connection_->start([this](const FrameHeader& header,
                                                std::span<const std::byte> payload) { hear(header, payload); },
                                         [this](const Error& error) { end = error; });
-                     if (const auto* hello = std::get_if<Hello>(&introduction)) self_ = hello->incarnation;
+                     if (const auto* hello = std::get_if<Hello>(&introduction))
+                       self_ = hello->incarnation, self_role_ = hello->role;
                      send(FrameKind::Introduction, encode(introduction));
                      if (next != nullptr) send(FrameKind::Messages, next);
                    }) {}
@@ -56,19 +57,33 @@ class Caller {
 
   std::optional<Introduction> answer;
   std::vector<ToClient> told;
+  std::vector<ToWorker> orders;  ///< Where it introduces itself as a worker.
+  std::vector<SecurityNotice> notices;
   std::optional<Error> end;
 
  private:
   void hear(const FrameHeader& header, std::span<const std::byte> payload) {
-    if (header.kind == FrameKind::Introduction) answer = *decode_introduction(payload);
+    if (header.kind == FrameKind::Introduction) {
+      const Introduction introduction = *decode_introduction(payload);
+      if (const auto* notice = std::get_if<SecurityNotice>(&introduction))
+        notices.push_back(*notice);
+      else
+        answer = introduction;
+    }
     acknowledged_ = std::max(acknowledged_, header.link.acknowledged);
     if (header.kind != FrameKind::Messages) return;
+    if (self_role_ == PeerRole::Worker) {
+      const auto heard = decode_to_worker(payload);
+      if (heard) orders.insert(orders.end(), heard->begin(), heard->end());
+      return;
+    }
     const auto messages = decode_to_client(payload);
     if (messages) told.insert(told.end(), messages->begin(), messages->end());
   }
   Connector connector_;
   std::unique_ptr<Connection> connection_;
   Incarnation self_{77};
+  PeerRole self_role_ = PeerRole::Client;
   std::uint64_t sequence_ = 0;
   std::uint64_t acknowledged_ = 0;
 };

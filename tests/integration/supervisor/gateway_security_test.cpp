@@ -29,14 +29,18 @@ struct Heard {
   std::vector<FromClient> from_clients;
   std::size_t from_workers = 0;
   std::size_t lost = 0;
+  WorkerHandle gateway;  ///< The sender of a worker's messages, which carries answers.
 };
 
-SupervisorHandle::behavior_type recorder(SupervisorHandle::pointer, Heard* heard) {
+SupervisorHandle::behavior_type recorder(SupervisorHandle::pointer self, Heard* heard) {
   return {[heard](const FromClientMail& mail) {
             heard->from_clients.insert(heard->from_clients.end(), mail.messages->begin(), mail.messages->end());
           },
           [heard](const ClientLostMail&) { ++heard->lost; },
-          [heard](const FromWorkerMail& mail) { heard->from_workers += mail.messages->size(); },
+          [self, heard](const FromWorkerMail& mail) {
+            heard->from_workers += mail.messages->size();
+            heard->gateway = caf::actor_cast<WorkerHandle>(self->current_sender());
+          },
           [heard](const WorkerLostMail&) { ++heard->lost; }, [](const WorkerSuspectedMail&) {}};
 }
 
@@ -57,7 +61,7 @@ class GatewaySecurityTest : public testing::Test {
     office.store = CredentialStore{scratch_.at("config")};
     office.user = "root";
     office.config = config;
-    office.on_revoked = [this] { gateway_->drop_revoked(); };
+    office.on_change = [this] { gateway_->credentials_changed(); };
     auto opened = CredentialOffice::open(loop_, office);
     ASSERT_TRUE(opened.has_value()) << to_string(opened.error());
     office_ = std::move(opened).value();
@@ -68,12 +72,15 @@ class GatewaySecurityTest : public testing::Test {
     options.security = office_->security();
     options.certify = [this](const Join& join, const PeerStanding& peer) { return office_->certify(join, peer); };
     options.is_revoked = [this](const std::string& serial) { return office_->is_revoked(serial); };
+    options.revoked = [this] { return office_->revoked(); };
+    options.run_credential = [this](const std::string& user) { return office_->run_credential(user); };
     auto gateway = Gateway::open(actors_.system(), loop_, options, supervisor_);
     ASSERT_TRUE(gateway.has_value());
     gateway_ = std::move(gateway).value();
   }
   ~GatewaySecurityTest() override {
     gateway_ = nullptr;
+    heard_.gateway = nullptr;
     end_actor(supervisor_);
   }
 
@@ -221,6 +228,54 @@ TEST_F(GatewaySecurityTest, ARevokedPeerLosesItsOpenConnectionWithinASecond) {
   const Instant begin = monotonic_now();
   ASSERT_TRUE(turn_until(loop_, [&] { return caller->end.has_value() && heard_.lost == 1; }));
   EXPECT_LT(monotonic_now() - begin, seconds{1});
+}
+
+TEST_F(GatewaySecurityTest, AWorkerHearsWithinASecondWhatIsRevoked) {
+  const auto worker = call(user_of(Role::Worker, PeerRole::Worker, "host"), hello(PeerRole::Worker));
+  ASSERT_TRUE(worker->welcome());
+  const Credential bob = *registrar().issue(Role::Client, "bob", hours{1}, calendar_now());
+  ASSERT_TRUE(registrar().revoke_user("bob"));
+  const Instant begin = monotonic_now();
+  const auto has_heard = [&](const Caller& caller) {
+    return std::any_of(caller.notices.begin(), caller.notices.end(), [&](const SecurityNotice& notice) {
+      return std::find(notice.revoked.begin(), notice.revoked.end(), serial_of(*bob.certificate)) !=
+             notice.revoked.end();
+    });
+  };
+  ASSERT_TRUE(turn_until(loop_, [&] { return has_heard(*worker); }));
+  EXPECT_LT(monotonic_now() - begin, seconds{1});
+  // And so does one that connects later, or again.
+  Hello again = hello(PeerRole::Worker);
+  again.name = "another";
+  again.incarnation = Incarnation{78};
+  const auto other = call(user_of(Role::Worker, PeerRole::Worker, "host"), again);
+  EXPECT_TRUE(turn_until(loop_, [&] { return has_heard(*other); }));
+  const auto client = call(user_of(Role::Client, PeerRole::Client), hello(PeerRole::Client));
+  EXPECT_TRUE(client->notices.empty());
+}
+
+TEST_F(GatewaySecurityTest, AWorkerHasTheCredentialOfAUsersRunsBeforeTheirWork) {
+  Hello introduction = hello(PeerRole::Worker);
+  introduction.starts_as_users = true;
+  const auto worker = call(user_of(Role::Worker, PeerRole::Worker, "host"), introduction);
+  ASSERT_TRUE(worker->welcome());
+  AssignBatch batch;
+  batch.owner = "ada";
+  worker->say(std::vector<FromWorker>{ExplainAnswer{}});
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.from_workers == 1; }));
+  const ToWorkerMail mail{introduction.incarnation, std::make_shared<const std::vector<ToWorker>>(1, batch)};
+  caf::anon_send(heard_.gateway, mail);
+  ASSERT_TRUE(turn_until(loop_, [&] { return worker->orders.size() == 1; }));
+  ASSERT_EQ(worker->notices.size(), 1U) << "it came first";
+  ASSERT_EQ(worker->notices[0].credentials.size(), 1U);
+  EXPECT_EQ(worker->notices[0].credentials[0].user, "ada");
+  const Result<Credential> told = read_credential(worker->notices[0].credentials[0].pem, "told");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(identity_of(*told->certificate)->role, Role::Run);
+  EXPECT_EQ(identity_of(*told->certificate)->user, "ada");
+  caf::anon_send(heard_.gateway, mail);
+  ASSERT_TRUE(turn_until(loop_, [&] { return worker->orders.size() == 2; }));
+  EXPECT_EQ(worker->notices.size(), 1U);
 }
 
 TEST_F(GatewaySecurityTest, ATokenLeadsToACertificateOnce) {

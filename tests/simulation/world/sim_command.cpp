@@ -1,11 +1,16 @@
 #include "tests/simulation/world/sim_command.hpp"
 
+#include <signal.h>  // tidy: allow arrows: sigaltstack
+#include <unistd.h>  // tidy: allow arrows: write, which a signal handler may call
+
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ostream>
 #include <random>
+#include <vector>
 
 #include "tests/simulation/world/shrink.hpp"
 
@@ -19,19 +24,38 @@ constexpr std::uint32_t kSizeMax = 1'000'000;
 /// simulator: a signal has no argument through which it could be handed in.
 std::array<char, 512> under_way{};
 
-extern "C" void tell_what_is_under_way(int) { std::fputs(under_way.data(), stderr); }
+extern "C" void tell_what_is_under_way(int signal) {
+  const ssize_t ignored = ::write(STDERR_FILENO, under_way.data(), std::strlen(under_way.data()));
+  static_cast<void>(ignored);
+  std::signal(signal, SIG_DFL);  // The end of the process is what it would have been.
+}
 
-/// Tells the case on standard error if the process aborts during its life.
-class AbortNote {
+/// Tells the case on standard error if the process crashes during its life, also where its stack is full.
+class CrashNote {
  public:
-  AbortNote() : before_(std::signal(SIGABRT, tell_what_is_under_way)) {}
-  ~AbortNote() { std::signal(SIGABRT, before_); }
-  AbortNote(const AbortNote&) = delete;
-  AbortNote& operator=(const AbortNote&) = delete;
+  CrashNote() {
+    stack_t own{};
+    own.ss_sp = stack_.data();
+    own.ss_size = stack_.size();
+    ::sigaltstack(&own, &stack_before_);
+    struct sigaction told {};
+    told.sa_handler = tell_what_is_under_way;
+    told.sa_flags = SA_ONSTACK;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &told, &before_[i]);
+  }
+  ~CrashNote() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+    ::sigaltstack(&stack_before_, nullptr);
+  }
+  CrashNote(const CrashNote&) = delete;
+  CrashNote& operator=(const CrashNote&) = delete;
   void set(const std::string& what) { std::snprintf(under_way.data(), under_way.size(), "%s\n", what.c_str()); }
 
  private:
-  void (*before_)(int);
+  static constexpr std::array kSignals{SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
+  std::vector<std::byte> stack_ = std::vector<std::byte>(std::size_t{64} << 10U);
+  stack_t stack_before_{};
+  std::array<struct sigaction, kSignals.size()> before_{};
 };
 
 struct Totals {
@@ -163,7 +187,7 @@ class Simulation {
 
  private:
   void run_one(WorldOptions world) {
-    note_.set("seed " + std::to_string(world.seed) + ": a check inside a core failed; " +
+    note_.set("seed " + std::to_string(world.seed) + ": the process crashed, or a check inside a core failed; " +
               replay_of(world, options_.fault_level));
     if (options_.trace && !options_.json) {
       out_ << "seed " << world.seed << '\n';
@@ -219,7 +243,7 @@ class Simulation {
 
   const SimOptions& options_;
   std::ostream& out_;
-  AbortNote note_;
+  CrashNote note_;
   Totals totals_;
   std::vector<Failure> failures_;
 };

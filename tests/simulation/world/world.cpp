@@ -217,7 +217,8 @@ void World::check_data_left(WorkerHost& host) {
     const supervisor::Job* job = supervisor_->core().find_job(id);
     return job != nullptr && !job->outputs.locations.empty();
   });
-  if (core.job_count() > static_cast<std::size_t>(kept)) oracle_.breach(host.name() + " still knows jobs");
+  if (core.job_count() > static_cast<std::size_t>(kept))
+    oracle_.breach(host.name() + " still knows jobs: " + core.job_names());
 }
 
 void World::check_nothing_left() {

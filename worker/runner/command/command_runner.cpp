@@ -449,7 +449,8 @@ Result<std::string> CommandRunner::State::locate(const Template& program, const 
 }
 
 std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run, const AccountPtr& account) const {
-  std::vector<std::string> environment = account == nullptr ? base_environment : worker::environment_of(*account);
+  std::vector<std::string> environment =
+      account == nullptr ? base_environment : worker::environment_of(*account, config.users.get());
   if (account != nullptr) set_variables(environment, own_words);
   set_variables(environment, run.program.environment);
   set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),

@@ -1,11 +1,14 @@
 #include "worker/runner/command/job_users.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "common/host/host.hpp"
 #include "common/protocol/secrets.hpp"
@@ -92,13 +95,56 @@ Result<AccountPtr> JobUsers::look_up(const std::string& user, Instant now) {
   return (known_[user] = std::move(known)).account;
 }
 
-std::vector<std::string> environment_of(const Account& account) {
+// In a directory of another user root reaches files with the rights of that user: a link that the user puts there would
+// lead anywhere.
+Result<void> JobUsers::keep(const std::string& user, const std::string& place, const std::string& content,
+                            Instant now) {
+  const Result<AccountPtr> account = account_of(user, now);
+  if (!account) return account.error();
+  if (*account == nullptr) return {};  // Its programs have the worker's own credential.
+  const Result<std::string> directory = directory_for(**account);
+  if (!directory) return directory.error();
+  const FilesAs as{**account};
+  const std::filesystem::path file = std::filesystem::path{*directory} / place;
+  const std::string draft = file.string() + ".new";
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  ::unlink(draft.c_str());
+  const Descriptor written{::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (written && ::write(written.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
+      ::rename(draft.c_str(), file.c_str()) == 0)
+    return {};
+  return Error{ErrorCode::StorageFull, file.string(), std::string{"cannot be written: "} + std::strerror(errno), {}};
+}
+
+Result<std::string> JobUsers::directory_for(const Account& account) {
+  const std::lock_guard lock{mutex_};
+  if (const auto known = credentials_.find(account.uid); known != credentials_.end()) return known->second;
+  Result<std::string> all = directory_.path();
+  if (!all) return all;
+  std::string own = *all + "/" + std::to_string(account.uid);
+  const bool made = ::chmod(all->c_str(), 0711) == 0 && (::mkdir(own.c_str(), 0700) == 0 || errno == EEXIST) &&
+                    ::lchown(own.c_str(), account.uid, account.gid) == 0;
+  if (!made) return Error{ErrorCode::StorageFull, own, std::string{"cannot be made: "} + std::strerror(errno), {}};
+  credentials_[account.uid] = own;
+  return own;
+}
+
+std::string JobUsers::credentials_of(const Account& account) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = credentials_.find(account.uid);
+  return found == credentials_.end() ? std::string{} : found->second;
+}
+
+std::vector<std::string> environment_of(const Account& account, const JobUsers* users) {
   std::vector<std::string> environment{"HOME=" + account.home, "USER=" + account.name, "LOGNAME=" + account.name,
                                        "SHELL=" + (account.shell.empty() ? "/bin/sh" : account.shell),
                                        "PATH=/usr/local/bin:/usr/bin:/bin"};
   for (const char* name : {"LANG", "LC_ALL", "TZ"})
     if (const std::string value = environment_value(name); !value.empty())
       environment.push_back(std::string{name} + "=" + value);
+  const std::string credentials = users == nullptr ? std::string{} : users->credentials_of(account);
+  if (!credentials.empty()) environment.push_back("PENSTOCK_RUN_CREDENTIALS=" + credentials);
   return environment;
 }
 

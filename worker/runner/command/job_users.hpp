@@ -11,6 +11,7 @@
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
 #include "common/host/account.hpp"
+#include "common/host/life_directory.hpp"
 #include "common/host/process.hpp"
 #include "common/protocol/accepted_users.hpp"
 
@@ -28,6 +29,12 @@ class JobUsers {
 
   /// Errors: PermissionDenied; Unreachable: the directory of users does not answer.
   Result<AccountPtr> account_of(const std::string& user, Instant now);
+  /// Writes a credential of the user's runs to `place` in the directory that `credentials_of` tells, where the user
+  /// reads it and nobody else. Errors: as of `account_of`; StorageFull.
+  Result<void> keep(const std::string& user, const std::string& place, const std::string& content, Instant now);
+  /// The directory for PENSTOCK_RUN_CREDENTIALS in the environment of a program that runs under the account; empty:
+  /// none was kept.
+  std::string credentials_of(const Account& account) const;
   /// Whether native operators run for the user: in the worker's process, under its account.
   bool runs_operators_for(const std::string& user) const {
     return !rules_.known || rules_.switches || user == rules_.own || account_for(rules_, user, {}, {}).has_value();
@@ -39,16 +46,19 @@ class JobUsers {
     Instant until{};
   };
   Result<AccountPtr> look_up(const std::string& user, Instant now);
+  Result<std::string> directory_for(const Account& account);
 
   const UserRules rules_;
   const std::function<std::string()> supervisor_user_;
-  std::mutex mutex_;  // Of `known_`.
+  mutable std::mutex mutex_;  // Of all that follows.
   std::map<std::string, Known> known_;
+  std::map<uid_t, std::string> credentials_;  ///< Directories.
+  LifeDirectory directory_{{}, "penstock-runs-"};
 };
 
 /// The environment of programs that run under an account: its own words, the locale and time zone of the worker, and
-/// nothing else of the worker.
-std::vector<std::string> environment_of(const Account& account);
+/// nothing else of the worker. `users` knows the credentials of its runs; null: there are none.
+std::vector<std::string> environment_of(const Account& account, const JobUsers* users = nullptr);
 
 /// Turns the start of a program into one under the account. The program and `start.directory` are reached with the
 /// rights of the account alone, and variables of the job reach no process that still has those of the worker. Where

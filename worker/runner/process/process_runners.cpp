@@ -407,7 +407,7 @@ Result<Kept> ProcessRunners::State::start(const Template& program, std::string_v
     options.account = std::move(account).value();
   }
   if (options.account != nullptr) {
-    options.environment = environment_of(*options.account);
+    options.environment = environment_of(*options.account, config.users.get());
     set_variables(options.environment, own_words);
   }
   {

@@ -54,6 +54,23 @@ TEST(CredentialStore, ALoginTakesTheRightsOfAnEarlierOne) {
   EXPECT_TRUE(saved.store.load(cluster, Role::Worker)) << "the worker of this user goes on";
 }
 
+TEST(CredentialStore, TheCredentialOfARunServesWhereTheUserHasNoneThatIsValid) {
+  Saved saved;
+  const std::string& cluster = saved.authority.cluster();
+  const CredentialStore of_run{saved.scratch.at("run")};
+  const CredentialStore store{saved.store.directory(), of_run.directory()};
+  const auto role = [&] { return identity_of(*store.load_for(cluster, PeerRole::Client)->certificate)->role; };
+  EXPECT_EQ(store.load_for(cluster, PeerRole::Client).error().code, ErrorCode::NotFound);
+  ASSERT_TRUE(of_run.save(cluster, Role::Run, *saved.authority.issue(Role::Run, "ada", hours{1})));
+  EXPECT_EQ(role(), Role::Run);
+  EXPECT_EQ(store.load_for(cluster, PeerRole::Worker).error().code, ErrorCode::NotFound);
+  ASSERT_TRUE(saved.save(Role::Client));
+  EXPECT_EQ(role(), Role::Client);
+  const CalendarTime days_ago = calendar_now() - hours{72};
+  ASSERT_TRUE(saved.store.save(cluster, Role::Client, *saved.authority.issue(Role::Client, "ada", hours{1}, days_ago)));
+  EXPECT_EQ(role(), Role::Run) << "the user's own is out of date";
+}
+
 TEST(CredentialStore, ADamagedCredentialIsToldAndNotPassedOver) {
   Saved saved;
   ASSERT_TRUE(saved.save(Role::Client));

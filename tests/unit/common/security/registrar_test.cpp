@@ -134,6 +134,15 @@ TEST(Registrar, ARevokedCertificateIsNotRenewedBeforeTheServerHasLooked) {
             ErrorCode::PermissionDenied);
 }
 
+TEST(Registrar, TheCertificateOfRunsIsOfNoTokenAndNotRenewedByThem) {
+  Office office;
+  EXPECT_EQ(office.token(Role::Run, "ada").error().code, ErrorCode::InvalidArgument);
+  const Credential of_runs = std::move(office.registrar.issue(Role::Run, "ada", hours{24}, kNow)).value();
+  const Result<CertificatePtr> renewed = office.registrar.renew(
+      *identity_of(*of_runs.certificate), serial_of(*of_runs.certificate), office.key, hours{24}, kNow);
+  EXPECT_EQ(renewed.error().code, ErrorCode::PermissionDenied);
+}
+
 TEST(Registrar, AListThatCannotBeReadGivesNothingBack) {
   Office office;
   const CertificatePtr bob = std::move(office.join(*office.token())).value();

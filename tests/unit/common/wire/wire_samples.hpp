@@ -225,6 +225,9 @@ inline std::vector<ToClient> all_to_client() {
 inline std::vector<Introduction> all_introductions() {
   return {Hello{1, 2, "0.1", PeerRole::Client, "n", "h", 3, Incarnation{4}, Incarnation::none(), 5},
           Welcome{1, 2, "0.1", Incarnation{6}, true, 7, std::chrono::seconds{1}, 8, 9, 10},
+          Hello{1, 2, "0.1", PeerRole::Worker, "n", "h", 3, Incarnation{4}, Incarnation::none(), 5, true},
+          SecurityNotice{{"0A", "0B"}, {{"ada", "pem"}}},
+          SecurityNotice{},
           Refusal{{ErrorCode::VersionMismatch, "s", "m", "r"}}};
 }
 
