@@ -66,6 +66,7 @@ struct Introduction {
       token @22 :Text;
       publicKey @23 :Data;
       user @24 :Text;
+      proof @30 :Text;               # from 1.12: a credential of MUNGE, beside the token `penstock-CLUSTER-munge`
     }
     joined :group {
       certificate @25 :Text;

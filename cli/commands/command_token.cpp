@@ -27,6 +27,7 @@ struct TokenCommand {
   std::vector<std::string> groups;
   std::string life = "15min";
   std::string id;
+  bool munge = false;
 };
 
 /// The state of the supervisor, which need not run.
@@ -78,7 +79,28 @@ std::string words_of(const std::vector<std::string>& groups) {
   return text;
 }
 
+/// Prints the line with which users of the site log in by MUNGE. There is no secret in it.
+Result<int> create_for_munge(Invocation& invocation, const TokenCommand& command) {
+  if (!command.role.empty() || !command.user.empty() || !command.groups.empty())
+    return Error{ErrorCode::InvalidArgument, "--munge", "goes without --role, --user and --group",
+                 "each user becomes a client under the name that MUNGE proves"};
+  const Result<Registrar> registrar = open_registrar(command);
+  if (!registrar) return registrar.error();
+  const std::string line = to_string(TokenText{registrar->authority().cluster(), std::string{TokenText::kByMunge}, {}});
+  if (invocation.json) {
+    print(invocation, Value::Record{{"token", line}});
+    return int{kSuccess};
+  }
+  std::cout << line << '\n';
+  std::cerr << "It is no secret: put it where all users read it, for `penstock login FILE`. The supervisor needs "
+               "`security.munge = true`; `penstock token revoke munge` takes all such logins back.\n";
+  return int{kSuccess};
+}
+
 Result<int> create_token(Invocation& invocation, const TokenCommand& command) {
+  if (command.munge) return create_for_munge(invocation, command);
+  if (command.role.empty())
+    return Error{ErrorCode::InvalidArgument, "--role", "is missing", "write e.g. `--role client --user NAME`"};
   Result<Role> role = parse_role(command.role);
   if (!role) {
     Error error = std::move(role).error();
@@ -164,9 +186,8 @@ void runs(CLI::App* command, Invocation& invocation, Run run) {
 
 void add_create(CLI::App& token, Invocation& invocation, const std::shared_ptr<TokenCommand>& options) {
   CLI::App* create = token.add_subcommand("create", "Print a new one-time token");
-  create->add_option("--role", options->role, "worker, client, operator, admin or metrics")
-      ->required()
-      ->type_name("ROLE");
+  create->add_option("--role", options->role, "worker, client, operator, admin or metrics")->type_name("ROLE");
+  create->add_flag("--munge", options->munge, "Print a line with which users of this site log in by MUNGE, any number of times");
   create
       ->add_option("--user", options->user,
                    "The user that the certificate names; a worker may leave it out, and has that of its process")

@@ -42,6 +42,9 @@ Result<PeerIdentity> join_with_file(const Invocation& invocation, const std::str
   if (!text) return text.error();
   const Result<TokenText> token = parse_token(*text);
   if (!token) return token.error();
+  if (again == JoinAgain::UnlessValid && token->by_munge())
+    return Error{ErrorCode::InvalidArgument, file, "logs users in by MUNGE, and no workers",
+                 "make one for the worker: `penstock token create --role worker`"};
   if (again == JoinAgain::UnlessValid) {
     const Result<Credential> known = own_credentials().load(token->cluster, Role::Worker);
     if (known && valid_until(*known->certificate) > calendar_now()) return identity_of(*known->certificate);

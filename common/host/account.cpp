@@ -46,6 +46,18 @@ Result<Account> find_account(const std::string& name) {
   return account;
 }
 
+Result<std::string> user_name_of(uid_t uid) {
+  std::array<char, 16384> texts{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const int failure = ::getpwuid_r(uid, &entry, texts.data(), texts.size(), &found);
+  if (found != nullptr) return std::string{found->pw_name};
+  const std::string subject = "user number " + std::to_string(uid);
+  if (failure == 0 || failure == ENOENT || failure == ESRCH)
+    return Error{ErrorCode::NotFound, subject, "has no account on this host", "create it there"};
+  return Error{ErrorCode::Unreachable, subject, std::string{"cannot be looked up: "} + std::strerror(failure), {}};
+}
+
 FilesAs::FilesAs(const Account& account) {
   groups_.resize(static_cast<std::size_t>(::getgroups(0, nullptr)));
   PENSTOCK_CHECK(::getgroups(static_cast<int>(groups_.size()), groups_.data()) >= 0);

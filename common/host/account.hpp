@@ -24,6 +24,9 @@ struct Account {
 /// Unreachable.
 Result<Account> find_account(const std::string& name);
 
+/// The name of that user. Errors: the same.
+Result<std::string> user_name_of(uid_t uid);
+
 /// For as long as it lives, this thread reaches files as that account: what it makes is the account's, and what the
 /// account may not reach does not exist. The process keeps all its other rights, and the account cannot send it
 /// signals. REQUIRES: the process runs as root.

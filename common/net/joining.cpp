@@ -4,6 +4,8 @@
 
 #include "common/host/clock.hpp"
 #include "common/host/host.hpp"
+#include "common/security/munge.hpp"
+#include "common/security/registrar.hpp"
 #include "common/wire/codec.hpp"
 
 namespace penstock {
@@ -14,6 +16,7 @@ struct Joining::State : std::enable_shared_from_this<State> {
 
   void start();
   void connected(std::unique_ptr<Connection> fresh);
+  Result<std::string> proof_of(const std::string& public_key) const;
   void answered(std::span<const std::byte> payload);
   void end(Result<Credential> result);
 
@@ -60,13 +63,22 @@ void Joining::State::connected(std::unique_ptr<Connection> fresh) {
   connection->start([this](const FrameHeader&, std::span<const std::byte> payload) { answered(payload); },
                     [this](const Error& error) { end(error); });
   Join join;
-  join.token = options.token;
   join.public_key = public_part(*key);
   join.user = options.user;
+  join.token = options.token;
+  Result<std::string> proof = proof_of(join.public_key);
+  if (!proof) return end(std::move(proof).error());
+  join.proof = std::move(proof).value();
   connection->send(FrameKind::Introduction, {random_incarnation(), 0, 0}, encode(Introduction{join}));
   patience.arm(monotonic_now() + 2 * options.wire.handshake_timeout, [this] {
     end(Error{ErrorCode::TimedOut, to_string(options.supervisor), "does not answer", {}});
   });
+}
+
+/// Binds a credential of MUNGE to the key: with another one it is worth nothing. Empty: the token needs none.
+Result<std::string> Joining::State::proof_of(const std::string& public_key) const {
+  const Result<TokenText> token = parse_token(options.token);
+  return token && token->by_munge() ? munge_seal(munge_content(public_key)) : std::string{};
 }
 
 void Joining::State::answered(std::span<const std::byte> payload) {

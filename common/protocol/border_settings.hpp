@@ -22,6 +22,7 @@ void visit_settings(SecurityConfig& c, Visit&& visit) {
   visit({"handshakes_max", "connections", "handshakes that wait for those threads; further connections are closed at once"},
         c.handshakes_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"tokens_max", "tokens", "tokens that are neither used nor out of date; further ones are refused"}, c.tokens_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"munge", "", "whether users of hosts with the same key of MUNGE log in as clients without a token, by `penstock token create --munge`"}, c.munge, false, true);
 }
 
 template <class Visit>

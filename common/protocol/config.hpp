@@ -43,6 +43,7 @@ struct SecurityConfig {
   std::uint32_t handshake_threads = 2;
   std::uint32_t handshakes_max = 1024;
   std::uint32_t tokens_max = 1000;
+  bool munge = false;
 };
 
 /// Limits of a graph.

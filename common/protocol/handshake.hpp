@@ -72,6 +72,7 @@ struct Join {
   std::string token;       ///< The secret of a one-time token; empty: the peer has a certificate.
   std::string public_key;  ///< To be certified, as DER; the private part stays with the peer.
   std::string user;        ///< Of the peer's process; used unless the token names one.
+  std::string proof;       ///< With a token for MUNGE: its credential, which seals the public key.
   friend bool operator==(const Join&, const Join&) = default;
 };
 

@@ -131,7 +131,14 @@ Error not_accepted(const char* why) {
 
 }  // namespace
 
+std::string munge_content(const std::string& public_key) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(public_key.data()), public_key.size(), digest.data());
+  return "penstock login " + hexadecimal(digest);
+}
+
 std::string to_string(const TokenText& token) {
+  if (token.by_munge()) return std::string{kTokenBegin} + token.cluster + "-" + token.id;
   return std::string{kTokenBegin} + token.cluster + "-" + token.id + "-" + token.secret;
 }
 
@@ -142,7 +149,13 @@ Result<TokenText> parse_token(std::string_view text) {
   constexpr std::size_t kBytes = kTokenBegin.size() + kClusterDigits + 1 + kIdDigits + 1 + kSecretDigits;
   const Error wrong{ErrorCode::InvalidArgument, "the token", "is none of Penstock",
                     "it begins with `penstock-` and is one line, as `penstock token create` prints it"};
-  if (text.size() != kBytes || !text.starts_with(kTokenBegin)) return wrong;
+  if (!text.starts_with(kTokenBegin)) return wrong;
+  const std::string_view cluster = text.substr(kTokenBegin.size(), kClusterDigits);
+  if (text.substr(std::min(text.size(), kTokenBegin.size() + kClusterDigits)) == "-munge") {
+    if (!is_hexadecimal(cluster, kClusterDigits)) return wrong;
+    return TokenText{std::string{cluster}, std::string{TokenText::kByMunge}, {}};
+  }
+  if (text.size() != kBytes) return wrong;
   text.remove_prefix(kTokenBegin.size());
   TokenText token{std::string{text.substr(0, kClusterDigits)}, std::string{text.substr(kClusterDigits + 1, kIdDigits)},
                   std::string{text.substr(kClusterDigits + kIdDigits + 2)}};
@@ -216,6 +229,14 @@ Result<CertificatePtr> Registrar::join(const TokenText& token, const std::string
   if (::unlink(token_file(token.id).c_str()) != 0) return not_accepted("was used already");
   if (found->token.until <= now) return not_accepted("is out of date");
   return certify(public_key, {found->token.role, user, token.id, found->token.groups}, life, now);
+}
+
+// Its token is the word itself, so that one revocation takes all of them back.
+Result<CertificatePtr> Registrar::join_proven(const std::string& user, const std::string& public_key,
+                                              std::chrono::seconds life, CalendarTime now) const {
+  PENSTOCK_TRY(check_user(user));
+  const LockedBook lock{directory_};
+  return certify(public_key, {Role::Client, user, std::string{TokenText::kByMunge}, {}}, life, now);
 }
 
 // The list is read again under the lock: a certificate that was revoked a moment ago must not live on in a new one.

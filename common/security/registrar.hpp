@@ -21,12 +21,17 @@ struct Token {
   std::vector<std::string> groups{};  ///< Of the certificate.
 };
 
-/// The name of the cluster and the secret of a token, as they stand in its file: `penstock-CLUSTER-ID-SECRET`.
+/// The name of the cluster and the secret of a token, as they stand in its file: `penstock-CLUSTER-ID-SECRET`. One
+/// without a secret is `penstock-CLUSTER-munge`: each user proves its name by MUNGE, any number of times.
 struct TokenText {
   std::string cluster;
   std::string id;
   std::string secret;
+  bool by_munge() const { return id == kByMunge; }
+  static constexpr std::string_view kByMunge = "munge";
 };
+/// The text that the credential of MUNGE for this key seals.
+std::string munge_content(const std::string& public_key);
 std::string to_string(const TokenText& token);
 /// Error: InvalidArgument; the message does not repeat the text.
 Result<TokenText> parse_token(std::string_view text);
@@ -56,6 +61,9 @@ class Registrar {
   /// the token is unknown, used or out of date; InvalidArgument.
   Result<CertificatePtr> join(const TokenText& token, const std::string& public_key, const std::string& own_user,
                               std::chrono::seconds life, CalendarTime now) const;
+  /// Certifies a key for a user that MUNGE has proven. Errors: InvalidArgument: the name or the key.
+  Result<CertificatePtr> join_proven(const std::string& user, const std::string& public_key, std::chrono::seconds life,
+                                     CalendarTime now) const;
   /// Certifies another key for the owner of a certificate. Errors: PermissionDenied: it is revoked; InvalidArgument.
   Result<CertificatePtr> renew(const PeerIdentity& peer, const std::string& serial, const std::string& public_key,
                                std::chrono::seconds life, CalendarTime now);

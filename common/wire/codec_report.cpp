@@ -525,6 +525,7 @@ void write(const Join& join, schema::Introduction::Builder root) {
   out.setToken(text(join.token));
   out.setPublicKey(data(join.public_key));
   out.setUser(text(join.user));
+  out.setProof(text(join.proof));
 }
 
 void write(const Joined& joined, schema::Introduction::Builder root) {
@@ -558,6 +559,7 @@ Introduction read_join(schema::Introduction::Join::Reader from) {
   join.token = text(from.getToken());
   join.public_key = data(from.getPublicKey());
   join.user = text(from.getUser());
+  join.proof = text(from.getProof());
   return join;
 }
 

@@ -6,9 +6,11 @@
 #include <map>
 #include <optional>
 
+#include "common/host/account.hpp"
 #include "common/host/clock.hpp"
 #include "common/host/log.hpp"
 #include "common/net/secure_stream.hpp"
+#include "common/security/munge.hpp"
 #include "common/security/registrar.hpp"
 #include "common/security/server_credential.hpp"
 
@@ -48,6 +50,7 @@ struct CredentialOffice::State {
   std::chrono::seconds life() const {
     return std::chrono::duration_cast<std::chrono::seconds>(options.config.certificate_life);
   }
+  Result<CertificatePtr> join_by_munge(const TokenText& token, const Join& join) const;
   Result<void> renew_all();
   Result<void> renew_for_runs(const std::string& user);
   bool renew_due_for_runs();
@@ -123,7 +126,7 @@ Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& p
   if (!join.token.empty()) {
     const Result<TokenText> token = parse_token(join.token);
     if (!token) return token.error();
-    certificate = state_->registrar->join(*token, join.public_key, join.user, state_->life(), calendar_now());
+    certificate = token->by_munge() ? state_->join_by_munge(*token, join) : state_->registrar->join(*token, join.public_key, join.user, state_->life(), calendar_now());
   } else if (peer.identity.has_value()) {
     certificate =
         state_->registrar->renew(*peer.identity, peer.serial, join.public_key, state_->life(), calendar_now());
@@ -132,8 +135,27 @@ Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& p
   if (const Result<PeerIdentity> identity = identity_of(**certificate))
     log_line(LogLevel::Info, "certified",
              "role=" + std::string{to_string(identity->role)} + " user=" + identity->user +
-                 (join.token.empty() ? " renewed" : " by=token"));
+                 (join.token.empty() ? " renewed" : " by=" + (join.proof.empty() ? "token" : "munge")));
   return Joined{to_pem(**certificate), to_pem(state_->registrar->authority().certificate())};
+}
+
+// The host of the supervisor and that of the user have one key of MUNGE, and one directory of users. Root of any of these
+// hosts would be root here.
+Result<CertificatePtr> CredentialOffice::State::join_by_munge(const TokenText& token, const Join& join) const {
+  if (!options.config.munge)
+    return Error{ErrorCode::PermissionDenied, "MUNGE", "is no login here",
+                 "set `security.munge = true` on the supervisor, or use a token"};
+  if (token.cluster != registrar->authority().cluster())
+    return Error{ErrorCode::PermissionDenied, "the token", "is of another cluster", {}};
+  const Result<MungeProof> proof = munge_open(join.proof);
+  if (!proof) return proof.error();
+  if (proof->content != munge_content(join.public_key))
+    return Error{ErrorCode::PermissionDenied, "the credential of MUNGE", "is for another key", {}};
+  if (proof->uid == 0)
+    return Error{ErrorCode::PermissionDenied, "root", "is not logged in by MUNGE: any host's could", "use a token"};
+  const Result<std::string> user = user_name_of(proof->uid);
+  if (!user) return user.error();
+  return registrar->join_proven(*user, join.public_key, life(), calendar_now());
 }
 
 // The supervisor's own user gets both roles: on one host everything works without a word.

@@ -30,7 +30,8 @@ class User {
     call.arguments = {"--reuid=" + std::to_string(account_.uid), "--regid=" + std::to_string(account_.gid),
                       "--clear-groups", PENSTOCK_BINARY};
     call.arguments.insert(call.arguments.end(), arguments.begin(), arguments.end());
-    call.environment = {"PENSTOCK_CONFIG_DIR=" + home_.path(), "TMPDIR=/tmp"};
+    call.environment = {"PENSTOCK_CONFIG_DIR=" + home_.path(), "TMPDIR=/tmp",
+                        "LD_LIBRARY_PATH=" PENSTOCK_FAKE_MUNGE_PLACE};
     call.directory = "/";
     call.input = input;
     return call;
@@ -52,6 +53,7 @@ class User {
 };
 
 struct Cluster : ClusterProcesses {
+  using ClusterProcesses::ClusterProcesses;
   void log_in(const User& user) const {
     const BinaryRun made = run_binary({"token", "create", "--role", "client", "--user", user.account().name, "--state",
                                        path_of("penstock/supervisor")});
@@ -192,6 +194,32 @@ TEST_F(Users, AVariableOfTheJobRunsNothingAsRoot) {
   const BinaryRun ran = cluster.submit(user, path);
   EXPECT_EQ(ran.exit_code, 0) << ran.errors;
   EXPECT_EQ(cluster.result(user, "env"), std::to_string(user.account().uid) + "\n");
+}
+
+TEST_F(Users, OfASiteWithMungeLogInWithoutATokenOfTheirOwn) {
+  Cluster cluster{{"--set", "security.munge=true"}, {"LD_LIBRARY_PATH=" PENSTOCK_FAKE_MUNGE_PLACE}};
+  const BinaryRun line = run_binary({"token", "create", "--munge", "--state", cluster.path_of("penstock/supervisor")});
+  ASSERT_EQ(line.exit_code, 0) << line.errors;
+  for (const char* name : {"daemon", "games"}) {
+    const User user{name};
+    const BinaryRun joined = user.run({"login", "-", "--supervisor", cluster.address()}, line.output);
+    EXPECT_EQ(joined.exit_code, 0) << joined.errors;
+    EXPECT_NE(joined.output.find("This user is " + std::string{name} + " with the role client"), std::string::npos);
+    EXPECT_EQ(user.run({"jobs", "--supervisor", cluster.address()}).exit_code, 0);
+  }
+  BinaryCall root{{"login", "-", "--supervisor", cluster.address()}};
+  root.environment = {"LD_LIBRARY_PATH=" PENSTOCK_FAKE_MUNGE_PLACE};
+  root.input = line.output;
+  const BinaryRun refused = run_binary(root);
+  EXPECT_NE(refused.errors.find("root: is not logged in by MUNGE"), std::string::npos) << refused.errors;
+}
+
+TEST_F(Users, WhereASupervisorDoesNotWantMungeAreRefused) {
+  Cluster cluster{{}, {"LD_LIBRARY_PATH=" PENSTOCK_FAKE_MUNGE_PLACE}};
+  const BinaryRun line = run_binary({"token", "create", "--munge", "--state", cluster.path_of("penstock/supervisor")});
+  const User user{"daemon"};
+  const BinaryRun refused = user.run({"login", "-", "--supervisor", cluster.address()}, line.output);
+  EXPECT_NE(refused.errors.find("MUNGE: is no login here"), std::string::npos) << refused.errors;
 }
 
 TEST_F(Users, AWorkerOfAnOrdinaryUserRunsTheJobsOfThatUserAlone) {

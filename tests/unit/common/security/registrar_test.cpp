@@ -143,6 +143,34 @@ TEST(Registrar, TheCertificateOfRunsIsOfNoTokenAndNotRenewedByThem) {
   EXPECT_EQ(renewed.error().code, ErrorCode::PermissionDenied);
 }
 
+TEST(Registrar, ATokenForMungeHasNoSecret) {
+  const std::string cluster(40, 'a');
+  const std::string text = "penstock-" + cluster + "-munge";
+  const Result<TokenText> token = parse_token(text + "\n");
+  ASSERT_TRUE(token);
+  EXPECT_TRUE(token->by_munge());
+  EXPECT_EQ(to_string(*token), text);
+  EXPECT_FALSE(parse_token("penstock-" + cluster + "-munge2"));
+  EXPECT_FALSE(parse_token("penstock-" + std::string(40, 'x') + "-munge"));
+  EXPECT_FALSE(parse_token("penstock-munge"));
+  EXPECT_NE(munge_content("one key"), munge_content("another key"));
+}
+
+TEST(Registrar, AProvenUserIsAClientUntilAllSuchLoginsAreTakenBack) {
+  Office office;
+  const CertificatePtr ada = std::move(office.registrar.join_proven("ada", office.key, hours{24}, kNow)).value();
+  EXPECT_EQ(identity_of(*ada)->user, "ada");
+  EXPECT_EQ(identity_of(*ada)->role, Role::Client);
+  const Result<CertificatePtr> renewed =
+      office.registrar.renew(*identity_of(*ada), serial_of(*ada), office.key, hours{24}, kNow);
+  ASSERT_TRUE(renewed);
+  EXPECT_EQ(office.registrar.join_proven("a/b", office.key, hours{24}, kNow).error().code, ErrorCode::InvalidArgument);
+  ASSERT_TRUE(office.registrar.revoke_token("munge"));
+  ASSERT_TRUE(office.registrar.look_for_revocations());
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(*ada)));
+  EXPECT_TRUE(office.registrar.is_revoked(serial_of(**renewed)));
+}
+
 TEST(Registrar, AListThatCannotBeReadGivesNothingBack) {
   Office office;
   const CertificatePtr bob = std::move(office.join(*office.token())).value();
