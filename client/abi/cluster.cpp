@@ -48,6 +48,7 @@ Result<void> connect(penstock_client& client, const penstock_client_options& opt
   Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Client);
   if (!tls) return std::move(tls).error();
   remote.tls = std::move(tls).value();
+  client.tls = remote.tls;
   remote.name = name_of(options);
   if (options.connect_timeout_ms > 0) remote.connect_timeout = std::chrono::milliseconds{options.connect_timeout_ms};
   client.remote = std::make_unique<client::Session>();

@@ -59,7 +59,7 @@ class ResultFetcher {
 
 /// The knowledge of a client about one job, as far as results need it.
 struct KnownJob {
-  std::vector<bool> succeeded;                      ///< By subtask.
+  std::vector<bool> succeeded;      ///< By subtask.
   std::vector<std::uint16_t> kept;  ///< By subtask: number of its kept outputs; empty: ask the supervisor.
   std::map<std::uint64_t, OutputLocation> outputs;  ///< Of other processes; by subtask and output.
 };
@@ -83,10 +83,11 @@ struct penstock_client {
   std::unique_ptr<penstock::client::EmbeddedCluster> embedded;
   std::unique_ptr<penstock::client::Session> remote;
   std::unique_ptr<penstock::abi::ResultFetcher> fetcher;
+  std::shared_ptr<const penstock::TlsClient> tls;  ///< Null: no connection, or a plain one. Set before it is given out.
   std::uint32_t slots = 0;
   bool in_run = false;  ///< Its jobs are those of the present run; see `present_run`. Set before it is given out.
 
-  std::mutex mutex;                 // Invariant above; tests/integration/abi under the thread sanitizer.
+  std::mutex mutex;  // Invariant above; tests/integration/abi under the thread sanitizer.
   // Notified when there are news, or `penstock_wake_news` or an interrupt ends a wait.
   std::condition_variable changed;
   bool wants_news = false;

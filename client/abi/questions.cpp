@@ -10,6 +10,7 @@
 #include "client/abi/data.hpp"
 #include "client/abi/last_error.hpp"
 #include "common/json/json_text.hpp"
+#include "common/security/own_security.hpp"
 
 using penstock::ErrorCode;
 using penstock::JobId;
@@ -49,6 +50,18 @@ penstock_data* penstock_job_log(penstock_client* client, int64_t number, int64_t
     for (const penstock::Value& entry : *logs)
       if (const std::string* log = entry["log"].text(); log != nullptr) all += *log;
   return data_of(all);
+}
+PENSTOCK_NOTHING_THROWN(refuse)
+
+penstock_data* penstock_client_credential(penstock_client* client) try {
+  if (client == nullptr) return refuse(is_null("client"));
+  // A cluster of this user on this host is reached without TLS, see `StoreServer`.
+  const std::string cluster = client->tls == nullptr ? std::string{} : client->tls->latest_cluster();
+  if (cluster.empty()) return data_of({});
+  const Result<penstock::Credential> own = penstock::own_client_credential(cluster);
+  if (!own) return refuse(own.error());
+  const Result<penstock::PeerIdentity> identity = penstock::identity_of(*own->certificate);
+  return identity ? data_of(penstock::to_uri(*identity) + '\n' + penstock::to_pem(*own)) : refuse(identity.error());
 }
 PENSTOCK_NOTHING_THROWN(refuse)
 

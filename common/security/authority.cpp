@@ -74,16 +74,17 @@ Result<CertificatePtr> make_authority_certificate(EVP_PKEY& key) {
   return certificate;
 }
 
-/// The uses of a certificate. Workers serve data, and fetch them.
+/// The uses of a certificate: workers serve data and fetch them, and programs of users, such as actors of Python, serve
+/// each other. A use makes no supervisor: peers ask for the role.
 const char* uses_of(Role role) {
   switch (role) {
     case Role::Supervisor: return "serverAuth";
-    case Role::Worker: return "serverAuth,clientAuth";
+    case Role::Worker:
     case Role::Client:
     case Role::Operator:
     case Role::Admin:
-    case Role::Metrics:
-    case Role::Run: return "clientAuth";
+    case Role::Run: return "serverAuth,clientAuth";
+    case Role::Metrics: return "clientAuth";
   }
   return "clientAuth";
 }

@@ -21,6 +21,10 @@ CredentialStore own_credentials() {
   return CredentialStore{default_config_directory(surroundings), surroundings.penstock_run};
 }
 
+Result<Credential> own_client_credential(const std::string& cluster) {
+  return own_credentials().load_for(cluster, PeerRole::Client);
+}
+
 Result<std::shared_ptr<const TlsClient>> own_security(PeerRole peer, Role server) {
   if (wants_insecure()) return std::shared_ptr<const TlsClient>{};
   return TlsClient::make(own_credentials(), peer, server);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/security/tls_session.hpp"
 
@@ -14,6 +15,9 @@ void want_insecure();
 
 /// The credentials of this user.
 CredentialStore own_credentials();
+
+/// The credential that clients of this user show in `cluster`, as it is now. Errors: as of `CredentialStore::load_for`.
+Result<Credential> own_client_credential(const std::string& cluster);
 
 /// For connections to supervisors, or to the servers of workers; null if they are to be plain. Error: Internal.
 Result<std::shared_ptr<const TlsClient>> own_security(PeerRole peer, Role server = Role::Supervisor);

@@ -120,6 +120,7 @@ FUNCTIONS = {
     "client_close": (None, [c_void_p]),
     "client_interrupt": (None, [c_void_p]),
     "client_slots": (c_uint32, [c_void_p]),
+    "client_credential": (c_void_p, [c_void_p]),
     "submit": (c_int64, [c_void_p, c_void_p, POINTER(JobOptions)]),
     "submit_told": (c_int64, [c_void_p, c_void_p, POINTER(JobOptions), POINTER(Submitted)]),
     "attach": (c_int64, [c_void_p, c_char_p]),

@@ -326,6 +326,12 @@ PENSTOCK_API void penstock_wake_news(penstock_client* client);
 /* The lines that runners have written for a job, or for one of its subtasks (-1: for all of it), as text: data with
  * one view, to be freed. Each line begins with its attempt, `17:42#1`. Workers keep the end of it, 256 KiB each. */
 PENSTOCK_API penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t subtask);
+/* The credential of this client, for programs that secure connections of their own: one view, a line with the identity,
+ * penstock://CLUSTER/ROLE/USER, and then as PEM the key, the certificate and the certificate of the cluster's
+ * authority. No bytes: the connections of this client are plain, or of this host. Ask for each connection: a
+ * certificate is renewed after half of its life, and another login may take its place. The key is a secret. Since
+ * version PENSTOCK_1_9. */
+PENSTOCK_API penstock_data* penstock_client_credential(penstock_client* client);
 /* Asks the supervisor what `penstock QUESTION ARGUMENT...` asks ("jobs", "workers", "data", ...), or gives it an order
  * ("cancel", "drain", ...). Returns one view: the answer in JSON. Error: that of the supervisor; Unsupported for a
  * question that it does not know. Since version PENSTOCK_1_7. */

@@ -462,6 +462,21 @@ TEST_F(ClientTest, NewsTellEachSubtaskOnce) {
   penstock_client_close(raw);
 }
 
+TEST(ClientCredential, AClusterInsideThisProcessHasNone) {
+  penstock_client_options options{};
+  options.size = sizeof options;
+  options.slots = 1;
+  penstock_client* client = penstock_client_open(&options);
+  ASSERT_NE(client, nullptr);
+  penstock_data* shown = penstock_client_credential(client);
+  ASSERT_NE(shown, nullptr) << penstock_last_error().message;
+  EXPECT_EQ(penstock_data_views(shown)->size, 0U);
+  penstock_data_free(shown);
+  penstock_client_close(client);
+  EXPECT_EQ(penstock_client_credential(nullptr), nullptr);
+  EXPECT_STREQ(penstock_last_error().name, "InvalidArgument");
+}
+
 // A thread that closed a client had to wait for all threads that waited for its jobs.
 TEST(ClientInterrupt, AllThatWaitReturnAndNobodyWaitsAgain) {
   penstock_client_options options{};

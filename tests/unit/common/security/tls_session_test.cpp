@@ -181,6 +181,17 @@ TEST(TlsSession, AClientCannotPoseAsTheSupervisor) {
   const Result<void> done = pair.shake_hands();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ErrorCode::PermissionDenied);
+  EXPECT_NE(done.error().message.find("is no supervisor"), std::string::npos) << to_string(done.error());
+}
+
+// Actors of Python accept with the certificates of their users.
+TEST(TlsSession, ACertificateOfAUserServesPeersThatAskForItsRole) {
+  Cluster cluster;
+  for (const Role role : {Role::Client, Role::Operator, Role::Admin, Role::Metrics}) {
+    const auto server = *TlsServer::make(*cluster.authority.issue(role, "ada", hours{1}));
+    Pair pair{server, *TlsClient::make(cluster.store, PeerRole::Client, role)};
+    EXPECT_EQ(bool{pair.shake_hands()}, role != Role::Metrics) << to_string(role);
+  }
 }
 
 TEST(TlsSession, AWorkerServesDataAndCannotPoseAsTheSupervisor) {
