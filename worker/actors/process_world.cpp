@@ -65,6 +65,8 @@ void ProcessWorld::add_band(const WorkerConfig& config, const BandDescription& d
   ProcessRunnersConfig processes{config, description.name, lanes.devices.visible(), ports_.cluster, lanes.processors};
   processes.logs = &logs_;
   processes.users = ports_.users;
+  processes.worker = ports_.description.name;
+  processes.data_address = ports_.description.data_address;
   processes.slots =
       static_cast<std::size_t>(std::max<std::int64_t>(description.capacity.slots.value() / kOneSlot.value(), 1));
   if (index.value() < ports_.reapers.size()) processes.reaper = ports_.reapers[index.value()];

@@ -53,6 +53,8 @@ struct ProcessRunners::State {
     own_words = {"PENSTOCK_BAND=" + config.band, "PENSTOCK_RUNNER=" + guard.token()};
     if (!config.devices.empty()) own_words.push_back(visible(config.devices));
     if (!config.cluster.empty()) own_words.push_back("PENSTOCK_SUPERVISOR=" + config.cluster);
+    if (!config.worker.empty()) own_words.push_back("PENSTOCK_WORKER=" + config.worker);
+    if (!config.data_address.empty()) own_words.push_back("PENSTOCK_WORKER_ADDRESS=" + config.data_address);
     set_variables(child_options.environment, own_words);
     child_options.processors = config.processors;
     child_options.message_bytes_max = config.limits.runner_message_bytes_max;

@@ -72,15 +72,17 @@ struct ProcessRunnersConfig {
   /// Waits for children that end, and starts others in advance; of these runners only. Null: `end_idle` waits, and no
   /// child is started in advance.
   std::shared_ptr<BlockingWork> reaper{};
-  std::shared_ptr<JobUsers> users{};        ///< Null: all children run under the worker's own account.
-  JobLogs* logs = nullptr;                  ///< Receives children's output for subtasks; outlives them. Null: none.
-  std::size_t slots = SIZE_MAX;                      ///< Of the band.
+  std::shared_ptr<JobUsers> users{};  ///< Null: all children run under the worker's own account.
+  JobLogs* logs = nullptr;            ///< Receives children's output for subtasks; outlives them. Null: none.
+  std::size_t slots = SIZE_MAX;       ///< Of the band.
   Duration spare_kept = std::chrono::seconds{10};  ///< See `end_spare`.
-  std::size_t tail_bytes = 4096;            ///< Of a child's output, reported with a failure.
-  std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
-  std::size_t detail_bytes_max = 64 << 10;  ///< Of a failure; a longer one is left out: it would be useless cut.
+  std::size_t tail_bytes = 4096;                   ///< Of a child's output, reported with a failure.
+  std::size_t message_bytes_max = 4096;            ///< Of a failure; the rest is cut off.
+  std::size_t detail_bytes_max = 64 << 10;         ///< Of a failure; a longer one is left out: it would be useless cut.
   /// A child is gone. Processes that it left outside its group have `mark` in their environment. From any thread.
   std::function<void(const std::string& mark)> on_gone;
+  std::string worker{};        ///< Set for children as PENSTOCK_WORKER: its name. Or empty.
+  std::string data_address{};  ///< Set for children as PENSTOCK_WORKER_ADDRESS: where other hosts reach it. Or empty.
   Duration measure_every = std::chrono::milliseconds{250};  ///< Interval of measuring a run with a memory limit.
 };
 
