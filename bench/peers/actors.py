@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Calls of actors: Penstock's beside those of Ray and Dask distributed, in turns, on two slots each.
 
-usage: bench/peers/actors.py [--rounds N] [--quick] [--ray PYTHON] [--dask PYTHON] [--json FILE]
+usage: bench/peers/actors.py [--rounds N] [--quick] [--network] [--ray PYTHON] [--dask PYTHON] [--json FILE]
 
   --ray, --dask  interpreters that have them (default: those of bench/peers/run, build/peers); a peer that cannot be had is
                  listed as such
   --quick        a tenth of the calls, and two rounds
+  --network      Penstock's alone, by TCP as between two hosts: with certificates, and with PENSTOCK_INSECURE
 
 Each contestant is one process that keeps its cluster and one actor; every round measures all of them one after the other,
 the first is not counted, and the median counts. PENSTOCK_LIBRARY names the library that is measured.
 """
 import argparse
+import atexit
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -62,6 +66,31 @@ class Penstock:
         actor.kill()
 
 
+class ByNetwork(Penstock):
+    """A cluster of processes whose actor is called by TCP, as from another host."""
+
+    def __init__(self, is_plain):
+        sys.path.insert(0, str(ROOT / "python"))
+        from penstock import Client, _abi, _actor_wire
+        _actor_wire.host_token = lambda: "another host"
+        place = tempfile.mkdtemp(prefix="penstock-actors-")
+        os.environ.update(PENSTOCK_CONFIG_DIR=place, PENSTOCK_INSECURE="1" if is_plain else "0")
+        binary, address = str(pathlib.Path(_abi.library().path).parent / "penstock"), pathlib.Path(place, "address")
+        self.processes = [subprocess.Popen([binary, "supervisor", "--no-state", "--listen", "127.0.0.1:0", "--address-file", str(address)])]
+        atexit.register(self.leave, place)
+        while not address.exists() or not address.read_text().strip():
+            time.sleep(0.01)
+        where = address.read_text().strip()
+        self.processes.append(subprocess.Popen([binary, "worker", "--supervisor", where, "--slots", "2", "--no-gpus"]))
+        self.client = Client(where)
+
+    def leave(self, place):
+        for process in reversed(self.processes):
+            process.terminate()
+            process.wait(20)
+        shutil.rmtree(place, ignore_errors=True)
+
+
 class Ray:
     def __init__(self):
         import ray
@@ -102,7 +131,7 @@ class Dask:
 def contestant(name, calls):
     """Answers each line of input with one round."""
     import numpy
-    peer = {"penstock": Penstock, "ray": Ray, "dask": Dask}[name]()
+    peer = {"penstock": Penstock, "ray": Ray, "dask": Dask, "tls": lambda: ByNetwork(False), "plain": lambda: ByNetwork(True)}[name]()
     actor, array = peer.make(), numpy.ones(ARRAY)
     peer.get([peer.call(actor, "add", 1)])
 
@@ -149,6 +178,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--ray", default=str(ROOT / "build/peers/ray/bin/python"))
     parser.add_argument("--dask", default=str(ROOT / "build/peers/dask/bin/python"))
+    parser.add_argument("--network", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--as", dest="name", help=argparse.SUPPRESS)
     parser.add_argument("--calls", type=int, default=2000, help=argparse.SUPPRESS)
@@ -157,6 +187,8 @@ def main():
         return contestant(options.name, options.calls)
     calls, rounds = (200, 2) if options.quick else (options.calls, options.rounds)
     pythons = {"penstock": sys.executable, "ray": options.ray, "dask": options.dask}
+    if options.network:
+        pythons = {"tls": sys.executable, "plain": sys.executable}
     peers = {name: started(name, python, calls) for name, python in pythons.items() if os.path.exists(python)}
     seen = {name: [] for name, process in peers.items() if process is not None}
     for turn in range(rounds + 1):

@@ -14,10 +14,11 @@ from typing import Any, Deque, Dict, Generator, Iterable, List, Optional
 
 from penstock import _actor_records as records
 from penstock import _actor_wire as wire
-from penstock import _futures, _graph, _raised, _wire
+from penstock import _futures, _graph, _identity, _raised, _wire
 from penstock._attempt import _serving_here
 from penstock._light import LightFuture
-from penstock.errors import ActorDied, ClientClosed, ConnectionFailed, NotSerializable, PenstockError, RemoteTraceback
+from penstock.errors import (ActorDied, ClientClosed, ConnectionFailed, NotSerializable, PenstockError, PermissionDenied,
+                             RemoteTraceback)
 
 BEFORE_LENDING_S = 0.005   # A call that waits for an actor keeps its slot for so long: most answers come sooner.
 UNREACHED_S = 30.0         # An actor that runs, and that no address leads to, is given up after this.
@@ -172,7 +173,7 @@ READER = "penstock-actor-answers"
 class Connection:
     """To one incarnation of an actor."""
 
-    def __init__(self, sock: socket.socket, incarnation: int):
+    def __init__(self, sock: Any, incarnation: int):
         self.sock, self.incarnation = sock, incarnation
 
     def close(self):
@@ -358,7 +359,10 @@ class Peer:
                     if self._reach(record):
                         return
                     unreached = self._check_reachable(record, unreached)
-                if records.state_of(self.client, self.job) != "running":
+                state = records.state_of(self.client, self.job)
+                if state == "unseen":
+                    unreached = self._check_reachable(record or {"incarnation": 0, "addresses": []}, unreached)
+                elif state != "running":
                     message, cause = records.why_ended(self.client, self.job)
                     raise _caused(ActorDied(message, subject=self.label), cause)
                 away = None
@@ -381,7 +385,12 @@ class Peer:
 
     def _reach(self, record):
         try:
-            sock = wire.connect(record)
+            sock = wire.connect(record, lambda kind, sock: self._secured(kind, sock, record))
+        except wire.Denied as error:
+            now = records.peek(records.at(self.identity, self.client), again=False)
+            if now is None or now["addresses"] != record["addresses"]:  # It was another's who has the port by now.
+                return False
+            raise PermissionDenied(error.message, subject=self.label, remedy=error.remedy, code="PermissionDenied") from None
         except (OSError, wire.Refused):
             return False
         connection = Connection(sock, record["incarnation"])
@@ -390,6 +399,23 @@ class Peer:
             self._connection = connection
         reader.start()
         return True
+
+    def _secured(self, kind, sock, record):
+        """What is spoken on, by a network, with a process that may be this actor. Raises `Refused` or `OSError`."""
+        try:
+            shown = _identity.shown_by(self.client)
+        except PenstockError as error:
+            raise wire.Denied(error.message, error.remedy) from None
+        if (shown is None) != (kind == "tcp"):
+            ours = "are plain" if shown is None else "are encrypted"
+            raise wire.Denied(f"listens by {kind}, and the connections of this process {ours}",
+                              "does one side run with `--insecure`?")
+        if shown is None:
+            return sock
+        from penstock import _actor_tls
+        channel = _actor_tls.credential(shown).reach(sock, time.monotonic() + wire.HANDSHAKE_S)
+        _identity.check_actor(channel.peer(), shown.identity, record.get("user", ""))
+        return channel
 
     # ---- answers ----
 
@@ -529,7 +555,7 @@ def _raised_by(detail):
 
 
 def _places(record):
-    return ", ".join(f"{host}:{port}" for kind, host, port in record["addresses"] if kind == "tcp") or "another host's socket"
+    return ", ".join(f"{host}:{port}" for kind, host, port in record["addresses"] if kind != "unix") or "another host's socket"
 
 
 def peer_of(identity: str, job: str, label: str, retry_calls: bool, client: Any) -> Peer:

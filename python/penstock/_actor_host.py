@@ -6,13 +6,14 @@ import secrets
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from typing import Any, Dict, Optional
 
 from penstock import _actor_records as records
 from penstock import _actor_wire as wire
-from penstock import _attempt, _nested, _raised, _wire
+from penstock import _attempt, _identity, _nested, _raised, _wire
 from penstock._actor_ways import way_of
 from penstock.errors import ActorDied, PenstockError
 
@@ -73,6 +74,9 @@ class Host:
         """Counts this start; refuses one too many, also where the worker repeats a call by itself."""
         before = records.peek(self.place) or {"starts": 0}
         starts, restarts = before["starts"] + 1, self.spec["restarts"]
+        if before.get("over"):
+            self.forget()
+            raise ActorDied("has ended with its owner", subject=self.spec["label"])
         if restarts >= 0 and starts > restarts + 1:
             self.forget()
             raise ActorDied(f"its process has died, and it is started again {restarts} times at most",
@@ -102,7 +106,9 @@ class Host:
     def open(self) -> None:
         """From now on callers come in."""
         self.record["worker"], tcp_host = self._worker()
-        self.listener = wire.Listener(tcp_host)
+        if tcp_host is not None and _identity.shown_by(self.client) is not None:
+            self.record["user"] = self.spec.get("user") or self._owner()
+        self.listener = wire.Listener(tcp_host, "tls" if "user" in self.record else "tcp")
         for sock in self.listener.sockets:
             self._thread("penstock-actor-accept", self._accept, sock)
         self.record["addresses"] = self.listener.addresses
@@ -156,14 +162,32 @@ class Host:
 
     def _worker(self):
         """(name, address of the network by which it is reached, or None) of the worker that runs this."""
-        told = self.client.ask("explain", f"job-{self.attempt.job}", str(self.attempt.subtask))
-        name = str(told.get("reason", "")).rpartition("assigned to ")[2].partition("/")[0]
-        rows = self.client.ask("workers")
-        row = next((row for row in rows if row["name"] == name), rows[0] if len(rows) == 1 else {"name": name})
-        place = str(row.get("data_address", ""))
-        if not place or place.startswith("local:"):
-            return row["name"], None
-        return row["name"], place.rpartition(":")[0].strip("[]")
+        place = os.environ.get("PENSTOCK_WORKER_ADDRESS", "")
+        host = None if not place or place.startswith("local:") else place.rpartition(":")[0].strip("[]")
+        return os.environ.get("PENSTOCK_WORKER", ""), host
+
+    def _owner(self):
+        """The user whose job this is, where its maker did not know: a call that has the certificate of its worker."""
+        return str(self.client.ask("job", f"job-{self.attempt.job}")["owner"])
+
+    def secured(self, sock: socket.socket) -> Any:
+        """What is spoken on with a caller that may call. Raises `Refused`, `PenstockError` or `OSError`."""
+        if sock.family == socket.AF_UNIX:
+            wire.check_user(sock)
+            return sock
+        if "user" not in self.record:
+            return sock
+        from penstock import _actor_tls
+        shown = _identity.shown_by(self.client)
+        if shown is None:
+            raise wire.Refused("the connections of this process are plain")
+        channel = _actor_tls.credential(shown).serve(sock, time.monotonic() + wire.HANDSHAKE_S)
+        try:
+            _identity.check_caller(channel.peer(), self.record["user"])
+        except wire.Denied as error:
+            wire.refuse(channel, error)
+            raise
+        return channel
 
     def _end_with_the_owner(self):
         """The owner's process holds a lock for as long as it lives; then the job ends itself."""
@@ -172,7 +196,7 @@ class Host:
             try:
                 if owner.acquire(timeout=OWNER_WAIT_S):
                     owner.release()
-                    return records.cancel(self.client, self.spec["job"])
+                    return self._end_for_good()
             except PenstockError:
                 if self.client.closed:
                     return
@@ -191,7 +215,14 @@ class Host:
             if file >= 0:
                 os.close(file)
         with contextlib.suppress(PenstockError):  # Then by the lease.
-            records.cancel(self.client, self.spec["job"])
+            self._end_for_good()
+
+    def _end_for_good(self):
+        """The certificate of a worker sees no job of a user: then the process ends, and the next one is told not to begin."""
+        if not records.cancel(self.client, self.spec["job"]):
+            self.record["over"] = True
+            self.place.set(self.record)
+            self.exit()
 
     def _thread(self, name, function, *arguments):
         threading.Thread(target=function, args=arguments, daemon=True, name=name).start()
@@ -298,7 +329,8 @@ class Incoming:
     """The connection of one caller's process."""
 
     def __init__(self, host: Host, sock: socket.socket):
-        self.host, self.sock = host, sock
+        self.host = host
+        self.sock: Any = sock
         self.cancelled: "set[int]" = set()
         self._turn = threading.Lock()    # Of sending.
         self._unsent: "deque[Any]" = deque()  # Small frames, or what is left of one, in their order.
@@ -312,6 +344,7 @@ class Incoming:
         """On a thread of its own, until the caller leaves."""
         reader = None
         try:
+            self.sock = self.host.secured(self.sock)
             wire.accept(self.sock, self.host.key)
             self.host.is_proven(self)
             wire.tune(self.sock, STALL_S)
@@ -319,7 +352,7 @@ class Incoming:
             while True:
                 self._take(*reader.read())
                 self._wait_for_room()
-        except (OSError, EOFError, wire.Refused):
+        except (OSError, EOFError, wire.Refused, PenstockError):
             pass
         finally:
             self.close()
@@ -400,7 +433,7 @@ class Incoming:
                 if raws or len(data) >= wire.JOINED_BYTES:
                     self._send_unsent()
                     return wire.send(self.sock, kind, number, data, raws)
-                frame = memoryview(wire.HEAD.pack(kind, 0, 0, number, len(data)) + data)
+                frame = wire.sealed(self.sock, wire.HEAD.pack(kind, 0, 0, number, len(data)) + data)
                 if not self._unsent:
                     frame = frame[wire.send_now(self.sock, frame):]
                 if len(frame):
@@ -441,7 +474,7 @@ class Incoming:
 
     def _send_unsent(self):
         while self._unsent:
-            self.sock.sendall(self._unsent[0])
+            getattr(self.sock, "below", self.sock).sendall(self._unsent[0])
             self._has_sent(len(self._unsent[0]))
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 
 from penstock import _actor_wire as wire
-from penstock import _wire
+from penstock import _identity, _wire
 from penstock.coordination import Lock, Variable, session_of
 from penstock.errors import ActorDied, PenstockError, ResultTooLarge
 
@@ -57,13 +57,15 @@ def forget(spec: Dict[str, Any], client: Any) -> None:
 
 
 def state_of(client: Any, job: str) -> str:
-    """running; ending: it was cancelled, and a process of it is still there; ended."""
+    """running; ending: it was cancelled, and a process of it is still there; ended; unseen: a run sees no job of a user."""
     try:
         told = client.ask("job", job)
     except PenstockError as error:
         if error.code != "NotFound":
             raise
-        return "ended"  # So long ago that it is forgotten, or with the call that made it.
+        shown = _identity.shown_by(client)
+        # Else so long ago that it is forgotten, or with the call that made it.
+        return "unseen" if shown is not None and shown.identity.role in ("worker", "run") else "ended"
     if told["state"] != "running":
         return "ended"
     return "ending" if told.get("error") else "running"
@@ -85,14 +87,16 @@ def why_ended(client: Any, job: str) -> Tuple[str, Optional[BaseException]]:
     return getattr(failure, "message", "") or str(failure), failure.__cause__ if ours else failure
 
 
-def cancel(client: Any, job: str) -> None:
-    """Ends the job of an actor; of one that has ended already nothing is left to do."""
+def cancel(client: Any, job: str) -> bool:
+    """Ends the job of an actor; of one that has ended already nothing is left to do. False: this client sees none."""
     try:
         with client.attach(job) as found:
             found.cancel()
     except PenstockError as error:
-        if error.code not in ("NotFound", "WrongState"):
+        if error.code not in ("NotFound", "WrongState", "PermissionDenied"):
             raise
+        return error.code == "WrongState"
+    return True
 
 
 def running(client: Any) -> List[Dict[str, Any]]:

@@ -19,7 +19,8 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 HEAD = struct.Struct("<BBxxIQQ")
-MAGIC = b"PNA1"
+MAGIC, REFUSAL = b"PNA1", b"PNA0"
+REFUSAL_BYTES_MAX = 4096
 KEY_BYTES, PROOF_BYTES = 32, 32
 HANDSHAKE_S = 10.0          # For the whole proof; a peer that takes longer is cut off.
 CONNECT_S = 3.0
@@ -46,12 +47,20 @@ class Refused(Exception):
     """The other side does not know the key, or does not keep to the protocol."""
 
 
+class Denied(Refused):
+    """One side may not speak to the other one: cause and way out, for people."""
+
+    def __init__(self, message: str, remedy: str = ""):
+        super().__init__(f"{message} ({remedy})" if remedy else message)
+        self.message, self.remedy = message, remedy
+
+
 def proof(key: bytes, role: bytes, first: bytes, second: bytes) -> bytes:
     """What only a holder of the key can say to these two challenges. The roles keep an answer from being sent back."""
     return hmac.new(key, role + first + second, hashlib.sha256).digest()
 
 
-def accept(sock: socket.socket, key: bytes) -> None:
+def accept(sock: Any, key: bytes) -> None:
     """The actor's part of the proof. Raises `Refused` or `OSError`."""
     late = time.monotonic() + HANDSHAKE_S
     ours = secrets.token_bytes(PROOF_BYTES)
@@ -65,18 +74,33 @@ def accept(sock: socket.socket, key: bytes) -> None:
     sock.settimeout(None)
 
 
-def introduce(sock: socket.socket, key: bytes) -> None:
+def introduce(sock: Any, key: bytes) -> None:
     """The caller's part of the proof. Raises `Refused` or `OSError`."""
     late = time.monotonic() + HANDSHAKE_S
     sock.settimeout(HANDSHAKE_S)
-    greeting = _exactly(sock, len(MAGIC) + PROOF_BYTES, late)
-    if greeting[:len(MAGIC)] != MAGIC:
+    greeting = _exactly(sock, len(MAGIC), late)
+    if greeting == REFUSAL:
+        raise _denied(sock, late)
+    if greeting != MAGIC:
         raise Refused("no actor listens there")
-    theirs, ours = greeting[len(MAGIC):], secrets.token_bytes(PROOF_BYTES)
+    theirs, ours = _exactly(sock, PROOF_BYTES, late), secrets.token_bytes(PROOF_BYTES)
     sock.sendall(ours + proof(key, b"caller", theirs, ours))
     if not hmac.compare_digest(_exactly(sock, PROOF_BYTES, late), proof(key, b"actor", ours, theirs)):
         raise Refused("another actor listens there")
     sock.settimeout(None)
+
+
+def refuse(sock: Any, why: Denied) -> None:
+    """Tells a caller, in place of the proof, why it is refused."""
+    text = f"{why.message}\n{why.remedy}".encode()[:REFUSAL_BYTES_MAX]
+    sock.sendall(REFUSAL + struct.pack("<H", len(text)) + text)
+
+
+def _denied(sock, late):
+    size, = struct.unpack("<H", _exactly(sock, 2, late))
+    if size > REFUSAL_BYTES_MAX:
+        return Refused("no actor listens there")
+    return Denied(*_exactly(sock, size, late).decode(errors="replace").split("\n", 1))
 
 
 def _exactly(sock, size, late):
@@ -103,10 +127,18 @@ def host_token() -> str:
         return ""
 
 
-class Listener:
-    """Where an actor waits for callers: an abstract Unix socket, and TCP where the worker is reached by that."""
+def check_user(sock: socket.socket) -> None:
+    """A socket of this host is plain: it is for processes of one user, and of root. Raises `Refused`."""
+    user = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    if user not in (0, os.geteuid()):
+        raise Refused("the other side is a process of another user")
 
-    def __init__(self, tcp_host: Optional[str]):
+
+class Listener:
+    """Where an actor waits for callers: an abstract Unix socket, and TCP where the worker is reached by that, as `kind`:
+    tls or tcp."""
+
+    def __init__(self, tcp_host: Optional[str], kind: str = "tcp"):
         self.sockets: List[socket.socket] = []
         self.addresses: List[Tuple[Any, ...]] = []
         token = host_token()
@@ -116,7 +148,7 @@ class Listener:
         if tcp_host is not None:
             family, place = _resolved(tcp_host)
             port = self._add(family, place, None).getsockname()[1]
-            self.addresses.append(("tcp", tcp_host, port))
+            self.addresses.append((kind, tcp_host, port))
 
     def _add(self, family, place, address):
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
@@ -144,9 +176,11 @@ def _resolved(host):
     return socket.AF_INET, ("0.0.0.0", 0)
 
 
-def connect(record: Dict[str, Any]) -> socket.socket:
-    """A proven connection to the actor of this record. Raises `OSError` or `Refused` if no address leads to it."""
-    token, last = host_token(), None
+def connect(record: Dict[str, Any], secure: Any = None) -> Any:
+    """A proven connection to the actor of this record. `secure(kind, sock)` makes of one by a network what is spoken on.
+    Raises `OSError` or `Refused` if no address leads to the actor; `Denied`, if one did, and it may not be used."""
+    token = host_token()
+    last: Optional[Exception] = None
     for kind, *place in record["addresses"]:
         if kind == "unix" and (not token or place[1] != token):
             continue
@@ -156,19 +190,22 @@ def connect(record: Dict[str, Any]) -> socket.socket:
                 sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
                 sock.settimeout(CONNECT_S)
                 sock.connect(place[0])
+                if os.geteuid() != 0:
+                    check_user(sock)
             else:
                 sock = socket.create_connection(tuple(place), CONNECT_S)
+                sock = secure(kind, sock) if secure is not None else sock
             introduce(sock, record["key"])
             tune(sock)
             return sock
         except (OSError, Refused) as error:
             if sock is not None:
                 sock.close()
-            last = error
+            last = last if isinstance(last, Denied) else error
     raise last or ConnectionRefusedError("the actor is on another host, and listens on no network there")
 
 
-def tune(sock: socket.socket, stall_s: float = 0) -> None:
+def tune(sock: Any, stall_s: float = 0) -> None:
     """Small frames leave at once. `stall_s`: a peer that takes nothing for so long makes a `send` fail."""
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -181,15 +218,20 @@ def tune(sock: socket.socket, stall_s: float = 0) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(stall_s), 0))
 
 
-def send_now(sock: socket.socket, frame: memoryview) -> int:
+def sealed(sock: Any, frame: bytes) -> memoryview:
+    """What `send_now` takes: it may leave piece by piece, in the order in which it was sealed."""
+    return memoryview(sock.seal(frame) if hasattr(sock, "seal") else frame)
+
+
+def send_now(sock: Any, frame: memoryview) -> int:
     """So many of its bytes as there is room for, without waiting."""
     try:
-        return sock.send(frame, socket.MSG_DONTWAIT)
+        return getattr(sock, "below", sock).send(frame, socket.MSG_DONTWAIT)
     except BlockingIOError:
         return 0
 
 
-def is_writable(sock: socket.socket, timeout: float) -> bool:
+def is_writable(sock: Any, timeout: float) -> bool:
     """Waits until there is room for bytes."""
     poll = select.poll()
     poll.register(sock, select.POLLOUT)
@@ -200,7 +242,7 @@ def size_of(data, raws):
     return len(data) + sum([raw.nbytes for raw in raws])
 
 
-def send(sock: socket.socket, kind: int, number: int, data: bytes, raws: Any = ()) -> None:
+def send(sock: Any, kind: int, number: int, data: bytes, raws: Any = ()) -> None:
     """Sends one frame. REQUIRES: no other thread sends on this socket meanwhile, and its limits are kept."""
     if not raws:
         head = HEAD.pack(kind, 0, 0, number, len(data))
@@ -287,7 +329,7 @@ def memory_of(size: int) -> Any:
 class FrameReader:
     """Reads the frames of one connection, by one thread."""
 
-    def __init__(self, sock: socket.socket):
+    def __init__(self, sock: Any):
         self._sock = sock
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._at = self._end = 0

@@ -23,7 +23,7 @@ import time
 import weakref
 from typing import Any, Dict, FrozenSet, List, Optional, Tuple, Union
 
-from penstock import _actor_calls, _graph, _nested
+from penstock import _actor_calls, _graph, _identity, _nested
 from penstock import _actor_records as records
 from penstock import _actor_wire as wire
 from penstock._actor_calls import ActorFuture
@@ -167,7 +167,7 @@ def create(kind: type, arguments: tuple = (), keywords: Optional[Dict[str, Any]]
              "job": f"{records.PREFIX} {label} {identity}", "retry_calls": bool(retry_calls)}
     kept = bool(resources) or slots != 1.0 if keep_slot is None else bool(keep_slot)
     spec = {"identity": identity, "name": name, "label": label, "job": facts["job"], "keep_slot": kept,
-            "owner": "" if detached else _owner_token(client), "owner_process": records.this_process(),
+            "user": _identity.user_of(client), "owner": "" if detached else _owner_token(client), "owner_process": records.this_process(),
             "restarts": _graph.whole("restarts", restarts, -1, records.RESTARTS_MAX), "max_concurrency": max_concurrency, "facts": facts}
     retries = {0: 0}.get(spec["restarts"], records.RESTARTS_MAX + 1)  # The actor counts its starts itself.
     submitting = functools.partial(
@@ -277,7 +277,7 @@ def _living(name, client, patience=0.0):
     known, late = records.peek(records.named(name, client)), time.monotonic() + patience
     while known is not None:
         state = records.state_of(client, known["job"])
-        if state == "running":
+        if state in ("running", "unseen"):
             return known
         if state == "ended" or time.monotonic() > late:
             break

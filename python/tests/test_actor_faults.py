@@ -321,7 +321,7 @@ def test_an_actor_that_no_address_leads_to_is_named(client, monkeypatch):
     counter = client.actor(Counter, 1)
     actors.ready(counter, 60)
     monkeypatch.setattr(_actor_calls, "UNREACHED_S", 0.2)
-    monkeypatch.setattr(_actor_wire, "connect", lambda record: (_ for _ in ()).throw(OSError("no route")))
+    monkeypatch.setattr(_actor_wire, "connect", lambda record, secure: (_ for _ in ()).throw(OSError("no route")))
     facts = counter._facts
     stranger = actors.Actor(facts, client)
     stranger._peer = _actor_calls.Peer(facts["identity"], facts["job"], "stranger", False, client)
@@ -460,7 +460,7 @@ def test_connections_that_prove_nothing_give_way_and_take_no_memory(client):
     assert victim.add().result(60) == 1
     identity = actors.list(client)[0]["job"].split()[-1]
     addresses = penstock.Variable(f"penstock.actor.at {identity}", client).get(10)["addresses"]
-    kind, *where = next(address for address in addresses if address[0] == "tcp")
+    kind, *where = next(address for address in addresses if address[0] == "tls")
     silent = [socket.create_connection(tuple(where)) for _ in range(200)]
     try:
         def are_cut_off():

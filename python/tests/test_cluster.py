@@ -47,7 +47,7 @@ class Cluster:
 
     def supervise(self, address):
         self.supervisor = self.start("supervisor", "--state", str(self.directory / "state"), "--listen", address,
-                                     "--address-file", str(self.directory / "address"), *self.set("link", "supervisor"))
+                                     "--address-file", str(self.directory / "address"), *self.set("link", "security", "supervisor"))
 
     def restart_supervisor(self):
         """As after a crash."""
