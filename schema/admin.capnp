@@ -98,9 +98,10 @@ struct Value {
 }
 
 struct ToClient {
+  # `retryAfterUs`: of a refusal that time undoes, the same message may pass after so many microseconds; 0: it would not.
   union {
-    submitReply :group { submission @0 :UInt64; job @1 :UInt32; existed @2 :Bool; refusal @3 :Control.Error; ours @20 :Bool; identity @21 :Control.JobIdentity; }
-    attachReply :group { request @4 :UInt64; job @5 :UInt32; subtaskCount @6 :UInt64; refusal @7 :Control.Error; identity @22 :Control.JobIdentity; }
+    submitReply :group { submission @0 :UInt64; job @1 :UInt32; existed @2 :Bool; refusal @3 :Control.Error; ours @20 :Bool; identity @21 :Control.JobIdentity; retryAfterUs @23 :UInt64; }
+    attachReply :group { request @4 :UInt64; job @5 :UInt32; subtaskCount @6 :UInt64; refusal @7 :Control.Error; identity @22 :Control.JobIdentity; retryAfterUs @24 :UInt64; }
     progress :group {
       job @8 :UInt32;
       state @9 :UInt8;                     # 0 running, 1 succeeded, 2 failed, 3 cancelled
@@ -112,7 +113,7 @@ struct ToClient {
       error @15 :Control.Error;
       traces @16 :List(SubtaskTrace);
     }
-    answer :group { request @17 :UInt64; value @18 :Value; refusal @19 :Control.Error; }
+    answer :group { request @17 :UInt64; value @18 :Value; refusal @19 :Control.Error; retryAfterUs @25 :UInt64; }
   }
 }
 

@@ -106,10 +106,11 @@ const std::vector<Question>& questions() {
   return all;
 }
 
-/// Questions about limits of users and accounts, and holds.
+/// Questions about users, limits of users and accounts, and holds.
 const std::vector<Question>& limit_questions() {
   static const std::vector<Question> all{
       {"limits", "List limited users and accounts: the jobs and slots that they may have, and have", {}, {}, {}},
+      {"users", "List users with jobs that have not ended, and the number that each may have", {}, {}, {}},
       {"hold",
        "Keep a job from getting slots: its runs are preempted, and none begins until `release`",
        {{"JOB", kJobHelp, true}},

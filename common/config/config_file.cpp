@@ -89,16 +89,17 @@ class Reader {
     const std::string_view name = key.str();
     if (name == "band") return read_bands(node, config.topology.bands);
     const toml::table* table = node.as_table();
-    const bool known = name == "link" || name == "wire" || name == "security" || name == "audit" || name == "graph" ||
-                       name == "supervisor" || name == "worker" || name == "host" || name == "policy";
+    const bool known = name == "link" || name == "wire" || name == "security" || name == "audit" || name == "users" ||
+                       name == "graph" || name == "supervisor" || name == "worker" || name == "host" ||
+                       name == "policy";
     if (!known) {
       NearestName nearest{name};
       for (const char* part :
-           {"link", "wire", "security", "audit", "graph", "supervisor", "policy", "worker", "host", "band"})
+           {"link", "wire", "security", "audit", "users", "graph", "supervisor", "policy", "worker", "host", "band"})
         nearest.offer(part);
       return at(key.source().begin, ErrorCode::InvalidArgument, "there is no table '" + std::string{name} + "'",
                 nearest.best().empty()
-                    ? "tables are link, wire, security, audit, graph, supervisor, policy, worker, host and band"
+                    ? "tables are link, wire, security, audit, users, graph, supervisor, policy, worker, host and band"
                     : nearest.remedy());
     }
     if (table == nullptr)
@@ -108,6 +109,7 @@ class Reader {
     if (name == "wire") return read_settings(*table, config.wire);
     if (name == "security") return read_settings(*table, config.security);
     if (name == "audit") return read_settings(*table, config.audit);
+    if (name == "users") return read_settings(*table, config.supervisor.users);
     if (name == "graph") return read_settings(*table, config.supervisor.graph);
     if (name == "supervisor") return read_settings(*table, config.supervisor);
     if (name == "policy") return read_policy(*table, config.supervisor.policy);

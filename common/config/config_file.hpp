@@ -18,7 +18,7 @@ struct FileConfig {
   WireConfig wire;                  ///< `[wire]`
   SecurityConfig security;          ///< `[security]`
   AuditConfig audit;                ///< `[audit]`
-  SupervisorConfig supervisor;      ///< `[supervisor]`, and `[graph]` for its limits of graphs.
+  SupervisorConfig supervisor;      ///< `[supervisor]`, `[graph]` and `[users]` for its limits.
   WorkerConfig worker;              ///< `[worker]`
   TopologyOptions topology;         ///< `[host]` and each `[[band]]`
   std::vector<std::string> labels;  ///< Of `[host]`: jobs and projects may limit themselves to workers with a label.

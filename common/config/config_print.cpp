@@ -281,6 +281,7 @@ std::string print_config(const FileConfig& config) {
   text += print_table("wire", "Bytes from the network.", config.wire);
   text += print_table("security", "Certificates and handshakes of the supervisor.", config.security);
   text += print_table("audit", "The record of orders, submits, logins and refusals in the state.", config.audit);
+  text += print_table("users", "Limits of each user.", config.supervisor.users);
   text += print_table("graph", "Limits of a graph.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
   text += print_table("policy", "The division of slots between jobs.", config.supervisor.policy);

@@ -44,6 +44,26 @@ void visit_settings(AuditConfig& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_settings(UserLimits& c, Visit&& visit) {
+  visit({"jobs_max", "jobs", "jobs of one user that have not ended, those that runs submit included; more are refused"},
+        c.jobs_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
+  visit(
+      {"submissions_max", "submissions",
+       "graphs that all clients of one user submit at the same time; more are refused, and sent again by the clients"},
+      c.submissions_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"submissions_bytes_max", "bytes",
+         "memory of those graphs, until they are jobs; beyond it the largest of the user is refused"},
+        c.submissions_bytes_max, kMiB, kGiB * (1 << 20));
+  visit({"requests_per_second", "requests/s",
+         "submits, orders, questions and attachments of one user with the role client, in the long run; more are "
+         "refused, and sent again by the clients. 0: no limit"},
+        c.requests_per_second, std::uint32_t{0}, std::uint32_t{1'000'000});
+  visit(
+      {"requests_burst", "requests", "requests of a user that was idle that are taken at once, whatever that rate is"},
+      c.requests_burst, std::uint32_t{1}, std::uint32_t{1U << 24U});
+}
+
+template <class Visit>
 void visit_user_settings(WorkerConfig& c, Visit& visit) {
   visit({"run_as", "word", "account of a job's programs: \"submitter\", that of the user whose job it is, which takes a worker that runs as root; or \"worker\", its own, for containers that do not know the users"},
         c.run_as, RunAs::Worker, RunAs::Submitter);

@@ -149,6 +149,7 @@ struct SubmitReply {
   Error refusal;
   bool ours = false;  ///< The job existed and came from this submitter, which lost the first answer.
   JobIdentity identity{};
+  Duration retry_after{0};  ///< Of a refusal that time undoes: the same message may pass then. 0: it would not.
   friend bool operator==(const SubmitReply&, const SubmitReply&) = default;
 };
 
@@ -212,6 +213,7 @@ struct AttachReply {
   std::uint64_t subtask_count = 0;
   Error refusal;
   JobIdentity identity{};
+  Duration retry_after{0};  ///< As of a `SubmitReply`.
   friend bool operator==(const AttachReply&, const AttachReply&) = default;
 };
 
@@ -219,6 +221,7 @@ struct AdminAnswer {
   std::uint64_t request = 0;
   Value value;
   Error refusal;             ///< `message` empty: none.
+  Duration retry_after{0};   ///< As of a `SubmitReply`.
   friend bool operator==(const AdminAnswer&, const AdminAnswer&) = default;
 };
 

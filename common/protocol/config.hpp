@@ -9,6 +9,7 @@
 #include "common/base/time.hpp"
 #include "common/base/units.hpp"
 #include "common/protocol/policy_config.hpp"
+#include "common/protocol/user_limits.hpp"
 
 namespace penstock {
 
@@ -63,6 +64,7 @@ struct GraphLimits {
 /// Decisions of the supervisor.
 struct SupervisorConfig {
   GraphLimits graph;
+  UserLimits users;
   Bytes memory_max{0};
   Duration lookahead = std::chrono::milliseconds{20};
   std::uint32_t lookahead_subtasks_max = 8192;  // With four times as much a worker takes half as long again.

@@ -167,6 +167,17 @@ std::size_t value_size(const Value& value) {
   return bytes;
 }
 
+/// A peer may say anything; nobody waits for longer.
+constexpr std::uint64_t kRetryAfterMaxUs = 3'600'000'000;
+
+std::uint64_t microseconds_of(Duration wait) {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(wait).count());
+}
+
+Duration wait_of(std::uint64_t microseconds) {
+  return std::chrono::microseconds{static_cast<std::int64_t>(std::min(microseconds, kRetryAfterMaxUs))};
+}
+
 void write(const SubmitReply& message, schema::ToClient::Builder root) {
   auto out = root.initSubmitReply();
   out.setSubmission(message.submission);
@@ -174,6 +185,7 @@ void write(const SubmitReply& message, schema::ToClient::Builder root) {
   out.setExisted(message.existed);
   write_error(message.refusal, out.initRefusal());
   out.setOurs(message.ours);
+  out.setRetryAfterUs(microseconds_of(message.retry_after));
   if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
@@ -183,6 +195,7 @@ void write(const AttachReply& message, schema::ToClient::Builder root) {
   out.setJob(message.job.value());
   out.setSubtaskCount(message.subtask_count);
   write_error(message.refusal, out.initRefusal());
+  out.setRetryAfterUs(microseconds_of(message.retry_after));
   if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
@@ -225,6 +238,7 @@ void write(const AdminAnswer& message, schema::ToClient::Builder root) {
   out.setRequest(message.request);
   write_value(message.value, out.initValue());
   write_error(message.refusal, out.initRefusal());
+  out.setRetryAfterUs(microseconds_of(message.retry_after));
 }
 
 void read_into(schema::ToClient::Reader in, std::vector<ToClient>& messages) {
@@ -233,20 +247,21 @@ void read_into(schema::ToClient::Reader in, std::vector<ToClient>& messages) {
       const auto from = in.getSubmitReply();
       messages.emplace_back(SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(),
                                         read_error(from.getRefusal()), from.getOurs(),
-                                        read_identity(from.getIdentity())});
+                                        read_identity(from.getIdentity()), wait_of(from.getRetryAfterUs())});
       return;
     }
     case schema::ToClient::ATTACH_REPLY: {
       const auto from = in.getAttachReply();
-      messages.emplace_back(
-          AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(), read_error(from.getRefusal()),
-                      read_identity(from.getIdentity())});
+      messages.emplace_back(AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(),
+                                        read_error(from.getRefusal()), read_identity(from.getIdentity()),
+                                        wait_of(from.getRetryAfterUs())});
       return;
     }
     case schema::ToClient::PROGRESS: messages.emplace_back(read_progress(in.getProgress())); return;
     case schema::ToClient::ANSWER: {
       const auto from = in.getAnswer();
-      messages.emplace_back(AdminAnswer{from.getRequest(), read_value(from.getValue()), read_error(from.getRefusal())});
+      messages.emplace_back(AdminAnswer{from.getRequest(), read_value(from.getValue()), read_error(from.getRefusal()),
+                                        wait_of(from.getRetryAfterUs())});
       return;
     }
   }

@@ -65,7 +65,7 @@ class SupervisorActor {
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
     core_ = std::make_unique<SupervisorCore>(setup_->config, setup.rng, durability);
     shell_.emplace(*core_, *this, setup_->config.messages_together_max);
-    submissions_ = std::make_unique<Submissions>(setup_->config.graph, setup_->config.memory_max);
+    submissions_ = std::make_unique<Submissions>(setup_->config.graph, setup_->config.memory_max, setup_->config.users);
     timer_ = std::make_unique<LoopTimer>(loop);
     retry_timer_ = std::make_unique<LoopTimer>(loop);
     idle_timer_ = std::make_unique<LoopTimer>(loop);
@@ -168,7 +168,8 @@ class SupervisorActor {
   // Waiting chunks must not exceed the memory limit.
   void take_chunk(Incarnation client, SubmitChunk chunk) {
     const SubmissionKey key{client, chunk.submission};
-    for (const RefusedSubmission& refused : submissions_->take(key, chunk, core_->held_bytes(), monotonic_now()))
+    const std::string user = chunk.first ? user_of(chunk.spec, parent_of(chunk.spec)) : std::string{};
+    for (const RefusedSubmission& refused : submissions_->take(key, chunk, core_->held_bytes(), monotonic_now(), user))
       refuse_graph(refused);
     if (!submissions_->contains(key)) return;
     auto intake = intakes_.find(key);
@@ -178,6 +179,10 @@ class SupervisorActor {
       if (intakes_.size() == 1) watch_idle_graphs();
     }
     self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
+  }
+
+  const Job* parent_of(const JobSpec& spec) const {
+    return spec.parent.any() ? core_->find_job(spec.parent->id.job) : nullptr;
   }
 
   void watch_idle_graphs() {
@@ -237,6 +242,7 @@ class SupervisorActor {
     supervisor_event::GraphChecked refused;
     refused.submission = graph.key.number;
     refused.refusal = graph.why;
+    refused.retry_after = graph.retry_after;
     log_line(LogLevel::Info, "graph refused", "text=\"" + to_string(graph.why) + "\"");
     shell_->graph_checked(graph.key.client, std::move(refused));
   }

@@ -51,6 +51,7 @@ struct GraphChecked {
   std::unique_ptr<GraphShape> shape;  ///< Null when refused.
   Error refusal;
   JobIdentity identity{};             ///< For the job that it becomes: random.
+  Duration retry_after{0};            ///< Of a refusal that time undoes.
 };
 /// Anything a client says but chunks of graphs, which are checked outside.
 struct ClientSaid {

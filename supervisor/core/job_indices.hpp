@@ -7,6 +7,7 @@
 #include "supervisor/core/active_jobs.hpp"
 #include "supervisor/core/deadlines.hpp"
 #include "supervisor/core/limited_jobs.hpp"
+#include "supervisor/core/user_jobs.hpp"
 
 namespace penstock::supervisor {
 
@@ -17,6 +18,7 @@ struct JobIndices {
   Deadlines time_limits;                        ///< By the end of their time limits; some may have ended.
   std::set<JobId> with_unschedulable;           ///< Jobs with subtasks that no present band may have.
   LimitedJobs limited;                          ///< Jobs that have `Job::shares`, by their limits.
+  UserJobs of_users;                            ///< Jobs that have not ended, by their owners.
 };
 
 }  // namespace penstock::supervisor

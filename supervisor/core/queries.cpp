@@ -63,6 +63,15 @@ Result<Value> describe_counters_of(const WorkerTable& workers, const std::string
   return describe(workers[slot].counters);
 }
 
+/// The users with jobs that have not ended; clients see themselves.
+Value describe_users(const UserJobs& jobs, const UserLimits& limits, const Viewer& viewer) {
+  Value::List rows;
+  for (const auto& [user, count] : jobs.counts())
+    if (viewer.what == Viewer::Sees::All || (viewer.what == Viewer::Sees::Own && viewer.user == user))
+      rows.emplace_back(Value::Record{{"user", user}, {"jobs", count}, {"jobs_max", std::uint64_t{limits.jobs_max}}});
+  return Value{std::move(rows)};
+}
+
 /// The answer to an order that is carried out while nothing can be written: a crash undoes it.
 Value unwritten(const Value& answer) {
   Value::Record fields = answer.record() == nullptr ? Value::Record{} : *answer.record();
@@ -108,6 +117,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "projects") return driver_.answers.describe_projects();
   if (command == "shares") return driver_.answers.describe_shares();
   if (command == "queue") return driver_.answers.describe_queue(request.viewer);
+  if (command == "users") return describe_users(tables_.indices.of_users, config_.users, request.viewer);
   if (command == "limits") return policy_base_.rules.describe_limits();
   if (command == "keep" || command == "unkeep") return keep_by_request(request);
   if (command == "hold" || command == "release") return admin_.orders.hold_by_request(request);

@@ -5,6 +5,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "common/base/quantity.hpp"
 #include "supervisor/core/graph_price.hpp"
+#include "supervisor/core/job.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -18,7 +19,29 @@ Error over_share(const std::string& name, std::uint64_t price, Bytes most) {
           "wait for an answer before submitting more, or raise `graph.submissions_bytes_max`"};
 }
 
+Error over_users_share(const std::string& name, const std::string& user, std::uint64_t price, Bytes most) {
+  return {ErrorCode::LimitExceeded, "graph of '" + name + "'",
+          "would take up to " + text_of(price) + " of memory, and the graphs that user '" + user +
+              "' submits at once may take " + to_text(most) + " together, which is `users.submissions_bytes_max`",
+          "wait for an answer before submitting more, or raise `users.submissions_bytes_max`"};
+}
+
+/// A graph of a few chunks is checked sooner.
+constexpr Duration kUsersTurn = std::chrono::milliseconds{100};
+
+Error too_many_of_user(const std::string& user, std::uint32_t most) {
+  return {ErrorCode::LimitExceeded, "user '" + user + "'",
+          "submits " + std::to_string(most) + " graphs at once already, which is `users.submissions_max`",
+          "wait for an answer before submitting more, or raise `users.submissions_max`"};
+}
+
 }  // namespace
+
+// Numbers can be guessed: the identity of the parent is a secret.
+const std::string& user_of(const JobSpec& spec, const Job* parent) {
+  const bool is_nested = spec.parent.any() && parent != nullptr && parent->identity == spec.parent->identity;
+  return is_nested ? parent->spec.owner : spec.owner;
+}
 
 Error over_memory(const std::string& name, std::uint64_t price, std::uint64_t used_bytes, Bytes memory_max) {
   const auto all = static_cast<std::uint64_t>(memory_max.value());
@@ -28,13 +51,23 @@ Error over_memory(const std::string& name, std::uint64_t price, std::uint64_t us
           "submit it in parts or later, or raise `supervisor.memory_max`"};
 }
 
+/// Of two that cost the same the later one goes.
+template <class Counts>
+Submissions::Graphs::iterator Submissions::dearest(Counts counts) {
+  auto found = under_way_.end();
+  for (auto graph = under_way_.begin(); graph != under_way_.end(); ++graph)
+    if (counts(*graph) && (found == under_way_.end() || graph->second.price >= found->second.price)) found = graph;
+  return found;
+}
+
 std::vector<RefusedSubmission> Submissions::take(const SubmissionKey& key, const SubmitChunk& chunk,
-                                                 std::uint64_t held_bytes, Instant now) {
+                                                 std::uint64_t held_bytes, Instant now, const std::string& user) {
   if (!contains(key)) {
     if (!chunk.first) return {};  // The rest of a graph that was refused already.
-    if (Result<void> begun = begin(key, chunk, held_bytes); !begun) return {{key, std::move(begun).error()}};
+    if (std::optional<RefusedSubmission> refused = begin(key, chunk, held_bytes, user)) return {std::move(*refused)};
   }
   const auto graph = under_way_.find(key);
+  const std::string sender = graph->second.user;
   graph->second.idle_at = later(now, limits_.submission_idle_max);
   graph->second.complete = chunk.last;
   if (Result<void> fits = graph->second.size.add(chunk.graph, limits_); !fits)
@@ -42,42 +75,61 @@ std::vector<RefusedSubmission> Submissions::take(const SubmissionKey& key, const
   set_price(graph, std::max(graph->second.price, graph_price(graph->second.size.sum())));
 
   std::vector<RefusedSubmission> refused;
-  const auto refuse = [&](Graphs::iterator dear, Error why) {
-    const SubmissionKey of = dear->first;
-    refused.push_back({of, std::move(why), erase_unchecked(dear)});
-  };
   const auto share = static_cast<std::uint64_t>(limits_.submissions_bytes_max.value());
   while (senders_.contains(key.client) && senders_.at(key.client).price > share) {
     PENSTOCK_COVERAGE_MARK("the graphs of one client are too dear together");
-    const auto dear = dearest(key.client);
-    refuse(dear, over_share(dear->second.name, dear->second.price, limits_.submissions_bytes_max));
+    const auto dear = dearest([&](const auto& each) { return each.first.client == key.client; });
+    refuse(dear, over_share(dear->second.name, dear->second.price, limits_.submissions_bytes_max), refused);
+  }
+  const auto users_share = static_cast<std::uint64_t>(users_.submissions_bytes_max.value());
+  while (by_user_.contains(sender) && by_user_.at(sender).price > users_share) {
+    PENSTOCK_COVERAGE_MARK("the graphs of one user are too dear together");
+    const auto dear = dearest([&](const auto& each) { return each.second.user == sender; });
+    refuse(dear, over_users_share(dear->second.name, sender, dear->second.price, users_.submissions_bytes_max),
+           refused);
   }
   const auto memory = static_cast<std::uint64_t>(memory_max_.value());
   while (memory > 0 && price_ > 0 && held_bytes + price_ > memory) {
     PENSTOCK_COVERAGE_MARK("a graph is too dear for the memory that is left");
-    const auto dear = dearest(std::nullopt);
+    const auto dear = dearest([](const auto&) { return true; });
     const std::uint64_t price = dear->second.price;
-    refuse(dear, over_memory(dear->second.name, price, held_bytes + price_ - price, memory_max_));
+    refuse(dear, over_memory(dear->second.name, price, held_bytes + price_ - price, memory_max_), refused);
   }
   return refused;
 }
 
-Result<void> Submissions::begin(const SubmissionKey& key, const SubmitChunk& first, std::uint64_t held_bytes) {
+void Submissions::refuse(Graphs::iterator graph, Error why, std::vector<RefusedSubmission>& refused) {
+  const SubmissionKey of = graph->first;
+  refused.push_back({of, std::move(why), erase_unchecked(graph)});
+}
+
+std::optional<RefusedSubmission> Submissions::begin(const SubmissionKey& key, const SubmitChunk& first,
+                                                    std::uint64_t held_bytes, const std::string& user) {
   const auto sender = senders_.find(key.client);
   if (sender != senders_.end() && sender->second.count >= limits_.submissions_max)
-    return Error{ErrorCode::LimitExceeded, first.spec.name, "too many graphs are being submitted at once by one client",
-                 "wait for an answer before submitting more, or raise `graph.submissions_max`"};
-  PENSTOCK_TRY(check_totals(first.whole, limits_));
+    return RefusedSubmission{
+        key,
+        {ErrorCode::LimitExceeded, first.spec.name, "too many graphs are being submitted at once by one client",
+         "wait for an answer before submitting more, or raise `graph.submissions_max`"}};
+  const auto users = by_user_.find(user);
+  if (users != by_user_.end() && users->second.count >= users_.submissions_max) {
+    PENSTOCK_COVERAGE_MARK("a user submits too many graphs at once");
+    return RefusedSubmission{key, too_many_of_user(user, users_.submissions_max), 0, kUsersTurn};
+  }
+  if (Result<void> fits = check_totals(first.whole, limits_); !fits)
+    return RefusedSubmission{key, std::move(fits).error()};
   // No other graph is refused instead: its chunks would keep their memory as well.
   const std::uint64_t price = graph_price(first.whole);
   const std::uint64_t used = held_bytes + price_ + ending_bytes_;
   if (memory_max_.value() > 0 && ending_bytes_ > 0 && used + price > static_cast<std::uint64_t>(memory_max_.value()))
-    return over_memory(first.spec.name, price, used, memory_max_);
+    return RefusedSubmission{key, over_memory(first.spec.name, price, used, memory_max_)};
   ++senders_[key.client].count;
+  ++by_user_[user].count;
   UnderWay graph;
   graph.name = first.spec.name;
+  graph.user = user;
   set_price(under_way_.emplace(key, std::move(graph)).first, price);
-  return {};
+  return std::nullopt;
 }
 
 std::vector<RefusedSubmission> Submissions::take_idle(Instant now) {
@@ -118,6 +170,7 @@ void Submissions::set_price(Graphs::iterator graph, std::uint64_t price) {
   const std::uint64_t more = price - graph->second.price;  // The price only rises.
   graph->second.price = price;
   senders_.at(graph->first.client).price += more;
+  by_user_.at(graph->second.user).price += more;
   price_ += more;
 }
 
@@ -126,6 +179,9 @@ void Submissions::erase(Graphs::iterator graph) {
   sender->second.price -= graph->second.price;
   price_ -= graph->second.price;
   if (--sender->second.count == 0) senders_.erase(sender);
+  const auto user = by_user_.find(graph->second.user);
+  user->second.price -= graph->second.price;
+  if (--user->second.count == 0) by_user_.erase(user);
   under_way_.erase(graph);
 }
 
@@ -134,16 +190,6 @@ std::uint64_t Submissions::erase_unchecked(Graphs::iterator graph) {
   ending_bytes_ += bytes;
   erase(graph);
   return bytes;
-}
-
-/// Of two that cost the same the later one goes.
-Submissions::Graphs::iterator Submissions::dearest(std::optional<Incarnation> client) {
-  auto found = under_way_.end();
-  for (auto graph = under_way_.begin(); graph != under_way_.end(); ++graph)
-    if ((!client || graph->first.client == *client) &&
-        (found == under_way_.end() || graph->second.price >= found->second.price))
-      found = graph;
-  return found;
 }
 
 }  // namespace penstock::supervisor

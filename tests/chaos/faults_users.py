@@ -130,7 +130,7 @@ ABOUT_JOBS = (("job", "JOB"), ("explain", "JOB"), ("explain", "JOB", "0"), ("exp
               ("release", "JOB"), ("priority", "JOB", "3"), ("set", "weight", "JOB", "2"), ("set", "time-limit", "JOB", "9h"),
               ("move", "JOB", "ahead-of", "JOB"), ("data", "--job", "JOB"), ("cancel", "JOB", "0"), ("cancel", "JOB"))
 ABOUT_ALL = (("jobs", "--all"), ("workers",), ("queues",), ("queue",), ("pools",), ("projects",), ("shares",), ("limits",),
-             ("bands",), ("counters",), ("audit",), ("data",), ("shared",))
+             ("users",), ("bands",), ("counters",), ("audit",), ("data",), ("shared",))
 STEERING = (("drain", "w1"), ("undrain", "w1"), ("reload",))
 STEERS = {"drain", "undrain", "reload", "priority", "set", "move"}
 OF_THIS_HOST = {"run", "submit", "supervisor", "worker", "token", "login", "user", "config", "doctor", "state", "admin", "manual",

@@ -130,9 +130,23 @@ bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, JobSpec& spec) {
     refuse(client, reply, parent.error());
     return false;
   }
+  if (const Result<void> room = check_users_jobs(spec.owner); !room) {
+    refuse(client, reply, room.error());
+    return false;
+  }
   const Result<void> owned = policy_base_.checks.check_policy_of(spec);
   if (!owned) refuse(client, reply, owned.error());
   return owned.has_value();
+}
+
+Result<void> JobAcceptance::check_users_jobs(const std::string& user) const {
+  const std::uint64_t jobs = tables_.indices.of_users.count(user);
+  if (jobs < config_.users.jobs_max) return {};
+  PENSTOCK_COVERAGE_MARK("a user has as many jobs as it may");
+  return Error{ErrorCode::LimitExceeded, "user '" + user + "'",
+               "has " + std::to_string(jobs) + " jobs that have not ended, and `users.jobs_max` is " +
+                   std::to_string(config_.users.jobs_max),
+               "wait until one of them has ended or cancel one, or raise `users.jobs_max`"};
 }
 
 void JobAcceptance::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph,
@@ -181,6 +195,7 @@ Job& JobAcceptance::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   if (job.spec.keep == Keep::Wanted)
     for (const std::uint32_t wanted : job.graph.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
   tables_.indices.active.insert(id, job.precedence());
+  tables_.indices.of_users.add(job.spec.owner);
   driver_.membership.open_shares(job);
   driver_.fallbacks.open_labels(job);
   nested_.adopt(job);
@@ -257,6 +272,7 @@ void JobAcceptance::withdraw(JobId id) {
   ++tables_.counters.jobs_refused;
   ledger_.gate.withdraw(id);
   tables_.indices.active.erase(id, job.precedence());
+  tables_.indices.of_users.remove(job.spec.owner);
   driver_.membership.leave_policy(job);
   if (tables_.indices.active.empty()) tables_.watchdog.stop();
   tables_.jobs.remove_name(job);
@@ -270,6 +286,7 @@ void JobAcceptance::withdraw(JobId id) {
 void JobAcceptance::submit(supervisor_event::GraphChecked& event) {
   SubmitReply reply;
   reply.submission = event.submission;
+  reply.retry_after = event.retry_after;
   if (event.shape == nullptr) return refuse(event.client, reply, std::move(event.refusal));
   if (!is_new(event.client, reply, event.spec)) return;
   policy_base_.view.route_light(event.spec, *event.shape);

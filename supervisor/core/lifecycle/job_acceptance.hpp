@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/protocol/config.hpp"
@@ -68,6 +69,8 @@ class JobAcceptance {
   /// parent.
   bool is_new(ClientId client, SubmitReply& reply, JobSpec& spec);
   void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph, const JobIdentity& identity);
+  /// Whether the user may have one job more (`users.jobs_max`). Error: LimitExceeded.
+  Result<void> check_users_jobs(const std::string& user) const;
   GraphHash graph_of(const SubmitAgain& message);
   Job* find_to_follow(const AttachJob& message) const;
   void follow(Job& job, ClientId client);

@@ -54,6 +54,7 @@ void JobReleases::finish_if_done(Job& job) {
   job.status.ended = event_.now;
   tables_.watchdog.note_progress(event_.now);
   tables_.indices.active.erase(job.id, job.precedence());
+  tables_.indices.of_users.remove(job.spec.owner);
   runs_.time_limits.leave(job);
   runs_.priorities.clear_placements(job);
   policy_base_.usage.charge(job);

@@ -107,6 +107,7 @@ const std::map<std::string, std::vector<std::vector<std::string>>>& calls() {
       {"shares", {{}}},
       {"undrain", {{"w1"}}},
       {"unkeep", {{"JOB"}}},
+      {"users", {{}}},
       {"words", {{"jobs"}, {"workers"}}},
       {"workers", {{}}}};
   return all;

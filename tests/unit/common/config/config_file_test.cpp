@@ -86,6 +86,7 @@ TEST(ConfigFile, WhatIsPrintedReadsBackToTheSame) {
     visit_settings(config.link, change(upwards));
     visit_settings(config.wire, change(upwards));
     visit_settings(config.audit, change(upwards));
+    visit_settings(config.supervisor.users, change(upwards));
     visit_settings(config.supervisor.graph, change(upwards));
     visit_settings(config.supervisor, change(upwards));
     visit_settings(config.worker, change(upwards));
@@ -119,6 +120,14 @@ TEST(ConfigFile, EverySettingIsExplained) {
   EXPECT_NE(printed.find("# an idle side sends a heartbeat this often. from \"10ms\" to \"1h\".\nheartbeat = \"1s\"\n"),
             std::string::npos)
       << printed;
+}
+
+TEST(ConfigFile, LimitsOfUsersHaveATableOfTheirOwn) {
+  const FileConfig config = parsed("[users]\njobs_max = 7\nrequests_per_second = 0\n");
+  EXPECT_EQ(config.supervisor.users.jobs_max, 7U);
+  EXPECT_EQ(config.supervisor.users.requests_per_second, 0U) << "no limit";
+  EXPECT_NE(refused("[users]\njobs_max = 0\n").find("jobs_max"), std::string::npos);
+  EXPECT_NE(refused("[users]\nrequests_burst = 0\n").find("requests_burst"), std::string::npos);
 }
 
 TEST(ConfigFile, ASwitchIsTrueOrFalse) {

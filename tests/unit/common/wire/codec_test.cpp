@@ -36,6 +36,12 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
   EXPECT_EQ(decode_graph(std::as_bytes(std::span{words})).value(), graph);
 }
 
+TEST(Codec, NobodyIsToldToWaitForLongerThanAnHour) {
+  const std::vector<ToClient> told{SubmitReply{.retry_after = std::chrono::hours{2}}};
+  const auto heard = decode_to_client(encode(std::span{told})->bytes()).value();
+  EXPECT_EQ(std::get<SubmitReply>(heard.at(0)).retry_after, std::chrono::hours{1});
+}
+
 /// As they come back.
 std::vector<AttemptReport> through_the_wire(const std::vector<Attempt>& attempts, std::size_t& bytes) {
   ReportBatch batch;

@@ -219,7 +219,10 @@ inline std::vector<ToClient> all_to_client() {
   Value::Record record{{"null", Value{}}, {"flag", true}, {"n", 5}, {"x", 2.5}, {"list", Value::List{"a", 1}}};
   return {SubmitReply{1, JobId{2}, true, {}, true, {3, 4}},
           SubmitReply{1, JobId::none(), false, {ErrorCode::GraphCycle, "a", "b", "c"}},
-          AttachReply{1, JobId{2}, 3, {}, {5, 6}}, progress, AdminAnswer{9, Value{record}, {}}};
+          SubmitReply{1, JobId::none(), false, {}, false, {}, std::chrono::microseconds{7}},
+          AttachReply{1, JobId{2}, 3, {}, {5, 6}, std::chrono::hours{1}},
+          progress,
+          AdminAnswer{9, Value{record}, {}, std::chrono::milliseconds{8}}};
 }
 
 inline std::vector<Introduction> all_introductions() {

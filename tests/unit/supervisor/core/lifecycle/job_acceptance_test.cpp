@@ -1,5 +1,9 @@
 // A graph that is known runs again on one small message.
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
 
 #include "common/protocol/graph_chunks.hpp"
 #include "supervisor/core/graph_price.hpp"
@@ -351,6 +355,98 @@ TEST(SubmitAgain, JobsOfOneGraphShareItInTheNextLifeToo) {
   EXPECT_EQ(cluster->job(1).graph.shared->jobs, 2U);
   cluster->client_says(SubmitAgain{1, {}, named("third"), content_hash(pair())});
   EXPECT_EQ(graphs_written(cluster), Lines{"3 runs 1"});
+  cluster->ignore();
+}
+
+JobSpec of_user(const std::string& user, const std::string& name = "") {
+  JobSpec spec = named(name);
+  spec.owner = user;
+  return spec;
+}
+
+std::uint64_t jobs_of(const std::string& user, SupervisorHarness& cluster) {
+  std::uint64_t jobs = 0;
+  const Result<Value> answer = cluster.ask("users");
+  for (const Value& row : *answer->list()) {
+    const Value::Record& fields = *row.record();
+    if (*fields.at(0).second.text() == user) jobs = static_cast<std::uint64_t>(*fields.at(1).second.integer());
+  }
+  return jobs;
+}
+
+TEST(JobsOfUsers, AtTheLimitOneMoreIsRefusedWithTheWordsAndOthersAreNot) {
+  SupervisorConfig config;
+  config.users.jobs_max = 2;
+  SupervisorHarness cluster{config};
+  cluster.join({.slots = 4});
+  EXPECT_EQ(cluster.submit(pair(), of_user("ada")), JobId{1});
+  EXPECT_EQ(cluster.submit(pair(), of_user("ada", "second")), JobId{2}) << "at the limit";
+  PENSTOCK_EXPECT_COVERAGE_MARK("a user has as many jobs as it may",
+                                EXPECT_FALSE(cluster.submit(pair(), of_user("ada")).valid()));
+  EXPECT_EQ(cluster.refusal().code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(cluster.refusal().subject, "user 'ada'");
+  EXPECT_EQ(cluster.refusal().message, "has 2 jobs that have not ended, and `users.jobs_max` is 2");
+  EXPECT_NE(cluster.refusal().remedy.find("raise `users.jobs_max`"), std::string::npos);
+  EXPECT_EQ(cluster.last_reply().retry_after, Duration{0}) << "nobody knows when one ends";
+  EXPECT_EQ(cluster.submit(pair(), of_user("ada", "second")), JobId{2}) << "a repetition is no further job";
+  EXPECT_EQ(cluster.submit(pair(), of_user("bob")), JobId{3});
+  const SubmitReply again_refused = again(cluster, SubmitAgain{7, {}, of_user("ada"), content_hash(pair())});
+  EXPECT_EQ(again_refused.refusal.code, ErrorCode::LimitExceeded);
+  run_pair(cluster, 1);
+  EXPECT_EQ(cluster.submit(pair(), of_user("ada")), JobId{4}) << "one has ended";
+  EXPECT_EQ(jobs_of("ada", cluster), 2U);
+  EXPECT_EQ(jobs_of("bob", cluster), 1U);
+  cluster.ignore();
+}
+
+TEST(JobsOfUsers, OneThatCouldNotBeWrittenIsNone) {
+  JournalHarness cluster;
+  cluster->submit(pair(), of_user("ada"));
+  EXPECT_EQ(jobs_of("ada", cluster.life()), 1U);
+  cluster.fail(ErrorCode::StorageFull);
+  EXPECT_EQ(jobs_of("ada", cluster.life()), 0U);
+  cluster->ignore();
+}
+
+/// Whatever is submitted, ends, is cancelled or dies with the supervisor: each user has the jobs that have not ended.
+RC_GTEST_PROP(JobsOfUsers, AreTheJobsThatHaveNotEndedAndNoneWhenAllHave, ()) {
+  SupervisorConfig config;
+  config.users.jobs_max = 3;
+  JournalHarness cluster{config};
+  const auto steps = *rc::gen::container<std::vector<int>>(20, rc::gen::inRange(0, 5));
+  const std::vector<std::string> users{"ada", "bob"};
+  std::map<std::string, std::set<std::uint32_t>> open;
+  const auto end_one = [&](const std::string& user) {
+    if (open[user].empty()) return;
+    const std::uint32_t job = *open[user].begin();
+    open[user].erase(job);
+    cluster->client_says(AdminRequest{1, "cancel", {std::to_string(job)}, "ada@here"});
+    cluster.write_all();
+  };
+  const auto check = [&] {
+    for (const std::string& user : users) RC_ASSERT(jobs_of(user, cluster.life()) == open[user].size());
+    cluster->ignore();
+  };
+  for (const int step : steps) {
+    const std::string& user = users[static_cast<std::size_t>(step) % 2];
+    if (step < 3) {
+      cluster->submit(pair(), of_user(user));
+      cluster.write_all();
+      const std::vector<SubmitReply> replies = cluster->take_for<SubmitReply>();
+      const JobId job = replies.empty() ? JobId::none() : replies.back().job;  // None: it was refused at once.
+      RC_ASSERT(job.valid() == (open[user].size() < 3));
+      if (job.valid()) open[user].insert(job.value());
+    } else if (step == 3) {
+      end_one(user);
+    } else {
+      cluster.restart();
+    }
+    check();
+  }
+  for (const std::string& user : users)
+    while (!open[user].empty()) end_one(user);
+  check();
+  RC_ASSERT(cluster->ask("users")->list()->empty());
   cluster->ignore();
 }
 

@@ -301,6 +301,33 @@ TEST_F(BoundedNesting, MoreJobsOfOneRunAreRefusedUntilOneIsReleased) {
   cluster->ignore();
 }
 
+class LimitedUser : public NestedRunsTest {
+ protected:
+  static SupervisorConfig two_jobs() {
+    SupervisorConfig config;
+    config.users.jobs_max = 2;
+    return config;
+  }
+  LimitedUser() : NestedRunsTest(two_jobs()) {}
+};
+
+TEST_F(LimitedUser, JobsOfRunsCountToTheOwnerOfTheirJob) {
+  JobSpec spec;
+  spec.owner = "anna";
+  begin(2, spec);
+  JobSpec wished;
+  wished.owner = "the worker";
+  const JobId child = submit_in(run_of(0), wished);
+  ASSERT_TRUE(child.valid()) << "at the limit";
+  EXPECT_FALSE(submit_in(run_of(1), wished).valid());
+  EXPECT_EQ(cluster->refusal().code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(cluster->refusal().subject, "user 'anna'");
+  cluster->succeed(1, 0, {}, child.value());
+  cluster.write_all();
+  EXPECT_TRUE(submit_in(run_of(1), wished).valid()) << "one has ended";
+  cluster->ignore();
+}
+
 TEST_F(NestedRunsTest, AfterARestartTheyLiveOnIfTheirRunDoes) {
   begin(2);
   const ParentRun stays = run_of(0), goes = run_of(1);
