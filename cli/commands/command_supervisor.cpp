@@ -159,6 +159,7 @@ supervisor::GatewayOptions gateway_options_of(const FileConfig& config, const Ho
   options.link = config.link;
   options.wire = config.wire;
   options.audit_config = config.audit;
+  options.users = config.supervisor.users;
   options.incarnation = random_incarnation();
   if (journal != nullptr) options.identity = journal->recovered.identity;
   return options;

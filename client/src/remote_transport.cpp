@@ -1,11 +1,13 @@
 #include <condition_variable>
 #include <future>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "client/src/transport.hpp"
+#include "common/host/clock.hpp"
 #include "common/host/host.hpp"
 #include "common/loop/loop.hpp"
 #include "common/net/uplink.hpp"
@@ -14,8 +16,8 @@
 namespace penstock::client {
 namespace {
 
-/// Invariant: only the loop's thread touches `uplink_`, `known_`, `waiting_for_room_` and `ended_`; `first_` is under
-/// the mutex.
+/// Invariant: only the loop's thread touches `uplink_`, `known_`, `waiting_for_room_`, `timers_` and `ended_`; `first_`
+/// is under the mutex.
 class RemoteTransport final : public Transport {
  public:
   RemoteTransport(const RemoteOptions& options, TransportHandlers handlers)
@@ -27,6 +29,7 @@ class RemoteTransport final : public Transport {
   ~RemoteTransport() override {
     loop_.post([this] {
       uplink_.reset();
+      timers_.clear();
       give_room();
       loop_.stop();
     });
@@ -54,6 +57,18 @@ class RemoteTransport final : public Transport {
       ended_ = true;
       give_room();
     });
+  }
+
+  bool after(Duration wait, std::function<void()> work) override {
+    loop_.post([this, at = later(monotonic_now(), wait), work = std::move(work)] {
+      if (uplink_ == nullptr) return;
+      const std::uint64_t number = next_timer_++;
+      timers_.try_emplace(number, loop_).first->second.arm(at, [this, number, work] {
+        const auto timer = timers_.extract(number);  // Lives until the work is done.
+        work();
+      });
+    });
+    return true;
   }
 
   // The supervisor does nothing else while it takes a chunk in, and all clients wait: an eighth of a frame is some 0.1
@@ -153,6 +168,8 @@ class RemoteTransport final : public Transport {
   std::unique_ptr<Uplink> uplink_;
   SupervisorTerm known_;
   std::vector<std::shared_ptr<std::promise<void>>> waiting_for_room_;
+  std::map<std::uint64_t, LoopTimer> timers_;
+  std::uint64_t next_timer_ = 1;
   bool ended_ = false;
   std::mutex mutex_;                         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable linked_or_ended_;  // Notified when `first_` is decided.

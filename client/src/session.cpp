@@ -107,24 +107,40 @@ void Session::set_on_left(OnLeft on_left) {
   on_left_ = std::move(on_left);
 }
 
-/// Sends a job with `send` and waits for the result; none if the supervisor was away before it answered.
+/// Sends a job with `send` and waits for the result; none if the supervisor was away before it answered. A refusal that
+/// time undoes has made no job: it is sent again, and waits as it does for a supervisor that is away.
 std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::function<void(std::uint64_t)>& send) {
   std::unique_lock lock{mutex_};
-  const std::uint64_t submission = requests_.next++;
-  const std::uint64_t renewals = renewals_;
-  requests_.submissions[submission];
-  lock.unlock();
-  send(submission);
-  lock.lock();
-  changed_.wait(
-      lock, [&] { return requests_.submissions[submission].has_value() || end_.has_value() || renewals != renewals_; });
-  const std::optional<SubmitReply> reply = requests_.submissions[submission];
-  requests_.submissions.erase(submission);
-  forget_left();
-  if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed, reply->ours};
-  if (reply.has_value()) return reply->refusal;
-  if (end_.has_value()) return *end_;
-  return std::nullopt;
+  for (;;) {
+    const std::uint64_t submission = requests_.next++;
+    const std::uint64_t renewals = renewals_;
+    requests_.submissions[submission];
+    lock.unlock();
+    send(submission);
+    lock.lock();
+    changed_.wait(lock, [&] {
+      return requests_.submissions[submission].has_value() || end_.has_value() || renewals != renewals_;
+    });
+    const std::optional<SubmitReply> reply = requests_.submissions[submission];
+    requests_.submissions.erase(submission);
+    forget_left();
+    if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed, reply->ours};
+    if (reply.has_value() && (reply->retry_after <= Duration{0} || !transport_->may_renew())) return reply->refusal;
+    if (reply.has_value()) changed_.wait_for(lock, reply->retry_after, [&] { return end_.has_value(); });
+    if (end_.has_value()) return *end_;
+    if (!reply.has_value()) return std::nullopt;
+  }
+}
+
+/// Sends an unanswered message once more when the time is over that its refusal has named. False: no timer can be had.
+/// REQUIRES: the mutex is held. A supervisor that forgets this client meanwhile is sent the message by `renew`: an
+/// order must not be given twice.
+bool Session::ask_again(std::uint64_t request, Duration wait) {
+  return transport_->after(wait, [this, request, renewals = renewals_] {
+    const std::lock_guard lock{mutex_};
+    const auto message = requests_.unanswered.find(request);
+    if (renewals == renewals_ && message != requests_.unanswered.end()) transport_->send(message->second);
+  });
 }
 
 Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph) {
@@ -347,6 +363,17 @@ void Session::attach_again(JobId job) {
   transport_->send(AttachJob{request, JobSelector{job, {}}, jobs_[job].view.identity});
 }
 
+/// The same after that time, if the job is followed and runs then. False: no timer can be had. REQUIRES: the mutex is
+/// held.
+bool Session::follow_later(JobId job, Duration wait) {
+  return transport_->after(wait, [this, job, renewals = renewals_] {
+    const std::lock_guard lock{mutex_};
+    const auto found = jobs_.find(job);
+    if (renewals != renewals_ || found == jobs_.end() || found->second.view.state != JobState::Running) return;
+    attach_again(job);
+  });
+}
+
 /// Forgets released jobs that no pending answer can give again. REQUIRES: the mutex is held.
 void Session::forget_left() {
   std::uint64_t oldest = requests_.next;
@@ -366,6 +393,7 @@ Result<Value> Session::ask(const std::string& command, const std::vector<std::st
   transport_->send(asked);
   wait_until(question.changed, lock, timeout, [&] { return question.answer.has_value() || end_.has_value(); });
   const std::optional<AdminAnswer> answer = std::move(question.answer);
+  const std::optional<Error> refusal = std::move(question.refusal);
   requests_.questions.erase(request);
   requests_.unanswered.erase(request);
   if (answer.has_value()) {
@@ -373,6 +401,7 @@ Result<Value> Session::ask(const std::string& command, const std::vector<std::st
     return answer->value;
   }
   if (end_.has_value()) return *end_;
+  if (refusal.has_value()) return *refusal;
   return Error{ErrorCode::TimedOut, command, "was not answered by the supervisor in time",
                "is the supervisor overloaded? try again"};
 }
@@ -402,6 +431,14 @@ void Session::take(const SubmitReply& reply) {
 
 void Session::take(const AttachReply& reply) {
   const std::lock_guard lock{mutex_};
+  const bool is_to_wait = reply.retry_after > Duration{0} && !reply.job.valid();
+  if (requests_.attachments.contains(reply.request) && is_to_wait && ask_again(reply.request, reply.retry_after))
+    return;
+  if (const auto again = requests_.reattaching.find(reply.request);
+      again != requests_.reattaching.end() && is_to_wait && follow_later(again->second, reply.retry_after)) {
+    requests_.reattaching.erase(again);
+    return;
+  }
   if (const auto found = requests_.attachments.find(reply.request); found != requests_.attachments.end()) {
     found->second = reply;
     if (reply.job.valid()) {
@@ -471,6 +508,10 @@ void Session::take(const AdminAnswer& answer) {
   const std::lock_guard lock{mutex_};
   const auto found = requests_.questions.find(answer.request);
   if (found == requests_.questions.end()) return;
+  if (answer.retry_after > Duration{0} && ask_again(answer.request, answer.retry_after)) {
+    found->second.refusal = answer.refusal;
+    return;
+  }
   found->second.answer = answer;
   found->second.changed.notify_one();
 }

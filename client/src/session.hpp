@@ -31,8 +31,9 @@ struct JobView {
 
 /// Submits, follows and asks, blocking the calling thread; any number of threads may use one session. When the
 /// supervisor dies and comes back, or has given this client up, the session repeats all unanswered messages and
-/// continues to follow its jobs; nothing is delivered twice. Invariant: the mutex guards everything but `transport_`;
-/// handlers of the transport take it shortly.
+/// continues to follow its jobs; nothing is delivered twice. A message that is refused for a time only, because this
+/// user sends more than it may, is sent again when that time is over. Invariant: the mutex guards everything but
+/// `transport_`; handlers of the transport take it shortly.
 class Session {
  public:
   /// News of any job, on the transport's thread, in order. Must not call the session.
@@ -102,6 +103,7 @@ class Session {
   struct Question {
     std::condition_variable changed;  // Of `mutex_`: the answer has come, or the session has ended.
     std::optional<AdminAnswer> answer;
+    std::optional<Error> refusal;  ///< The last one that time undoes.
   };
 
   /// A job that is followed. News of unknown jobs are ignored: the last ones may arrive after a job was left.
@@ -140,6 +142,8 @@ class Session {
   void leave(JobId job);
   Followed& give(JobId job, std::uint64_t request);
   void attach_again(JobId job);
+  bool ask_again(std::uint64_t request, Duration wait);
+  bool follow_later(JobId job, Duration wait);
   void forget_left();
 
   /// Another number for each job, by which the supervisor recognises a repeated submission.

@@ -41,6 +41,12 @@ class Transport {
   virtual std::size_t chunk_bytes() const = 0;
   /// A longer message never arrives.
   virtual std::size_t message_bytes_max() const { return SIZE_MAX; }
+  /// Runs `work` after that time on the thread of the handlers, unless the transport is destroyed before. False: it
+  /// cannot, and never will.
+  virtual bool after(Duration, std::function<void()> work) {
+    static_cast<void>(work);
+    return false;
+  }
   /// Whether `on_renewed` may ever be called.
   virtual bool may_renew() const { return false; }
 };

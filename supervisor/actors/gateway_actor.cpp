@@ -19,6 +19,7 @@
 #include "supervisor/actors/auditor.hpp"
 #include "supervisor/actors/secret_seal.hpp"
 #include "supervisor/core/graph_shape.hpp"
+#include "supervisor/shell/request_rates.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -68,7 +69,11 @@ std::string version_text(std::uint16_t major, std::uint16_t minor, const std::st
 
 struct Gateway::State : std::enable_shared_from_this<State> {
   State(caf::actor_system& actors, Loop& event_loop, const GatewayOptions& gateway_options, SupervisorHandle core)
-      : system(actors), loop(event_loop), options(gateway_options), supervisor(std::move(core)) {}
+      : system(actors),
+        loop(event_loop),
+        options(gateway_options),
+        supervisor(std::move(core)),
+        rates(gateway_options.users) {}
 
   void start_actor();
   void accept(std::unique_ptr<Connection> connection);
@@ -110,6 +115,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::map<std::uint64_t, PendingConnection> pending;
   std::uint64_t next_pending = 1;
   std::map<Incarnation, Guest> guests;
+  RequestRates rates;                          ///< Of clients.
   std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
   std::map<Incarnation, Instant> fenced;       ///< Incarnations that were given up; the latest few thousand.
   std::deque<std::pair<std::uint64_t, std::function<void()>>> unrecorded;  ///< Answers, by the audit's tickets.
@@ -450,16 +456,25 @@ void stamp(FromClient& message, const PeerIdentity& identity) {
   }
 }
 
-/// The answer to a message that is not allowed. None: nobody waits for one.
-std::optional<ToClient> refusal_of(const FromClient& message, const Error& why) {
-  if (const auto* request = std::get_if<AdminRequest>(&message)) return AdminAnswer{request->request, {}, why};
+/// The answer to a message that is not allowed. None: nobody waits for one. `retry_after`: 0, if time does not help.
+std::optional<ToClient> refusal_of(const FromClient& message, const Error& why, Duration retry_after) {
+  if (const auto* request = std::get_if<AdminRequest>(&message))
+    return AdminAnswer{request->request, {}, why, retry_after};
   if (const auto* chunk = std::get_if<SubmitChunk>(&message))
-    return SubmitReply{.submission = chunk->submission, .refusal = why};
+    return SubmitReply{.submission = chunk->submission, .refusal = why, .retry_after = retry_after};
   if (const auto* again = std::get_if<SubmitAgain>(&message))
-    return SubmitReply{.submission = again->submission, .refusal = why};
+    return SubmitReply{.submission = again->submission, .refusal = why, .retry_after = retry_after};
   if (const auto* attach = std::get_if<AttachJob>(&message))
-    return AttachReply{.request = attach->request, .refusal = why};
+    return AttachReply{.request = attach->request, .refusal = why, .retry_after = retry_after};
   return std::nullopt;
+}
+
+/// Whether the message counts as a request: it has an answer, and costs the supervisor more than its bytes. The rest of
+/// a graph is counted in bytes, and what gives back is always heard.
+bool is_request(const FromClient& message) {
+  if (const auto* chunk = std::get_if<SubmitChunk>(&message)) return chunk->first;
+  return std::holds_alternative<AdminRequest>(message) || std::holds_alternative<SubmitAgain>(message) ||
+         std::holds_alternative<AttachJob>(message);
 }
 
 void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIdentity>& identity,
@@ -469,6 +484,12 @@ void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIden
     if (identity.has_value()) stamp(message, *identity);
     Result<void> allowed = identity.has_value() ? check_right(identity->role, message) : Result<void>{};
     if (allowed && identity.has_value()) allowed = check_share(*identity, message);
+    Duration retry_after{0};
+    if (allowed && identity.has_value() && is_request(message))
+      if (const std::optional<Duration> wait = rates.take(*identity, peer, monotonic_now())) {
+        allowed = over_rate(identity->user, options.users);
+        retry_after = *wait;
+      }
     if (allowed && !options.locally) allowed = seal_secrets(message, options.secrets.get());
     if (allowed) return false;
     log_error(LogLevel::Warn, "message refused", allowed.error());
@@ -476,7 +497,8 @@ void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIden
       const Guest& guest = guests.at(peer);
       auditor->refused(guest.audited, allowed.error().subject, allowed.error());
     }
-    if (std::optional<ToClient> refusal = refusal_of(message, allowed.error())) refusals.push_back(std::move(*refusal));
+    if (std::optional<ToClient> refusal = refusal_of(message, allowed.error(), retry_after))
+      refusals.push_back(std::move(*refusal));
     return true;
   });
   if (!refusals.empty()) send(peer, refusals);

@@ -38,6 +38,7 @@ struct GatewayOptions {
   std::shared_ptr<const SecretBox> secrets;
   LinkConfig link;
   WireConfig wire;
+  UserLimits users;
   Incarnation incarnation;           ///< Of this supervisor process.
   JournalIdentity identity;          ///< Of the recovered state; none without a journal.
   std::shared_ptr<AuditBook> audit;  ///< Null: nothing is recorded.

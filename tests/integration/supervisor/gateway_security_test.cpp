@@ -68,6 +68,7 @@ class GatewaySecurityTest : public testing::Test {
     GatewayOptions options;
     options.listen = {"127.0.0.1", 0};
     options.wire = wire;
+    options.users = users;
     options.incarnation = Incarnation{1000};
     options.security = office_->security();
     options.certify = [this](const Join& join, const PeerStanding& peer) { return office_->certify(join, peer); };
@@ -106,6 +107,7 @@ class GatewaySecurityTest : public testing::Test {
 
   SecurityConfig config;
   WireConfig wire;
+  UserLimits users;
   ScratchDirectory scratch_;
   Heard heard_;
   Loop loop_{Duration{0}};
@@ -208,6 +210,63 @@ TEST_F(GatewaySecurityTest, AWorkerSubmitsNothingOfItsOwn) {
   ASSERT_TRUE(turn_until(loop_, [&] { return !worker->told.empty(); }));
   EXPECT_EQ(std::get<SubmitReply>(worker->told[0]).refusal.code, ErrorCode::PermissionDenied);
   EXPECT_TRUE(heard_.from_clients.empty());
+}
+
+class GatewayRateTest : public GatewaySecurityTest {
+ protected:
+  GatewayRateTest() {
+    users.requests_per_second = 1;
+    users.requests_burst = 3;
+  }
+  /// A request of each kind, and what is none.
+  static std::vector<FromClient> three_requests() {
+    SubmitChunk first;
+    first.submission = 1;
+    first.first = true;
+    SubmitChunk rest;
+    rest.submission = 1;
+    const JobIdentity known{1, 1};
+    return {first,
+            rest,
+            rest,
+            SubmitAgain{2},
+            AttachJob{3, {}, known},
+            ReleaseJob{JobId{1}, known},
+            UnfollowJob{JobId{1}, known}};
+  }
+};
+
+TEST_F(GatewayRateTest, RequestsAboveTheRateOfTheUserAreRefusedForATime) {
+  const auto ada = call(user_of(Role::Client, PeerRole::Client), hello(PeerRole::Client));
+  ada->say(three_requests());
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.from_clients.size() == 7; })) << "at the limit";
+  SubmitChunk chunk;
+  chunk.submission = 4;
+  chunk.first = true;
+  ada->say(std::vector<FromClient>{chunk, SubmitAgain{5}, AttachJob{6}, AdminRequest{7, "jobs", {}, ""}});
+  ASSERT_TRUE(turn_until(loop_, [&] { return ada->told.size() == 4; }));
+  const auto& submit = std::get<SubmitReply>(ada->told[0]);
+  EXPECT_EQ(submit.submission, 4U);
+  EXPECT_EQ(submit.refusal.code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(submit.refusal.subject, "user 'ada'");
+  EXPECT_GT(submit.retry_after, Duration{0});
+  EXPECT_LE(submit.retry_after, seconds{1});
+  EXPECT_GT(std::get<SubmitReply>(ada->told[1]).retry_after, submit.retry_after) << "each has its time";
+  EXPECT_GT(std::get<AttachReply>(ada->told[2]).retry_after, seconds{1});
+  EXPECT_GT(std::get<AdminAnswer>(ada->told[3]).retry_after, seconds{2});
+  EXPECT_EQ(heard_.from_clients.size(), 7U);
+  Hello other = hello(PeerRole::Client);
+  other.incarnation = Incarnation{78};
+  const auto bob = call(user_of(Role::Client, PeerRole::Client, "bob"), other);
+  bob->say(three_requests());
+  EXPECT_TRUE(turn_until(loop_, [&] { return heard_.from_clients.size() == 14; })) << "another user";
+}
+
+TEST_F(GatewayRateTest, OperatorsHaveNoRate) {
+  const auto steers = call(user_of(Role::Operator, PeerRole::Client), hello(PeerRole::Client));
+  steers->say(three_requests());
+  steers->say(three_requests());
+  EXPECT_TRUE(turn_until(loop_, [&] { return heard_.from_clients.size() == 14; }));
 }
 
 TEST_F(GatewaySecurityTest, ALinkIsResumedByItsOwnerAlone) {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace penstock::client {
 namespace {
@@ -37,6 +39,14 @@ class FakeTransport final : public Transport {
   std::size_t chunk_bytes() const override { return 1U << 20U; }
   std::size_t message_bytes_max() const override { return 2U << 20U; }
   bool may_renew() const override { return true; }
+  bool after(Duration wait, std::function<void()> work) override {
+    waits.push_back(wait);
+    later_ = std::move(work);
+    return true;
+  }
+  /// The time is over.
+  void run_later() { std::exchange(later_, nullptr)(); }
+  std::vector<Duration> waits;
   std::size_t sent() {
     const std::lock_guard lock{mutex_};
     return sent_.size();
@@ -54,6 +64,7 @@ class FakeTransport final : public Transport {
   std::condition_variable changed_;
   std::vector<FromClient> sent_;
   std::size_t room_ = SIZE_MAX;
+  std::function<void()> later_;
 };
 
 class SessionTest : public ::testing::Test {
@@ -436,6 +447,124 @@ TEST_F(SessionTest, AllThatWaitReturnWhenItIsInterruptedAndNobodyWaitsAgain) {
   for (std::thread& waiter : waiters) waiter.join();
   EXPECT_EQ(ends, std::vector<ErrorCode>(4, ErrorCode::Cancelled));
   EXPECT_EQ(session.attach({JobId::none(), "other"}).error().code, ErrorCode::Cancelled);
+}
+
+const Error kTooFast{ErrorCode::LimitExceeded, "user 'ada'", "sends too fast", "wait"};
+constexpr Duration kSoon = std::chrono::milliseconds{1};
+
+SubmitReply too_fast(std::uint64_t submission) {
+  return {.submission = submission, .refusal = kTooFast, .retry_after = kSoon};
+}
+
+TEST_F(SessionTest, AGraphThatIsRefusedForATimeIsSentAgainAsTheSameSubmit) {
+  std::thread engine{[&] { EXPECT_EQ(session.submit(named(""), one_subtask())->job, JobId{4}); }};
+  const auto first = std::get<SubmitChunk>(wire->wait_for(0));
+  supervisor.on_message(too_fast(first.submission));
+  const auto second = std::get<SubmitChunk>(wire->wait_for(1));
+  EXPECT_NE(second.submission, first.submission);
+  EXPECT_EQ(second.spec.submitter, first.spec.submitter) << "so that it is never two jobs";
+  EXPECT_EQ(second.graph.size(), 1U);
+  supervisor.on_message(SubmitReply{second.submission, JobId{4}, false, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, AKnownGraphThatIsRefusedForATimeIsNamedAgain) {
+  std::thread engine{[&] { EXPECT_EQ(session.submit_again(named(""), one_subtask())->job, JobId{4}); }};
+  const auto first = std::get<SubmitAgain>(wire->wait_for(0));
+  supervisor.on_message(too_fast(first.submission));
+  const auto second = std::get<SubmitAgain>(wire->wait_for(1));
+  supervisor.on_message(SubmitReply{second.submission, JobId{4}, false, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, ASubmitThatTimeDoesNotHelpIsRefused) {
+  std::thread engine{[&] { EXPECT_EQ(session.submit(named(""), one_subtask()).error(), kTooFast); }};
+  SubmitReply refused = too_fast(std::get<SubmitChunk>(wire->wait_for(0)).submission);
+  refused.retry_after = Duration{0};
+  supervisor.on_message(refused);
+  engine.join();
+  EXPECT_EQ(wire->sent(), 1U);
+}
+
+TEST_F(SessionTest, AnInterruptEndsTheWaitOfARefusedSubmit) {
+  std::thread engine{[&] { EXPECT_EQ(session.submit(named(""), one_subtask()).error().code, ErrorCode::Cancelled); }};
+  SubmitReply refused = too_fast(std::get<SubmitChunk>(wire->wait_for(0)).submission);
+  refused.retry_after = std::chrono::hours{1};
+  supervisor.on_message(refused);
+  session.interrupt();
+  engine.join();
+  EXPECT_EQ(wire->sent(), 1U);
+}
+
+TEST_F(SessionTest, AQuestionThatIsRefusedForATimeIsAskedAgain) {
+  std::thread engine{[&] { EXPECT_EQ(*session.ask("jobs", {})->text(), "none"); }};
+  const auto first = std::get<AdminRequest>(wire->wait_for(0));
+  supervisor.on_message(AdminAnswer{first.request, {}, kTooFast, kSoon});
+  EXPECT_EQ(wire->waits, std::vector<Duration>{kSoon});
+  EXPECT_EQ(wire->sent(), 1U);
+  wire->run_later();
+  EXPECT_EQ(std::get<AdminRequest>(wire->wait_for(1)), first);
+  supervisor.on_message(AdminAnswer{first.request, Value{"none"}, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, AQuestionThatIsRefusedUntilItsTimeIsOverSaysWhy) {
+  std::optional<Error> why;
+  std::size_t asked = 0;
+  // The refusal has to come in time, also on a host that is busy.
+  Duration timeout = std::chrono::milliseconds{20};
+  for (; timeout < std::chrono::seconds{20} && (!why || why->code == ErrorCode::TimedOut); timeout *= 2) {
+    std::thread engine{[&] { why = session.ask("jobs", {}, timeout).error(); }};
+    const auto request = std::get<AdminRequest>(wire->wait_for(asked++));
+    supervisor.on_message(AdminAnswer{request.request, {}, kTooFast, std::chrono::hours{1}});
+    engine.join();
+  }
+  EXPECT_EQ(*why, kTooFast);
+  wire->run_later();
+  EXPECT_EQ(wire->sent(), asked) << "nobody waits for it any more";
+}
+
+TEST_F(SessionTest, AnOrderThatWasRefusedForATimeIsGivenOnceToTheNextSupervisor) {
+  std::thread engine{[&] { EXPECT_TRUE(session.ask("cancel", {"1"}).has_value()); }};
+  const auto first = std::get<AdminRequest>(wire->wait_for(0));
+  supervisor.on_message(AdminAnswer{first.request, {}, kTooFast, kSoon});
+  supervisor.on_renewed(SupervisorLife::Next);
+  EXPECT_EQ(std::get<AdminRequest>(wire->wait_for(1)), first);
+  wire->run_later();
+  EXPECT_EQ(wire->sent(), 2U);
+  supervisor.on_message(AdminAnswer{first.request, Value{"done"}, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, AnAttachmentThatIsRefusedForATimeIsMadeAgain) {
+  std::thread engine{[&] { EXPECT_EQ(session.attach({JobId::none(), "job"}).value(), JobId{4}); }};
+  const auto first = std::get<AttachJob>(wire->wait_for(0));
+  supervisor.on_message(AttachReply{.request = first.request, .refusal = kTooFast, .retry_after = kSoon});
+  wire->run_later();
+  EXPECT_EQ(std::get<AttachJob>(wire->wait_for(1)), first);
+  supervisor.on_message(AttachReply{first.request, JobId{4}, 1, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, AFollowedJobIsFollowedAgainThoughThatIsRefusedForATime) {
+  follow(1, 0);
+  supervisor.on_renewed(SupervisorLife::Next);
+  const auto first = std::get<AttachJob>(wire->wait_for(1));
+  supervisor.on_message(AttachReply{.request = first.request, .refusal = kTooFast, .retry_after = kSoon});
+  EXPECT_EQ(session.view(JobId{1}).state, JobState::Running);
+  wire->run_later();
+  EXPECT_EQ(std::get<AttachJob>(wire->wait_for(2)).job.id, JobId{1});
+}
+
+TEST_F(SessionTest, AJobThatWasLeftMeanwhileIsNotFollowedAgain) {
+  follow(1, 0);
+  supervisor.on_renewed(SupervisorLife::Next);
+  const auto first = std::get<AttachJob>(wire->wait_for(1));
+  supervisor.on_message(AttachReply{.request = first.request, .refusal = kTooFast, .retry_after = kSoon});
+  session.detach(JobId{1});
+  EXPECT_TRUE(std::holds_alternative<UnfollowJob>(wire->wait_for(2)));
+  wire->run_later();
+  EXPECT_EQ(wire->sent(), 3U);
 }
 
 }  // namespace
