@@ -187,7 +187,8 @@ void runs(CLI::App* command, Invocation& invocation, Run run) {
 void add_create(CLI::App& token, Invocation& invocation, const std::shared_ptr<TokenCommand>& options) {
   CLI::App* create = token.add_subcommand("create", "Print a new one-time token");
   create->add_option("--role", options->role, "worker, client, operator, admin or metrics")->type_name("ROLE");
-  create->add_flag("--munge", options->munge, "Print a line with which users of this site log in by MUNGE, any number of times");
+  create->add_flag("--munge", options->munge,
+                   "Print a line with which users of this site log in by MUNGE, any number of times");
   create
       ->add_option("--user", options->user,
                    "The user that the certificate names; a worker may leave it out, and has that of its process")

@@ -18,7 +18,7 @@ struct MungeProof {
 /// Seals a text as this user, for one opening within some minutes. Calls the daemon of this host. Errors: Unsupported:
 /// this host has no libmunge.so.2; Unreachable: the daemon says why.
 Result<std::string> munge_seal(std::string_view content);
-/// Opens a credential of `munge_seal`, of any host with the same key. Errors: the same; PermissionDenied: the credential
+/// Opens a credential of `munge_seal`, of any host with the same key. Errors: the same; PermissionDenied: the text
 /// is no such one, is too old or was opened before.
 Result<MungeProof> munge_open(const std::string& credential);
 

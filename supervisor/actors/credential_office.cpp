@@ -126,7 +126,9 @@ Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& p
   if (!join.token.empty()) {
     const Result<TokenText> token = parse_token(join.token);
     if (!token) return token.error();
-    certificate = token->by_munge() ? state_->join_by_munge(*token, join) : state_->registrar->join(*token, join.public_key, join.user, state_->life(), calendar_now());
+    certificate = token->by_munge()
+                      ? state_->join_by_munge(*token, join)
+                      : state_->registrar->join(*token, join.public_key, join.user, state_->life(), calendar_now());
   } else if (peer.identity.has_value()) {
     certificate =
         state_->registrar->renew(*peer.identity, peer.serial, join.public_key, state_->life(), calendar_now());
@@ -135,12 +137,12 @@ Result<Joined> CredentialOffice::certify(const Join& join, const PeerStanding& p
   if (const Result<PeerIdentity> identity = identity_of(**certificate))
     log_line(LogLevel::Info, "certified",
              "role=" + std::string{to_string(identity->role)} + " user=" + identity->user +
-                 (join.token.empty() ? " renewed" : " by=" + (join.proof.empty() ? "token" : "munge")));
+                 (join.token.empty() ? " renewed" : std::string{" by="} + (join.proof.empty() ? "token" : "munge")));
   return Joined{to_pem(**certificate), to_pem(state_->registrar->authority().certificate())};
 }
 
-// The host of the supervisor and that of the user have one key of MUNGE, and one directory of users. Root of any of these
-// hosts would be root here.
+// The host of the supervisor and that of the user have one key of MUNGE, and one directory of users. Root of any of
+// these hosts would be root here.
 Result<CertificatePtr> CredentialOffice::State::join_by_munge(const TokenText& token, const Join& join) const {
   if (!options.config.munge)
     return Error{ErrorCode::PermissionDenied, "MUNGE", "is no login here",

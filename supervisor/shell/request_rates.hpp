@@ -39,7 +39,7 @@ class RequestBucket {
 };
 
 /// Decides which requests of clients are taken: `users.requests_per_second` and `users.requests_burst`. Users with the
-/// role `client` have a bucket each. Operators, administrators and peers without a certificate, which may do
+/// roles `client` and `run` have a bucket each. Operators, administrators and peers without a certificate, which may do
 /// everything, have no limit; the runs of a worker are of many users, so each of its connections has a bucket. A bucket
 /// that is full again is forgotten in time. Cost: logarithmic in the users.
 class RequestRates {

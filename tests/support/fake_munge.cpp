@@ -40,8 +40,6 @@ int munge_decode(const char* credential, void*, void** content, int* size, uid_t
   return opened().insert(credential).second ? 0 : kReplayed;
 }
 
-const char* munge_strerror(int code) {
-  return code == kReplayed ? "Replayed credential" : "Invalid credential format";
-}
+const char* munge_strerror(int code) { return code == kReplayed ? "Replayed credential" : "Invalid credential format"; }
 
 }  // extern "C"
