@@ -71,7 +71,6 @@ void ClientHost::is_gone(std::uint64_t number, const Error& why) {
   world_.note("client: job % is gone", {job.value()});
   book_.accepted.erase(accepted);
   std::erase(jobs_, job);
-  ended_.erase(job);  // Another job may have the number, which was never told on the disk.
   if (spent) world_.oracle().job_forgotten(job);
   if (had_ended_.erase(job) == 0 && !is_referencing(number) && !spent)
     return submit(static_cast<std::uint32_t>(number));
