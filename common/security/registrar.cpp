@@ -231,7 +231,7 @@ Result<CertificatePtr> Registrar::join(const TokenText& token, const std::string
   return certify(public_key, {found->token.role, user, token.id, found->token.groups}, life, now);
 }
 
-// Its token is the word itself, so that one revocation takes all of them back.
+// The book names `munge` as the token of such certificates, so that one revocation takes all of them back.
 Result<CertificatePtr> Registrar::join_proven(const std::string& user, const std::string& public_key,
                                               std::chrono::seconds life, CalendarTime now) const {
   PENSTOCK_TRY(check_user(user));

@@ -59,6 +59,7 @@ class Caller {
   std::vector<ToClient> told;
   std::vector<ToWorker> orders;  ///< Where it introduces itself as a worker.
   std::vector<SecurityNotice> notices;
+  std::optional<std::size_t> first_order_after;  ///< So many notices had come before the first order.
   std::optional<Error> end;
 
  private:
@@ -74,6 +75,7 @@ class Caller {
     if (header.kind != FrameKind::Messages) return;
     if (self_role_ == PeerRole::Worker) {
       const auto heard = decode_to_worker(payload);
+      if (!first_order_after) first_order_after = notices.size();
       if (heard) orders.insert(orders.end(), heard->begin(), heard->end());
       return;
     }

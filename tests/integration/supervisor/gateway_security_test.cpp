@@ -325,7 +325,8 @@ TEST_F(GatewaySecurityTest, AWorkerHasTheCredentialOfAUsersRunsBeforeTheirWork) 
   const ToWorkerMail mail{introduction.incarnation, std::make_shared<const std::vector<ToWorker>>(1, batch)};
   caf::anon_send(heard_.gateway, mail);
   ASSERT_TRUE(turn_until(loop_, [&] { return worker->orders.size() == 1; }));
-  ASSERT_EQ(worker->notices.size(), 1U) << "it came first";
+  EXPECT_EQ(worker->first_order_after, 1U);
+  ASSERT_EQ(worker->notices.size(), 1U);
   ASSERT_EQ(worker->notices[0].credentials.size(), 1U);
   EXPECT_EQ(worker->notices[0].credentials[0].user, "ada");
   const Result<Credential> told = read_credential(worker->notices[0].credentials[0].pem, "told");
@@ -335,6 +336,40 @@ TEST_F(GatewaySecurityTest, AWorkerHasTheCredentialOfAUsersRunsBeforeTheirWork) 
   caf::anon_send(heard_.gateway, mail);
   ASSERT_TRUE(turn_until(loop_, [&] { return worker->orders.size() == 2; }));
   EXPECT_EQ(worker->notices.size(), 1U);
+}
+
+class ShortLivedTest : public GatewaySecurityTest {
+ protected:
+  ShortLivedTest() { config.certificate_life = seconds{2}; }
+};
+
+TEST_F(ShortLivedTest, ACredentialOfRunsIsReplacedAtHalfOfItsLife) {
+  Hello introduction = hello(PeerRole::Worker);
+  introduction.starts_as_users = true;
+  const auto worker = call(user_of(Role::Worker, PeerRole::Worker, "host"), introduction);
+  worker->say(std::vector<FromWorker>{ExplainAnswer{}});
+  ASSERT_TRUE(turn_until(loop_, [&] { return heard_.from_workers == 1; }));
+  AssignBatch batch;
+  batch.owner = "ada";
+  caf::anon_send(heard_.gateway,
+                 ToWorkerMail{introduction.incarnation, std::make_shared<const std::vector<ToWorker>>(1, batch)});
+  ASSERT_TRUE(turn_until(loop_, [&] { return worker->notices.size() == 2; })) << "without further work";
+  const RunCredential& first = worker->notices[0].credentials.at(0);
+  const RunCredential& second = worker->notices[1].credentials.at(0);
+  EXPECT_EQ(second.user, "ada");
+  EXPECT_NE(second.pem, first.pem);
+}
+
+TEST_F(GatewaySecurityTest, ARemovedUserThatIsGivenWorkAgainHasAnotherCredentialOfRuns) {
+  const auto before = office_->run_credential("ada");
+  ASSERT_TRUE(before);
+  EXPECT_EQ(*office_->run_credential("ada"), *before);
+  const std::string serial = serial_of(*read_credential((*before)->pem, "before")->certificate);
+  ASSERT_TRUE(registrar().revoke_user("ada"));
+  ASSERT_TRUE(turn_until(loop_, [&] { return office_->is_revoked(serial); }));
+  const auto after = office_->run_credential("ada");
+  ASSERT_TRUE(after);
+  EXPECT_NE((*after)->pem, (*before)->pem);
 }
 
 TEST_F(GatewaySecurityTest, ATokenLeadsToACertificateOnce) {
