@@ -93,6 +93,7 @@ MemoryBounds read_memory_bounds() {
 
 void set_up_allocator() {
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(kOwnPagesFrom.value()));
+  mallopt(M_TRIM_THRESHOLD, static_cast<int>(kSpareHeapMax.value()));
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
 }

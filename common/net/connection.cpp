@@ -36,7 +36,12 @@ struct Handshake {
 /// Shared with the handlers of pending operations, which may outlive the `Connection`.
 struct Connection::State : std::enable_shared_from_this<State> {
   State(Loop& event_loop, StreamSocket connected, const WireConfig& wire, Handshake agreed = {})
-      : loop(event_loop), stream(std::move(connected)), config(wire), timer(loop.io()), handshake(std::move(agreed)) {
+      : loop(event_loop),
+        stream(std::move(connected)),
+        config(wire),
+        timer(loop.io()),
+        handshake(std::move(agreed)),
+        check(handshake.session != nullptr ? FrameCheck::Records : FrameCheck::Checksum) {
     if (is_local(stream.socket())) {
       address = "local:0";
       return;
@@ -98,6 +103,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   const WireConfig config;
   asio::steady_timer timer;  ///< Of a frame that has begun and is not complete.
   Handshake handshake;       ///< Until it begins.
+  const FrameCheck check;    ///< Of frames in both directions.
   bool ready = false;        ///< The handshake is done, or there is none.
   std::string address;
   OnFrame on_frame;
@@ -132,7 +138,7 @@ void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr pa
   static const FramePayloadPtr empty = std::make_shared<const FramePayload>();
   if (payload == nullptr) payload = empty;
   state.out.bytes += kFrameHeaderBytes + payload->bytes().size();
-  state.out.frames.push_back({write_header(kind, link, *payload), std::move(payload)});
+  state.out.frames.push_back({write_header(kind, link, *payload, state.check), std::move(payload)});
   if (state.out.bytes > state.config.send_buffer_bytes_max) {
     state.fail({ErrorCode::LimitExceeded,
                 state.address,
@@ -249,9 +255,8 @@ bool Connection::State::parse_one() {
   const std::span<const std::byte> payload{in.bytes() + in.begin + kFrameHeaderBytes, header->payload_bytes};
   in.begin += whole;
   if (std::exchange(in.frame_begun, false)) timer.cancel();  // The next frame has a time limit of its own.
-  // On a secured connection the records are authenticated.
-  const bool authentic = stream.session() != nullptr;
-  if (const Result<void> checked = authentic ? Result<void>{} : check_payload(header_bytes, *header, payload);
+  if (const Result<void> checked =
+          check == FrameCheck::Records ? Result<void>{} : check_payload(header_bytes, *header, payload);
       !checked) {
     Error error = checked.error();
     error.subject = address;

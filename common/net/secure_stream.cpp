@@ -214,6 +214,7 @@ void SecureStream::State::write(Pieces<const std::byte> pieces, OnMoved done) {
   if (size > kSmallBytes) {
     if (sealed.size() < size) sealed.resize(size);  // Kept at its size: new bytes would be cleared each time.
     record = sealed;
+    wrote_much = true;
   }
   record = record.first(size);
   error_code error;
@@ -270,7 +271,7 @@ Result<std::size_t> SecureStream::State::open_record(std::span<const std::byte> 
   const std::size_t wanted = targets.bytes;
   records.left.resize(size - wanted);
   records.left_begin = 0;
-  std::array<std::span<std::byte>, 65> all;
+  std::array<std::span<std::byte>, Pieces<std::byte>::kMost + 1> all;
   std::copy(targets.piece.begin(), targets.piece.begin() + static_cast<std::ptrdiff_t>(targets.count), all.begin());
   all[targets.count] = records.left;
   const Result<void> opened =
@@ -313,45 +314,75 @@ Result<std::size_t> SecureStream::State::open(Pieces<std::byte> pieces) {
   return taken;
 }
 
-/// Reads behind what has arrived.
-error_code SecureStream::State::read_socket() {
+void SecureStream::State::make_room() {
   const Result<std::size_t> whole = whole_bytes(records.unopened());
   // With the head of the next record, which tells its size.
   const std::size_t wanted = std::max(whole ? *whole : 0, records.expected) + RecordCipher::kHeadBytes;
   records.make_room(std::max(wanted, kSmallBytes));
-  error_code error;
-  const std::size_t count =
-      socket.read_some(asio::buffer(records.arrived.get() + records.end, records.capacity - records.end), error);
+}
+
+void SecureStream::State::count_read(std::size_t count) {
+  records.drained = count < records.capacity - records.end;
   records.end += count;
+  records.came += count;
+}
+
+/// Reads behind what has arrived.
+error_code SecureStream::State::read_socket() {
+  if (std::exchange(records.drained, false)) return asio::error::would_block;
+  make_room();
+  error_code error;
+  count_read(
+      socket.read_some(asio::buffer(records.arrived.get() + records.end, records.capacity - records.end), error));
   return error;
 }
 
-void SecureStream::State::read(const Pieces<std::byte>& pieces, OnMoved done, bool at_once) {
-  const auto tell_done = [&](const error_code& error, std::size_t count) {
-    if (at_once) return done(error, count);
-    asio::post(socket.get_executor(), [done = std::move(done), error, count] { done(error, count); });
-  };
-  if (pieces.bytes == 0) return tell_done({}, 0);
+std::optional<SecureStream::Moved> SecureStream::State::read_some() {
   for (;;) {
-    const Result<std::size_t> opened = open(pieces);
+    const Result<std::size_t> opened = open(reading.pieces);
     if (!opened) {
       const bool over = opened.error().code == ErrorCode::Disconnected;
       if (!over) failure = opened.error();
-      return tell_done(over ? error_code{asio::error::eof} : refused(), 0);
+      return Moved{over ? error_code{asio::error::eof} : refused(), 0};
     }
-    if (*opened > 0) return tell_done({}, *opened);
+    if (*opened > 0) return Moved{{}, *opened};
     const error_code error = read_socket();
-    if (error == asio::error::would_block) break;
-    if (error) return tell_done(error, 0);
+    if (error == asio::error::would_block) return {};
+    if (error) return Moved{error, 0};
   }
-  // A connection that does nothing has no memory of its own.
-  if (records.begin == records.end) records.give_back();
-  if (!writing) give_back(sealed);
-  socket.async_wait(StreamSocket::wait_read,
-                    [self = shared_from_this(), pieces, done = std::move(done)](const error_code& error) mutable {
-                      if (error) return done(error, 0);
-                      self->read(pieces, std::move(done), true);
-                    });
+}
+
+void SecureStream::State::end_read(const Moved& moved) {
+  std::exchange(reading.done, nullptr)(moved.error, moved.count);
+}
+
+// Memory that a busy connection gave back would be cleared by the kernel for its next record; one that has been idle
+// since its last wait keeps little.
+void SecureStream::State::await_bytes() {
+  const bool idle = std::exchange(records.came, 0) < kKeptBytes;
+  if (idle && records.begin == records.end && records.capacity > kKeptBytes) records.give_back();
+  if (!writing && !std::exchange(wrote_much, false)) give_back(sealed);
+  if (records.begin < records.end)
+    make_room();
+  else if (records.capacity == 0)
+    records.make_room(kKeptBytes);
+  socket.async_read_some(asio::buffer(records.arrived.get() + records.end, records.capacity - records.end),
+                         [self = shared_from_this()](const error_code& error, std::size_t count) {
+                           if (error) return self->end_read({error, 0});
+                           self->count_read(count);
+                           const std::optional<Moved> moved = self->read_some();
+                           if (!moved.has_value()) return self->await_bytes();
+                           self->end_read(*moved);
+                         });
+}
+
+void SecureStream::State::read(const Pieces<std::byte>& pieces, OnMoved done) {
+  reading.pieces = pieces;
+  reading.done = std::move(done);
+  const std::optional<Moved> moved = pieces.bytes == 0 ? Moved{} : read_some();
+  if (!moved.has_value()) return await_bytes();
+  // From a turn of its own, as Asio does.
+  asio::post(socket.get_executor(), [self = shared_from_this(), moved = *moved] { self->end_read(moved); });
 }
 
 }  // namespace penstock

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,7 +82,9 @@ class SecureStream {
   /// The first buffers of an operation; Asio comes again for the others.
   template <class Byte>
   struct Pieces {
-    std::array<std::span<Byte>, 64> piece{};
+    /// Frames are written together in many buffers; reads have one or two.
+    static constexpr std::size_t kMost = std::is_const_v<Byte> ? 64 : 8;
+    std::array<std::span<Byte>, kMost> piece{};
     std::size_t count = 0;
     std::size_t bytes = 0;
     std::span<const std::span<Byte>> all() const { return {piece.data(), count}; }
@@ -91,11 +94,20 @@ class SecureStream {
     void skip(std::size_t most);
   };
 
+  /// The outcome of an operation.
+  struct Moved {
+    boost::system::error_code error;
+    std::size_t count = 0;
+  };
+
   /// Shared with pending operations, and with handshakes that are being computed.
   struct State : std::enable_shared_from_this<State> {
     explicit State(StreamSocket connected) : socket(std::move(connected)) {}
-    /// `at_once`: `done` may be called from within.
-    void read(const Pieces<std::byte>& pieces, OnMoved done, bool at_once = false);
+    void read(const Pieces<std::byte>& pieces, OnMoved done);
+    /// The bytes that are there for `reading`; none: more has to arrive first.
+    std::optional<Moved> read_some();
+    void await_bytes();
+    void end_read(const Moved& moved);
     void write(Pieces<const std::byte> pieces, OnMoved done);
     void shake_hands(std::vector<std::byte> arrived);
     void shaken(const Result<TlsSession::Handshake>& result, std::vector<std::byte> to_send);
@@ -104,6 +116,8 @@ class SecureStream {
     boost::system::error_code read_handshake(std::vector<std::byte>& arrived);
     Result<void> use_records();
     boost::system::error_code read_socket();
+    void make_room();
+    void count_read(std::size_t count);
     Result<std::size_t> open(Pieces<std::byte> pieces);
     Result<std::size_t> open_record(std::span<const std::byte> record, Pieces<std::byte>& pieces);
     std::size_t take_left(Pieces<std::byte>& pieces);
@@ -116,7 +130,12 @@ class SecureStream {
     OnSecured told;
     std::vector<std::byte> sealed;  ///< To be written.
     bool writing = false;           ///< `sealed` is being written.
-    std::optional<Error> failure;   ///< Of the session.
+    bool wrote_much = false;        ///< By `sealed`, since the last wait for bytes.
+    struct {
+      Pieces<std::byte> pieces;
+      OnMoved done;
+    } reading;                     ///< The read under way.
+    std::optional<Error> failure;  ///< Of the session.
 
     /// After the handshake.
     struct Records {
@@ -130,6 +149,8 @@ class SecureStream {
       std::size_t capacity = 0;
       std::size_t begin = 0;
       std::size_t end = 0;
+      std::size_t came = 0;         ///< Bytes since the last wait for some.
+      bool drained = false;         ///< The last read took all that the socket had.
       std::vector<std::byte> left;  ///< Plain bytes that nobody has asked for yet, from `left_begin` on.
       std::size_t left_begin = 0;
       std::span<const std::byte> unopened() const { return {arrived.get() + begin, end - begin}; }

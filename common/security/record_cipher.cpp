@@ -20,6 +20,8 @@ std::array<std::byte, RecordCipher::kHeadBytes> head_of(std::size_t size) {
   return head;
 }
 
+Error damaged() { return {ErrorCode::MalformedFrame, "", "the peer's bytes are damaged", {}}; }
+
 }  // namespace
 
 Result<std::unique_ptr<RecordCipher>> RecordCipher::of(const TlsSession& session, Direction direction, bool seals) {
@@ -75,8 +77,7 @@ Result<std::size_t> RecordCipher::plain_bytes(std::span<const std::byte, kHeadBy
 
 Result<void> RecordCipher::open(std::span<const std::byte, kHeadBytes> head, std::span<const std::byte> sealed,
                                 std::span<const std::span<std::byte>> pieces) {
-  const Error damaged{ErrorCode::MalformedFrame, "", "the peer's bytes are damaged", {}};
-  if (sealed.size() < kTagBytes || records_ >= kRecordsMax) return damaged;
+  if (sealed.size() < kTagBytes || records_ >= kRecordsMax) return damaged();
   const auto nonce = next_nonce();
   std::array<std::byte, kTagBytes> tag;
   std::memcpy(tag.data(), sealed.data() + sealed.size() - kTagBytes, kTagBytes);
@@ -96,7 +97,7 @@ Result<void> RecordCipher::open(std::span<const std::byte, kHeadBytes> head, std
           EVP_DecryptFinal_ex(cipher_.get(), none.data(), &moved) == 1;
   if (sound) return {};
   openssl_reason("");
-  return damaged;
+  return damaged();
 }
 
 }  // namespace penstock

@@ -31,12 +31,15 @@ Error malformed(std::string message) {
           "the peer is no Penstock process, or the connection is damaged"};
 }
 
+std::uint64_t checksum_of(const FrameHeaderBytes& header, std::span<const std::byte> payload) {
+  return XXH3_64bits_withSeed(header.data(), kCheckedBytes, XXH3_64bits(payload.data(), payload.size()));
+}
+
 }  // namespace
 
-FramePayload::FramePayload(std::vector<std::uint64_t> words)
-    : words_(std::move(words)), hash_(XXH3_64bits(words_.data(), words_.size() * sizeof(std::uint64_t))) {}
+std::uint64_t FramePayload::hash() const { return XXH3_64bits(words_.data(), words_.size() * sizeof(std::uint64_t)); }
 
-FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const FramePayload& payload) {
+FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const FramePayload& payload, FrameCheck check) {
   FrameHeaderBytes bytes{};
   put(bytes, 0, kMagic);
   put(bytes, 4, kFormat);
@@ -46,8 +49,7 @@ FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const Fram
   put(bytes, 16, link.sender.value());
   put(bytes, 24, link.sequence);
   put(bytes, 32, link.acknowledged);
-  put(bytes, kCheckedBytes,
-      static_cast<std::uint64_t>(XXH3_64bits_withSeed(bytes.data(), kCheckedBytes, payload.hash())));
+  if (check == FrameCheck::Checksum) put(bytes, kCheckedBytes, checksum_of(bytes, payload.bytes()));
   return bytes;
 }
 
@@ -78,8 +80,7 @@ Result<FrameHeader> read_header(const FrameHeaderBytes& bytes, const WireConfig&
 
 Result<void> check_payload(const FrameHeaderBytes& header_bytes, const FrameHeader& header,
                            std::span<const std::byte> payload) {
-  const std::uint64_t hash = XXH3_64bits(payload.data(), payload.size());
-  if (XXH3_64bits_withSeed(header_bytes.data(), kCheckedBytes, hash) == header.checksum) return {};
+  if (checksum_of(header_bytes, payload) == header.checksum) return {};
   return malformed("fails its checksum");
 }
 

@@ -29,13 +29,13 @@ using FrameHeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 class FramePayload {
  public:
   FramePayload() : FramePayload(std::vector<std::uint64_t>{}) {}
-  explicit FramePayload(std::vector<std::uint64_t> words);
+  explicit FramePayload(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span{words_}); }
-  std::uint64_t hash() const { return hash_; }
+  /// XXH3 of the bytes, computed by each call.
+  std::uint64_t hash() const;
 
  private:
   std::vector<std::uint64_t> words_;
-  std::uint64_t hash_ = 0;
 };
 using FramePayloadPtr = std::shared_ptr<const FramePayload>;
 
@@ -46,8 +46,12 @@ struct FrameHeader {
   std::uint64_t checksum = 0;  ///< As received.
 };
 
+/// Finds damage to a frame: its own checksum, or the authenticated records of a secured connection, on which the
+/// checksum is 0.
+enum class FrameCheck : std::uint8_t { Checksum, Records };
 /// The header of a frame that carries `payload`.
-FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const FramePayload& payload);
+FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const FramePayload& payload,
+                              FrameCheck check = FrameCheck::Checksum);
 
 /// Checks magic, format, kind and length; the checksum needs the payload. Errors: MalformedFrame, LimitExceeded.
 Result<FrameHeader> read_header(const FrameHeaderBytes& bytes, const WireConfig& config);
