@@ -250,7 +250,7 @@ struct ToWorker {
     drain :group { enabled @21 :Bool; }
     explain :group { question @22 :UInt64; job @23 :UInt32; subtask @24 :UInt32; }
     peers @25 :List(PeerAddress);
-    keep :group { job @27 :UInt32; data @28 :List(KeepDatum); }
+    keep :group { job @27 :UInt32; data @28 :List(KeepDatum); identity @33 :JobIdentity; }  # identity: from 1.13
     removeCheckpoints @30 :List(UInt64);  # lives of workers that are gone
     log :group { question @31 :UInt64; job @32 :UInt32; }
   }

@@ -29,7 +29,7 @@ struct AssignedInput {
   std::uint16_t output = 0;  ///< Or `EdgeKind::kOrderOnly`.
   InputPlace place = InputPlace::Missing;
   WorkerId location;
-  std::int64_t bytes = 0;    ///< Known size of a finished input.
+  std::int64_t bytes = 0;  ///< Known size of a finished input.
 
   friend bool operator==(const AssignedInput&, const AssignedInput&) = default;
 };
@@ -39,7 +39,7 @@ struct AssignedInput {
 struct Assignment {
   SubtaskIndex subtask;
   TemplateIndex template_index;
-  std::uint64_t priority = 0;       ///< Larger first, compared within the job's priority.
+  std::uint64_t priority = 0;  ///< Larger first, compared within the job's priority.
   std::uint32_t input_count = 0;
   std::uint32_t payload_bytes = 0;
   Attempt attempt;
@@ -63,14 +63,14 @@ struct TemplateDefinition {
 struct AssignBatch {
   JobId job;
   std::int32_t job_priority = 0;
-  std::string job_name;                       ///< Only in the first batch of a job.
-  bool trace = false;                         ///< Report when each attempt ran; see `AttemptTrace`.
+  std::string job_name;  ///< Only in the first batch of a job.
+  bool trace = false;    ///< Report when each attempt ran; see `AttemptTrace`.
   std::vector<TemplateDefinition> templates;
-  std::vector<Assignment> assignments;        ///< Producers before their successors.
+  std::vector<Assignment> assignments;  ///< Producers before their successors.
   std::vector<AssignedInput> inputs;
   std::string payloads;
   JobIdentity identity{};
-  std::string owner{};  ///< Of the job; as `job_name`. Empty also of a supervisor before protocol 1.11.
+  std::string owner{};            ///< Of the job; as `job_name`. Empty also of a supervisor before protocol 1.11.
   std::vector<Secret> secrets{};  ///< Of the job; as `job_name`.
 
   friend bool operator==(const AssignBatch&, const AssignBatch&) = default;
@@ -123,6 +123,7 @@ struct KeepDatum {
 struct KeepBatch {
   JobId job;
   std::vector<KeepDatum> data;
+  JobIdentity identity{};  ///< Its holders give the data to no peer that does not name it.
   friend bool operator==(const KeepBatch&, const KeepBatch&) = default;
 };
 

@@ -158,6 +158,7 @@ void write(const RemoveCheckpoints& message, schema::ToWorker::Builder root) {
 void write(const KeepBatch& message, schema::ToWorker::Builder root) {
   auto out = root.initKeep();
   out.setJob(message.job.value());
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
   auto list = out.initData(static_cast<unsigned>(message.data.size()));
   for (unsigned i = 0; i < list.size(); ++i) {
     list[i].setProducer(message.data[i].producer.value());
@@ -286,7 +287,7 @@ DropBatch read_drop(schema::ToWorker::Drop::Reader in) {
 }
 
 KeepBatch read_keep(schema::ToWorker::Keep::Reader in) {
-  KeepBatch batch{JobId{in.getJob()}, {}};
+  KeepBatch batch{JobId{in.getJob()}, {}, read_identity(in.getIdentity())};
   for (const auto entry : in.getData())
     batch.data.push_back({SubtaskIndex{entry.getProducer()}, entry.getOutput(), WorkerId{entry.getLocation()},
                           entry.getBytes(), Incarnation{entry.getWriter()}});

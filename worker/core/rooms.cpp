@@ -11,6 +11,16 @@ JobSlot Tables::open_job(JobId id) {
   return slot;
 }
 
+JobSlot Tables::open_job(JobId id, const JobIdentity& identity, EventContext& event) {
+  const JobSlot slot = open_job(id);
+  JobContext& job = jobs[slot];
+  if (identity.valid() && !job.identity.valid()) {
+    job.identity = identity;
+    event.out->add(worker_action::NameJob{id, identity});
+  }
+  return slot;
+}
+
 Reports::Reports(const WorkerConfig& config, EventContext& event, Tables& tables)
     : reporter(config, event, tables.jobs, tables.counters), drain(event, tables.subtasks) {}
 

@@ -36,6 +36,8 @@ struct Tables {
   Tables();
 
   JobSlot open_job(JobId id);
+  /// Alike; the job's data are given to peers that name this identity. REQUIRES: the job is not known by another one.
+  JobSlot open_job(JobId id, const JobIdentity& identity, EventContext& event);
 
   JobTable jobs;
   SubtaskTable subtasks;

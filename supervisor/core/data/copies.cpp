@@ -11,7 +11,7 @@ KeepBatch& DataDirectory::last_keeps(WorkerSlot slot, Job& job) {
   const WorkerId id = workers_[slot].id;
   if (std::find(job.audience.workers.begin(), job.audience.workers.end(), id) == job.audience.workers.end())
     job.audience.workers.push_back(id);
-  return mail_.last_keeps(slot, job.id, config_.assign_batch_max);
+  return mail_.last_keeps(slot, job.id, job.identity, config_.assign_batch_max);
 }
 
 // The first worker from a place on that depends on the subtask alone, so that copies spread; none if there is none that

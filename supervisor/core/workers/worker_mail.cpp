@@ -36,13 +36,13 @@ CancelBatch& WorkerMail::last_cancels(WorkerSlot worker, JobId job, bool alone) 
   return std::get<CancelBatch>(messages.emplace_back(CancelBatch{job, false, {}, kDefaultGrace, alone}));
 }
 
-KeepBatch& WorkerMail::last_keeps(WorkerSlot worker, JobId job, std::size_t size_max) {
+KeepBatch& WorkerMail::last_keeps(WorkerSlot worker, JobId job, const JobIdentity& identity, std::size_t size_max) {
   std::vector<ToWorker>& messages = of(worker);
   if (!messages.empty())
     if (auto* last = std::get_if<KeepBatch>(&messages.back());
         last != nullptr && last->job == job && last->data.size() < size_max)
       return *last;
-  return std::get<KeepBatch>(messages.emplace_back(KeepBatch{job, {}}));
+  return std::get<KeepBatch>(messages.emplace_back(KeepBatch{job, {}, identity}));
 }
 
 void WorkerMail::introduce(WorkerSlot slot, WorkerId peer) {

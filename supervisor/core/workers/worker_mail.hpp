@@ -33,7 +33,7 @@ class WorkerMail {
   /// The same, for cancels of `alone` attempts or of attempts with their successors.
   CancelBatch& last_cancels(WorkerSlot worker, JobId job, bool alone);
   /// The same, with fewer than `size_max` data in it.
-  KeepBatch& last_keeps(WorkerSlot worker, JobId job, std::size_t size_max);
+  KeepBatch& last_keeps(WorkerSlot worker, JobId job, const JobIdentity& identity, std::size_t size_max);
 
   /// The worker is about to be told of data on that peer: it must know where the peer is.
   void introduce(WorkerSlot worker, WorkerId peer);
@@ -54,7 +54,7 @@ class WorkerMail {
   WorkerTable& workers_;
   CommitGate& gate_;
   const EventContext& event_;
-  std::vector<Box> boxes_;     ///< The first `used_` are in use; the others keep their memory.
+  std::vector<Box> boxes_;  ///< The first `used_` are in use; the others keep their memory.
   std::size_t used_ = 0;
   std::vector<WorkerSlot> unacknowledged_;  ///< Workers with `owed_applied`.
 };

@@ -30,6 +30,9 @@ struct Cluster {
   ListenSecurity security;
 };
 
+/// Of the job whose data are read.
+constexpr JobIdentity kIdentity{7, 8};
+
 /// A server and a client on one loop, so that what a client sends behind its handshake has always come with it.
 struct Transfer {
   Transfer(const ListenSecurity& security, std::shared_ptr<const TlsClient> tls, Packing packing = Packing::Never,
@@ -43,8 +46,9 @@ struct Transfer {
     asked.tls = std::move(tls);
     asked.packing = packing;
     client = std::make_unique<DataClient>(turning.loop, there, asked);
+    here.name_job(key(1).producer.job, kIdentity);
   }
-  Answer fetch(std::uint32_t subtask, const JobIdentity& identity = {}) {
+  Answer fetch(std::uint32_t subtask, const JobIdentity& identity = kIdentity) {
     Answer answer;
     client->fetch(local(server->port()), key(subtask), 0, answer.take(), identity);
     EXPECT_TRUE(turning.until([&] { return answer.told; }));
@@ -98,7 +102,7 @@ TEST(SecureTransfer, ANetworkSeesNothingOfIt) {
     put(transfer.here, 1, data);
     Tap tap{transfer.turning, transfer.server->port()};
     Answer answer;
-    transfer.client->fetch(local(tap.port()), key(1), 0, answer.take());
+    transfer.client->fetch(local(tap.port()), key(1), 0, answer.take(), kIdentity);
     ASSERT_TRUE(transfer.turning.until([&] { return answer.told; }));
     EXPECT_TRUE(answer.is(data));
     EXPECT_GT(tap.seen.size(), data.size());
@@ -181,7 +185,7 @@ TEST(SecureTransfer, ARequestThatIsCancelledInTheHandshakeLeavesItsConnectionToO
   const auto server = std::move(DataServer::open(transfer.turning.loop, address, transfer.here, served)).value();
   put(transfer.here, 2, content(100));
   Answer answer;
-  transfer.client->fetch(address, key(2), 0, answer.take());
+  transfer.client->fetch(address, key(2), 0, answer.take(), kIdentity);
   ASSERT_TRUE(transfer.turning.until([&] { return answer.told; }));
   EXPECT_TRUE(answer.is(content(100))) << to_string(answer.error);
   EXPECT_FALSE(cancelled.told);
@@ -231,16 +235,18 @@ TEST(SecureTransfer, ARevokedReaderIsServedNoLonger) {
   EXPECT_FALSE(transfer.fetch(3).is(data)) << "by another";
 }
 
-TEST(SecureTransfer, ARunReadsByTheIdentityOfTheJobAlone) {
-  const Cluster cluster{Role::Run, PeerRole::Client};
-  Transfer transfer{cluster.security, cluster.client};
-  const std::vector<std::byte> data = content(1000);
-  const JobIdentity identity{7, 8};
-  transfer.here.name_job(key(1).producer.job, identity);
-  put(transfer.here, 1, data);
-  EXPECT_EQ(transfer.fetch(1).error.code, ErrorCode::NotFound);
-  EXPECT_EQ(transfer.fetch(1, {7, 9}).error.code, ErrorCode::NotFound);
-  EXPECT_TRUE(transfer.fetch(1, identity).is(data));
+TEST(SecureTransfer, TheIdentityOfAJobIsWhatItsDataAreReadBy) {
+  for (const auto& [role, peer] :
+       {std::pair{Role::Worker, PeerRole::Worker}, {Role::Run, PeerRole::Client}, {Role::Client, PeerRole::Client}}) {
+    const Cluster cluster{role, peer};
+    Transfer transfer{cluster.security, cluster.client};
+    put(transfer.here, 1, content(1000));
+    EXPECT_EQ(transfer.fetch(1, {}).error.code, ErrorCode::NotFound) << "a number can be guessed";
+    EXPECT_EQ(transfer.fetch(1, {7, 9}).error.code, ErrorCode::NotFound);
+    EXPECT_TRUE(transfer.fetch(1).is(content(1000)));
+    transfer.here.name_job(key(1).producer.job, {});
+    EXPECT_EQ(transfer.fetch(1).error.code, ErrorCode::NotFound) << "of a job without a name there";
+  }
 }
 
 TEST(SecureTransfer, OperatorsAreServed) {
@@ -248,20 +254,8 @@ TEST(SecureTransfer, OperatorsAreServed) {
     const Cluster cluster{role, PeerRole::Client};
     Transfer transfer{cluster.security, cluster.client};
     put(transfer.here, 1, content(100));
-    EXPECT_TRUE(transfer.fetch(1).is(content(100)));
+    EXPECT_TRUE(transfer.fetch(1, {}).is(content(100)));
   }
-}
-
-TEST(SecureTransfer, AClientReadsTheDataOfJobsThatItCanName) {
-  const Cluster cluster{Role::Client, PeerRole::Client};
-  Transfer transfer{cluster.security, cluster.client};
-  put(transfer.here, 1, content(100));
-  EXPECT_EQ(transfer.fetch(1).error.code, ErrorCode::NotFound) << "a number can be guessed";
-  EXPECT_EQ(transfer.fetch(1, {1, 2}).error.code, ErrorCode::NotFound) << "of a job without a name there";
-  transfer.here.name_job(key(1).producer.job, {1, 2});
-  EXPECT_TRUE(transfer.fetch(1, {1, 2}).is(content(100)));
-  EXPECT_EQ(transfer.fetch(1, {1, 3}).error.code, ErrorCode::NotFound);
-  EXPECT_EQ(transfer.fetch(1).error.code, ErrorCode::NotFound);
 }
 
 TEST(SecureTransfer, NobodyElseIs) {

@@ -82,6 +82,9 @@ void WorkerStore::end_fetch(const FetchInput& order, const std::string& address)
   const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
   end.succeeded = reachable && holder->data().has(order.key) && !unlucky;
   end.gone = address.empty() || (reachable && !holder->data().has(order.key));
+  // Keys of data are never of two jobs here.
+  if (end.succeeded && !holder->data().is_named(order.key.producer.job, order.identity))
+    world_.oracle().breach(to_string(order.key) + " is asked for without the identity that its holder knows");
   if (end.succeeded) {
     const Content& content = *holder->data().find(order.key);
     end.bytes = content.bytes;
@@ -91,6 +94,18 @@ void WorkerStore::end_fetch(const FetchInput& order, const std::string& address)
     note("life % has fetched %:%.%", order.key);
   }
   host_.handle(worker_event::FetchesEnded{std::span{&end, 1}});
+}
+
+void WorkerStore::name_job(const NameJob& order) {
+  if (order.identity.valid())
+    names_[order.job] = order.identity;
+  else
+    names_.erase(order.job);
+}
+
+bool WorkerStore::is_named(JobId job, const JobIdentity& identity) const {
+  const auto found = names_.find(job);
+  return identity.valid() && found != names_.end() && found->second == identity;
 }
 
 void WorkerStore::cancel_fetch(const DataKey& key) {

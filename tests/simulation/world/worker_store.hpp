@@ -33,6 +33,7 @@ class WorkerStore {
   void store(const worker::worker_action::StoreOutputs& order, Made outputs);
   void note_peers(const PeerAddressBatch& batch);
   void fetch(const worker::worker_action::FetchInput& order);
+  void name_job(const worker::worker_action::NameJob& order);
   void cancel_fetch(const DataKey& key);
   void spill(const DataKey& key);
   void release(const DataKey& key);
@@ -47,6 +48,8 @@ class WorkerStore {
 
  private:
   void note(const char* what, const DataKey& key) const;
+  /// Whether a peer that names this identity is given data of the job.
+  bool is_named(JobId job, const JobIdentity& identity) const;
   void end_fetch(const worker::worker_action::FetchInput& order, const std::string& address);
   void map_output(const DataKey& key);
   void tell_mapped();
@@ -62,6 +65,7 @@ class WorkerStore {
   std::map<DataKey, Mapped> mapped_;          ///< By clients of its host.
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and the life that has put them there.
   worker::PeerAddresses peers_;
+  std::map<JobId, JobIdentity> names_;
   std::map<DataKey, std::string> fetching_;  ///< From that address.
 };
 

@@ -22,6 +22,7 @@ void WorkerWorld::carry_out(const SweepCheckpoints& order) { host_.data().sweep(
 void WorkerWorld::carry_out(const AdoptCheckpoint& order) { host_.data().adopt(order); }
 void WorkerWorld::carry_out(const DropDatum& order) { host_.data().drop(order.key); }
 void WorkerWorld::carry_out(const ReleaseDatum& order) { host_.data().release(order.key); }
+void WorkerWorld::carry_out(const NameJob& order) { host_.data().name_job(order); }
 void WorkerWorld::carry_out(const FetchInput& order) { host_.data().fetch(order); }
 void WorkerWorld::carry_out(const CancelFetch& order) { host_.data().cancel_fetch(order.key); }
 

@@ -28,7 +28,7 @@ class WorkerWorld {
   void carry_out(const worker::worker_action::AdoptCheckpoint& order);
   void carry_out(const worker::worker_action::DropDatum& order);
   void carry_out(const worker::worker_action::ReleaseDatum& order);
-  void carry_out(const worker::worker_action::NameJob&) {}  // Keys of data are never of two jobs.
+  void carry_out(const worker::worker_action::NameJob& order);
   void carry_out(const worker::worker_action::FetchInput& order);
   void carry_out(const worker::worker_action::CancelFetch& order);
   void carry_out(const worker::worker_action::Reject& word);

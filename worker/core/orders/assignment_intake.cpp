@@ -13,12 +13,8 @@ void AssignmentIntake::take(const AssignBatch& batch) {
     return reports_.reporter.give_back(batch);
   if (!check_batch(batch)) return;
   const bool known = tables_.jobs.find(batch.job).valid();
-  const JobSlot slot = tables_.open_job(batch.job);
+  const JobSlot slot = tables_.open_job(batch.job, batch.identity, event_);
   JobContext& job = tables_.jobs[slot];
-  if (batch.identity.valid() && !job.identity.valid()) {
-    job.identity = batch.identity;
-    event_.out->add(worker_action::NameJob{job.id, job.identity});
-  }
   if (!known || job.priority != batch.job_priority) priorities_.set_of_job(slot, batch.job_priority);
   if (!batch.job_name.empty()) job.name = batch.job_name;
   if (!batch.owner.empty()) job.owner = batch.owner;

@@ -43,7 +43,10 @@ void DataOrders::drop(const DropBatch& message) {
 
 void DataOrders::keep(const KeepBatch& message) {
   if (!message.job.valid()) return event_.reject("a copy to keep", "is of no job");
-  const JobSlot slot = tables_.open_job(message.job);
+  if (const JobSlot other = tables_.jobs.find(message.job);
+      other.valid() && differ(message.identity, tables_.jobs[other].identity))
+    return event_.reject("a copy to keep", "is of another job than this worker knows under " + to_string(message.job));
+  const JobSlot slot = tables_.open_job(message.job, message.identity, event_);
   for (const KeepDatum& wanted : message.data) {
     const DataKey key{{message.job, wanted.producer}, wanted.output};
     if (!wanted.producer.valid() || wanted.bytes <= 0) continue;

@@ -76,8 +76,10 @@ TEST_P(WorkerMailTest, ExtendsTheLastMessageWhereItFitsAndOnlyTheLast) {
 }
 
 TEST_P(WorkerMailTest, KeepsAreExtendedUpToTheirLimit) {
-  for (int i = 0; i < 5; ++i) mail.last_keeps(WorkerSlot{0}, kJob, 2).data.emplace_back();
+  for (int i = 0; i < 5; ++i) mail.last_keeps(WorkerSlot{0}, kJob, {3, 4}, 2).data.emplace_back();
   EXPECT_EQ(mail.of(WorkerSlot{0}).size(), 3U);
+  for (const ToWorker& message : mail.of(WorkerSlot{0}))
+    EXPECT_EQ(std::get<KeepBatch>(message).identity, (JobIdentity{3, 4}));
 }
 
 TEST_P(WorkerMailTest, NewPeersComeFirstAndOnce) {

@@ -446,6 +446,25 @@ TEST(Copies, OneThatIsKeptForSafetyIsFetchedAfterWhatSomebodyWaitsFor) {
   worker.ignore();
 }
 
+TEST(Copies, OneOfAJobThatIsNewHereIsAskedForAndGivenByItsIdentity) {
+  WorkerHarness worker{1};
+  const KeepBatch batch{JobId{1}, {{SubtaskIndex{0}, 0, WorkerId{7}, 100, {}}}, JobIdentity{3, 4}};
+  worker.receive(batch);
+  const auto named = worker.take<worker_action::NameJob>();
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0].identity, (JobIdentity{3, 4}));
+  const auto fetches = worker.take<worker_action::FetchInput>();
+  ASSERT_EQ(fetches.size(), 1U);
+  EXPECT_EQ(fetches[0].identity, (JobIdentity{3, 4}));
+  KeepBatch other = batch;
+  other.identity = JobIdentity{3, 5};
+  other.data[0].producer = SubtaskIndex{1};
+  worker.receive(other);
+  EXPECT_EQ(worker.take<worker_action::Reject>().size(), 1U);
+  EXPECT_TRUE(worker.fetches().empty());
+  worker.ignore();
+}
+
 TEST(Copies, ADropOrTheEndOfTheJobEndsItsFetch) {
   WorkerHarness worker{1};
   worker.receive(
