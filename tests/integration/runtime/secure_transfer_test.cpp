@@ -30,7 +30,7 @@ struct Cluster {
   ListenSecurity security;
 };
 
-/// Of the job whose data are read.
+/// Of the job that the data belong to.
 constexpr JobIdentity kIdentity{7, 8};
 
 /// A server and a client on one loop, so that what a client sends behind its handshake has always come with it.
