@@ -441,7 +441,7 @@ void Listener::State::accept() {
 
 struct Connector::State : std::enable_shared_from_this<State> {
   State(Loop& event_loop, const WireConfig& wire, const HostPort& target, std::shared_ptr<const TlsClient> security,
-        OnDone handler)
+        OnDone handler, std::shared_ptr<HandshakePool> handshakes)
       : loop(event_loop),
         resolver(loop.io()),
         socket(loop.io()),
@@ -449,6 +449,7 @@ struct Connector::State : std::enable_shared_from_this<State> {
         config(wire),
         address(target),
         tls(std::move(security)),
+        pool(std::move(handshakes)),
         on_done(std::move(handler)) {}
 
   void start(Duration timeout);
@@ -462,12 +463,14 @@ struct Connector::State : std::enable_shared_from_this<State> {
   const WireConfig config;
   const HostPort address;
   const std::shared_ptr<const TlsClient> tls;
+  const std::shared_ptr<HandshakePool> pool;
   OnDone on_done;
 };
 
 Connector::Connector(Loop& loop, const WireConfig& config, const HostPort& address,
-                     std::shared_ptr<const TlsClient> tls, Duration timeout, OnDone on_done)
-    : state_(std::make_shared<State>(loop, config, address, std::move(tls), std::move(on_done))) {
+                     std::shared_ptr<const TlsClient> tls, Duration timeout, OnDone on_done,
+                     std::shared_ptr<HandshakePool> pool)
+    : state_(std::make_shared<State>(loop, config, address, std::move(tls), std::move(on_done), std::move(pool))) {
   state_->start(timeout);
 }
 
@@ -523,7 +526,7 @@ void Connector::State::finish(const error_code& error, const char* step) {
   if (tls != nullptr) {
     Result<std::unique_ptr<TlsSession>> session = TlsSession::connect(tls);
     if (!session) return done(std::move(session).error());
-    handshake.session = std::move(session).value();
+    handshake = {std::move(session).value(), pool};
   }
   done(std::unique_ptr<Connection>{
       new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config, std::move(handshake))}});

@@ -95,9 +95,9 @@ class Connector {
  public:
   using OnDone = std::function<void(Result<std::unique_ptr<Connection>>)>;
   /// Error: Unreachable. `timeout` covers the resolution of the name, too. Without `tls`, or to a local socket, the
-  /// connection is plain.
+  /// connection is plain. `pool` computes its handshake; null: the loop's thread.
   Connector(Loop& loop, const WireConfig& config, const HostPort& address, std::shared_ptr<const TlsClient> tls,
-            Duration timeout, OnDone on_done);
+            Duration timeout, OnDone on_done, std::shared_ptr<HandshakePool> pool = nullptr);
   ~Connector();
 
  private:

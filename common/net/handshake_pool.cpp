@@ -1,17 +1,35 @@
 #include "common/net/handshake_pool.hpp"
 
-#include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <deque>
+#include <mutex>
+#include <vector>
 
 namespace penstock {
 
 struct HandshakePool::State {
-  State(std::size_t threads, std::size_t most) : pool(threads), steps_max(most) {}
-  boost::asio::thread_pool pool;
+  State(std::size_t threads, std::size_t most) : steps_max(most), pool(threads) {}
+
+  std::function<void()> next() {
+    const std::lock_guard lock{mutex};
+    std::function<void()> step;
+    if (begun.empty()) {
+      step = std::move(fresh.back());
+      fresh.pop_back();
+    } else {
+      step = std::move(begun.front());
+      begun.pop_front();
+    }
+    return step;
+  }
+
   const std::size_t steps_max;
-  std::atomic<std::size_t> steps{0};
-  std::atomic<bool> stopped{false};
+  std::mutex mutex;  // Of what follows.
+  std::deque<std::function<void()>> begun;
+  std::vector<std::function<void()>> fresh;
+  bool stopped = false;
+  boost::asio::thread_pool pool;  ///< Ends first.
 };
 
 HandshakePool::HandshakePool(std::size_t threads, std::size_t steps_max)
@@ -20,20 +38,24 @@ HandshakePool::HandshakePool(std::size_t threads, std::size_t steps_max)
 HandshakePool::~HandshakePool() { stop(); }
 
 void HandshakePool::stop() {
-  state_->stopped = true;
+  {
+    const std::lock_guard lock{state_->mutex};
+    state_->stopped = true;
+  }
   state_->pool.stop();
   state_->pool.join();
 }
 
-bool HandshakePool::run(std::function<void()> step) {
-  if (state_->steps.fetch_add(1) >= state_->steps_max || state_->stopped) {
-    state_->steps.fetch_sub(1);
-    return false;
+bool HandshakePool::run(Step kind, std::function<void()> step) {
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (state_->stopped || (kind == Step::First && state_->fresh.size() >= state_->steps_max)) return false;
+    if (kind == Step::First)
+      state_->fresh.push_back(std::move(step));
+    else
+      state_->begun.push_back(std::move(step));
   }
-  boost::asio::post(state_->pool, [state = state_.get(), step = std::move(step)] {
-    step();
-    state->steps.fetch_sub(1);
-  });
+  boost::asio::post(state_->pool, [state = state_.get()] { state->next()(); });
   return true;
 }
 

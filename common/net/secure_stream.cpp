@@ -34,6 +34,7 @@ void give_back(std::vector<std::byte>& bytes) {
 
 void SecureStream::close() {
   if (state_ == nullptr) return;
+  state_->given_up = true;
   error_code ignored;
   state_->socket.close(ignored);
   if (state_->told == nullptr) return;
@@ -83,10 +84,13 @@ void SecureStream::State::shake_hands(std::vector<std::byte> arrived) {
   // Nothing else touches the session before the step has come back. The step gives up its part of this stream with
   // that: the last owner is always in the loop's thread.
   const std::shared_ptr<HandshakePool> threads = pool.lock();
+  const auto step = std::exchange(shaking, true) ? HandshakePool::Step::Further : HandshakePool::Step::First;
   const bool taken =
-      threads != nullptr && threads->run([self = shared_from_this(), arrived = std::move(arrived)]() mutable {
+      threads != nullptr && threads->run(step, [self = shared_from_this(), arrived = std::move(arrived)]() mutable {
         std::vector<std::byte> to_send;
-        auto result = self->session->shake_hands(arrived, to_send);
+        // A peer that has gone meanwhile costs nothing more: else those that come too late would make others late.
+        Result<TlsSession::Handshake> result = TlsSession::Handshake::GoesOn;
+        if (!self->given_up) result = self->session->shake_hands(arrived, to_send);
         const auto home = self->socket.get_executor();
         asio::post(home, [self = std::move(self), result, to_send = std::move(to_send)]() mutable {
           self->shaken(result, std::move(to_send));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <cstdint>
 #include <functional>
@@ -127,6 +128,8 @@ class SecureStream {
     std::unique_ptr<TlsSession> session;  ///< In a thread of the pool while a step is computed there.
     std::weak_ptr<HandshakePool> pool;    ///< Its waiting steps own this.
     bool pooled = false;
+    bool shaking = false;               ///< The first step of the handshake is taken.
+    std::atomic<bool> given_up{false};  ///< The stream is closed.
     OnSecured told;
     std::vector<std::byte> sealed;  ///< To be written.
     bool writing = false;           ///< `sealed` is being written.

@@ -95,15 +95,17 @@ void Uplink::State::connect() {
   const Result<HostPort> address = look_up(options.supervisors[tries.next_supervisor++ % options.supervisors.size()]);
   if (!address) return try_again(address.error());
   renewal->turn_to(*address);
-  connector = std::make_unique<Connector>(loop, options.wire, *address, options.tls, options.connect_timeout,
-                                          [weak = weak_from_this()](Result<std::unique_ptr<Connection>> result) {
-                                            const auto alive = weak.lock();
-                                            if (alive == nullptr || alive->ended) return;
-                                            if (result)
-                                              alive->connected(std::move(result).value());
-                                            else
-                                              alive->try_again(result.error());
-                                          });
+  connector = std::make_unique<Connector>(
+      loop, options.wire, *address, options.tls, options.connect_timeout,
+      [weak = weak_from_this()](Result<std::unique_ptr<Connection>> result) {
+        const auto alive = weak.lock();
+        if (alive == nullptr || alive->ended) return;
+        if (result)
+          alive->connected(std::move(result).value());
+        else
+          alive->try_again(result.error());
+      },
+      options.handshakes);
 }
 
 void Uplink::State::connected(std::unique_ptr<Connection> fresh) {

@@ -20,9 +20,10 @@ struct UplinkOptions {
   std::vector<HostPort> supervisors;  ///< Tried in turn; see `look_up`.
   PeerRole role = PeerRole::Client;
   std::string name;
-  Incarnation incarnation;  ///< Of this process.
-  bool starts_as_users = false;  ///< As in `Hello`.
-  std::shared_ptr<const TlsClient> tls;  ///< Null: connections are plain.
+  Incarnation incarnation;                    ///< Of this process.
+  bool starts_as_users = false;               ///< As in `Hello`.
+  std::shared_ptr<const TlsClient> tls;       ///< Null: connections are plain.
+  std::shared_ptr<HandshakePool> handshakes;  ///< Null: they are computed in the loop's thread.
   LinkConfig link;
   WireConfig wire;
   Duration connect_timeout = std::chrono::seconds{3};

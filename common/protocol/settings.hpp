@@ -126,7 +126,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"cached_graph_bytes_max", "bytes", "memory of those graphs together; a larger graph is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
   visit_program_settings(c, visit);
-  visit({"reclaim_wait", "duration", "after a restart, earlier workers have this long to return before their subtasks are assigned again; up to three times as long while further ones return"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
+  visit({"reclaim_wait", "duration", "after a restart, earlier workers have this long to return before their subtasks are assigned again; up to twenty times as long while further ones return"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
   visit({"overlap_margin", "duration",
          "a subtask with `overlap = \"never\"` of a lost worker waits so long beyond link.silence_max and "
          "link.reconnect_grace before it is assigned again: the time that killing its run may take"},

@@ -39,6 +39,24 @@ CalendarTime last_use_of(const std::string& place) {
   return last;
 }
 
+Credential share_all(const Credential& credential) {
+  return {share(credential.key.get()), share(credential.certificate.get()), share(credential.authority.get())};
+}
+
+/// To parse a credential takes as long as a handshake, and most connections of a thread show the one of the connection
+/// before.
+Result<Credential> parsed(const std::string& pem, const std::string& file) {
+  thread_local std::string latest_pem;
+  thread_local Credential latest;
+  if (pem != latest_pem) {
+    Result<Credential> read = read_credential(pem, file);
+    if (!read) return read;
+    latest = std::move(read).value();
+    latest_pem = pem;
+  }
+  return share_all(latest);
+}
+
 }  // namespace
 
 CredentialSurroundings own_credential_surroundings() {
@@ -84,7 +102,7 @@ Result<Credential> CredentialStore::load(const std::string& cluster, Role role) 
   const std::string file = file_of(place_of(cluster), role);
   const Result<std::string> text = read_private_file(file);
   if (!text) return text.error();
-  return read_credential(*text, file);
+  return parsed(*text, file);
 }
 
 Result<Credential> CredentialStore::load_for(const std::string& cluster, PeerRole peer) const {

@@ -225,14 +225,15 @@ def herd(case):
     cluster = case.cluster(workers=1)
     client = Client(cluster)
     crowd = client.begin("idle", count)
+    every = count / 5000  # Seconds: a list of thousands costs a processor as much as hundreds of handshakes.
     try:
-        wait_for(lambda: len(cluster.workers_in("ready")) == count + 1, 120, "all workers", every=0.2)
+        wait_for(lambda: len(cluster.workers_in("ready")) == count + 1, 120, "all workers", every=every)
         case.figure("memory of a link", (resident_kib(cluster.supervisor.pid)) / count, "KiB", at_most=256)
         cluster.accept("name = 'beside'\nkeep = 'nothing'\n[[subtask]]\nkey = 's'\narray = '0-199'\ncommand = ['sleep', '0.05']\n")
         cluster.kill_supervisor()
         begin = time.monotonic()
         cluster.start_supervisor()
-        wait_for(lambda: len(cluster.workers_in("ready")) == count + 1, 120, "all workers again", every=0.2)
+        wait_for(lambda: len(cluster.workers_in("ready")) == count + 1, 120, "all workers again", every=every)
         case.figure("all registered after", time.monotonic() - begin, "s", at_most=30)
         case.figure("declared lost", cluster.log("supervisor").count(" lost:"), "", at_most=0)
         job = cluster.wait_for_end("beside")

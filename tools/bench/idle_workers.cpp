@@ -1,11 +1,13 @@
 #include "tools/bench/idle_workers.hpp"
 
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/host/host.hpp"
 #include "common/loop/loop.hpp"
+#include "common/net/handshake_pool.hpp"
 #include "common/net/uplink.hpp"
 #include "common/security/own_security.hpp"
 #include "common/wire/codec.hpp"
@@ -18,11 +20,13 @@ class Links final : public IdleWorkers {
  public:
   Links(const HostPort& supervisor, std::uint32_t count, std::shared_ptr<const TlsClient> tls) : tls_(std::move(tls)) {
     loop_.post([this, supervisor, count] {
-      for (std::uint32_t i = 1; i <= count; ++i) link(supervisor, "idle-" + std::to_string(i));
+      for (std::uint32_t i = 0; i < count; ++i)
+        uplinks_.push_back(link(supervisor, "idle-" + std::to_string(i + 1), i));
     });
     thread_ = std::thread{[this] { loop_.run(); }};
   }
   ~Links() override {
+    handshakes_->stop();
     loop_.post([this] {
       uplinks_.clear();
       loop_.stop();
@@ -31,22 +35,25 @@ class Links final : public IdleWorkers {
   }
 
  private:
-  void link(const HostPort& supervisor, const std::string& name) {
+  std::unique_ptr<Uplink> link(const HostPort& supervisor, const std::string& name, std::size_t number) {
     UplinkOptions options;
     options.supervisors = {supervisor};
     options.role = PeerRole::Worker;
     options.tls = tls_;
+    options.handshakes = handshakes_;
     options.name = name;
     options.incarnation = random_incarnation();
-    const std::size_t number = uplinks_.size();
     UplinkHandlers handlers;
     handlers.on_linked = [this, number, name] { introduce(*uplinks_[number], name, false); };
     // As real workers do in the next term of their supervisor; idle workers have nothing to claim.
     handlers.on_renewed = [this, number, name] { introduce(*uplinks_[number], name, true); };
     handlers.on_messages = [](std::span<const std::byte>) {};
     handlers.on_trouble = [](const Error&) {};
-    handlers.on_end = [](const Error&) {};
-    uplinks_.push_back(std::make_unique<Uplink>(loop_, options, std::move(handlers)));
+    // As a real worker, which starts afresh when it was given up.
+    handlers.on_end = [this, number, supervisor, name](const Error&) {
+      loop_.post([this, number, supervisor, name] { uplinks_[number] = link(supervisor, name, number); });
+    };
+    return std::make_unique<Uplink>(loop_, options, std::move(handlers));
   }
 
   static void introduce(Uplink& uplink, const std::string& name, bool reclaims) {
@@ -66,8 +73,10 @@ class Links final : public IdleWorkers {
     uplink.send(encode(std::span<const FromWorker>{messages}));
   }
 
-  // Without spinning: idle workers stand for other hosts, with processors of their own.
+  // Idle workers stand for other hosts, with processors of their own: none spins, and none is silent because the
+  // handshakes of thousands are computed.
   Loop loop_{Duration{0}};
+  const std::shared_ptr<HandshakePool> handshakes_ = std::make_shared<HandshakePool>(2, SIZE_MAX);
   const std::shared_ptr<const TlsClient> tls_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;
   std::thread thread_;

@@ -7,12 +7,19 @@
 
 namespace penstock::supervisor {
 
+namespace {
+
+// Of the wait, while workers come back: ten thousand handshakes take two processors 20 s (fault F32).
+constexpr int kCrowdFactor = 20;
+
+}  // namespace
+
 void Readoption::begin(std::vector<record::WorkerJoined> expected) {
   absent_ = std::move(expected);
   if (absent_.empty()) return;
   active_ = true;
   until_ = later(event_.now, config_.reclaim_wait);
-  latest_ = later(event_.now, config_.reclaim_wait * 3);
+  latest_ = later(event_.now, config_.reclaim_wait * kCrowdFactor);
 }
 
 template <class Is>

@@ -11,11 +11,11 @@
 namespace penstock::supervisor {
 
 /// Knows which workers of before the restart are not back, and how long work that they may hold is kept for them
-/// (fault F05): `supervisor.reclaim_wait` after the restart or after the last claim, three times that at most, and ten
-/// times where workers are back and have not finished their claims. Work of absent workers is given to others when a
-/// record says that they are gone; until then a supervisor that ended would be followed by one that takes them back.
-/// Invariant (`SupervisorCore::validate`): `claims_open` is the number of workers that claim.
-/// Cost: linear in the absent workers for a worker that comes, else constant.
+/// (fault F05): `supervisor.reclaim_wait` after the restart and a third of it after the last claim, twenty times that
+/// at most, and longer where workers are back and have not finished their claims. Work of absent workers is given to
+/// others when a record says that they are gone; until then a supervisor that ended would be followed by one that takes
+/// them back. Invariant (`SupervisorCore::validate`): `claims_open` is the number of workers that claim. Cost: linear
+/// in the absent workers for a worker that comes, else constant.
 class Readoption {
  public:
   /// A worker of before the restart. `late`: its work may have been given to others, and a record may say that it is
