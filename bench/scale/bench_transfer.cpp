@@ -116,9 +116,12 @@ struct Load {
   std::uint32_t rounds = 0;
 };
 
+/// Of the job that the data belong to.
+constexpr JobIdentity kIdentity{1, 2};
 DataKey key_of(std::uint32_t number) { return DataKey{{JobId{1}, SubtaskIndex{number}}, 0}; }
 
 bool fill(ObjectStore& store, const Load& load) {
+  store.name_job(key_of(0).producer.job, kIdentity);
   Rng random{1};
   for (std::uint32_t i = 0; i < load.count; ++i) {
     std::shared_ptr<Blob> blob = store.allocate(load.bytes);
@@ -147,12 +150,14 @@ double bring(Reader& reader, const HostPort& from, const Load& load) {
   pings.forget();
   const std::int64_t cpu_before = process_usage().cpu_us;
   const Instant begin = monotonic_now();
-  for (std::uint32_t i = 0; i < load.count; ++i)
-    reader.transfer->fetch(from, key_of(i), 0, [&, i](std::shared_ptr<Blob> blob, const Error&) {
+  for (std::uint32_t i = 0; i < load.count; ++i) {
+    const auto on_done = [&, i](std::shared_ptr<Blob> blob, const Error&) {
       failed = failed || blob == nullptr;
       if (blob != nullptr) reader.store.put(key_of(i), std::move(blob));
       if (++done == load.count) reader.loop.stop();
-    });
+    };
+    reader.transfer->fetch(from, key_of(i), 0, on_done, kIdentity);
+  }
   reader.loop.run();
   const double seconds = static_cast<double>((monotonic_now() - begin).count()) / 1e9;
   const double gigabytes = static_cast<double>(load.bytes) * load.count / 1e9;
