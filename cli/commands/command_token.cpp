@@ -236,15 +236,27 @@ void add_token_command(CLI::App& app, Invocation& invocation) {
 }
 
 void add_login_command(CLI::App& app, Invocation& invocation) {
-  auto file = std::make_shared<std::string>();
+  struct Options {
+    std::string file;
+    bool renew = false;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App* login =
       app.add_subcommand("login", "Use a token: get a certificate for this user, which renews itself while it is used");
-  login->add_option("FILE", *file, "File with the token, or - for standard input: a command line is visible to others")
-      ->required();
+  CLI::Option* const file = login->add_option(
+      "FILE", options->file, "File with the token, or - for standard input: a command line is visible to others");
+  CLI::Option* const renew = login->add_flag(
+      "--renew", options->renew,
+      "Without a token: another certificate in the place of this user's, which must not have ended. For "
+      "programs that use the certificate and do not renew it, such as Prometheus, from a timer");
+  file->excludes(renew);
   add_supervisor_option(*login, invocation);
-  login->callback([&invocation, file] {
-    invocation.chosen = [&invocation, file]() -> Result<int> {
-      const Result<PeerIdentity> joined = join_with_file(invocation, *file, JoinAgain::Always);
+  login->callback([&invocation, options] {
+    invocation.chosen = [&invocation, options]() -> Result<int> {
+      if (options->file.empty() && !options->renew)
+        return Error{ErrorCode::InvalidArgument, "login", "lacks the file with a token", "`penstock login FILE`"};
+      const Result<PeerIdentity> joined =
+          options->renew ? renew_login(invocation) : join_with_file(invocation, options->file, JoinAgain::Always);
       if (!joined) return joined.error();
       std::cout << "This user is " << joined->user << " with the role " << to_string(joined->role) << " in cluster "
                 << joined->cluster.substr(0, 12) << ".\n";

@@ -32,6 +32,20 @@ Result<std::string> read_token_file(const std::string& file) {
                "write the output of `penstock token create` to it, or say - for standard input"};
 }
 
+/// From the first supervisor that answers; `options` without its address.
+Result<Credential> join_any(const Invocation& invocation, JoinOptions options) {
+  const Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
+  if (!supervisors) return supervisors.error();
+  options.user = user_name();
+  Result<Credential> joined = Error{};
+  for (const HostPort& supervisor : *supervisors) {
+    options.supervisor = supervisor;
+    joined = join_cluster(options);
+    if (joined || joined.error().code != ErrorCode::Unreachable) break;
+  }
+  return joined;
+}
+
 }  // namespace
 
 Result<PeerIdentity> join_with_file(const Invocation& invocation, const std::string& file, JoinAgain again) {
@@ -49,24 +63,31 @@ Result<PeerIdentity> join_with_file(const Invocation& invocation, const std::str
     const Result<Credential> known = own_credentials().load(token->cluster, Role::Worker);
     if (known && valid_until(*known->certificate) > calendar_now()) return identity_of(*known->certificate);
   }
-  const Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
-  if (!supervisors) return supervisors.error();
   Result<std::shared_ptr<const TlsClient>> tls = TlsClient::make_stranger(token->cluster);
   if (!tls) return tls.error();
   JoinOptions options;
   options.tls = std::move(tls).value();
   options.token = *text;
-  options.user = user_name();
-  Result<Credential> joined = Error{};
-  for (const HostPort& supervisor : *supervisors) {
-    options.supervisor = supervisor;
-    joined = join_cluster(options);
-    if (joined || joined.error().code != ErrorCode::Unreachable) break;
-  }
-  if (!joined) return std::move(joined).error();
+  const Result<Credential> joined = join_any(invocation, std::move(options));
+  if (!joined) return joined.error();
   Result<PeerIdentity> identity = identity_of(*joined->certificate);
   if (!identity) return identity;
   PENSTOCK_TRY(own_credentials().save_only(identity->cluster, identity->role, *joined));
+  return identity;
+}
+
+Result<PeerIdentity> renew_login(const Invocation& invocation) {
+  Result<std::shared_ptr<const TlsClient>> tls = own_security(PeerRole::Client);
+  if (!tls) return tls.error();
+  if (*tls == nullptr)
+    return Error{ErrorCode::InvalidArgument, "--insecure", "goes without certificates", "leave it out"};
+  JoinOptions options;
+  options.tls = std::move(tls).value();
+  const Result<Credential> renewed = join_any(invocation, std::move(options));
+  if (!renewed) return renewed.error();
+  Result<PeerIdentity> identity = identity_of(*renewed->certificate);
+  if (!identity) return identity;
+  PENSTOCK_TRY(own_credentials().save(identity->cluster, identity->role, *renewed));
   return identity;
 }
 

@@ -89,6 +89,21 @@ const char* uses_of(Role role) {
   return "clientAuth";
 }
 
+/// Programs of other projects, such as Prometheus, compare the name of a server with the host names in its certificate,
+/// and know no URIs. No process of a user has such a name.
+const char* host_name_of(Role role) {
+  switch (role) {
+    case Role::Supervisor: return ",DNS:penstock-supervisor";
+    case Role::Worker: return ",DNS:penstock-worker";
+    case Role::Client:
+    case Role::Operator:
+    case Role::Admin:
+    case Role::Metrics:
+    case Role::Run: return "";
+  }
+  return "";
+}
+
 }  // namespace
 
 Authority::Authority(KeyPtr key, CertificatePtr certificate)
@@ -148,7 +163,8 @@ Result<CertificatePtr> Authority::certify(EVP_PKEY& key, Role role, const std::s
   PENSTOCK_TRY(add_extension(*certificate, NID_basic_constraints, "critical,CA:FALSE"));
   PENSTOCK_TRY(add_extension(*certificate, NID_key_usage, "critical,digitalSignature"));
   PENSTOCK_TRY(add_extension(*certificate, NID_ext_key_usage, uses_of(role)));
-  PENSTOCK_TRY(add_extension(*certificate, NID_subject_alt_name, "URI:" + to_uri({role, user, cluster_, groups})));
+  PENSTOCK_TRY(add_extension(*certificate, NID_subject_alt_name,
+                             "URI:" + to_uri({role, user, cluster_, groups}) + host_name_of(role)));
   PENSTOCK_TRY(add_key_identifier(*certificate, NID_authority_key_identifier, cluster_));
   if (X509_sign(certificate.get(), key_.get(), EVP_sha256()) == 0) return failed("cannot be signed");
   return certificate;

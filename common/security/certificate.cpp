@@ -126,10 +126,14 @@ Result<PeerIdentity> identity_of(const X509& certificate) {
   };
   const NamesPtr names{
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr))};
-  if (names == nullptr || sk_GENERAL_NAME_num(names.get()) != 1) return wrong();
-  const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), 0);
-  if (name->type != GEN_URI) return wrong();
-  const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
+  const ASN1_IA5STRING* uri = nullptr;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type == GEN_DNS) continue;  // Of servers, for programs that know no URIs.
+    if (name->type != GEN_URI || uri != nullptr) return wrong();
+    uri = name->d.uniformResourceIdentifier;
+  }
+  if (uri == nullptr) return wrong();
   return parse_peer_identity(
       {reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)), static_cast<std::size_t>(ASN1_STRING_length(uri))});
 }

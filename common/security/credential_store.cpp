@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 constexpr std::array kWorkerRoles{Role::Worker};
 /// The roles that a user logs in with.
 constexpr std::array kLoginRoles{Role::Admin, Role::Operator, Role::Client};
-/// The runs of a worker that has joined from another host have its certificate.
-constexpr std::array kClientRoles{Role::Admin, Role::Operator, Role::Client, Role::Worker};
+/// The runs of a worker that has joined from another host have its certificate. With one for metrics alone a user is
+/// refused as a client, and can renew it.
+constexpr std::array kClientRoles{Role::Admin, Role::Operator, Role::Client, Role::Worker, Role::Metrics};
 
 std::span<const Role> roles_for(PeerRole peer) {
   if (peer == PeerRole::Worker) return kWorkerRoles;
@@ -91,7 +92,7 @@ Result<void> CredentialStore::save(const std::string& cluster, Role role, const 
 Result<void> CredentialStore::save_only(const std::string& cluster, Role role, const Credential& credential) const {
   PENSTOCK_TRY(save(cluster, role, credential));
   std::error_code ignored;
-  if (role != Role::Worker)
+  if (role != Role::Worker && role != Role::Metrics)
     for (const Role other : kLoginRoles)
       if (other != role) fs::remove(file_of(place_of(cluster), other), ignored);
   return {};

@@ -41,7 +41,7 @@ class CredentialStore {
   /// serves where the user has none, or one that is out of date. Errors: as of `load`.
   Result<Credential> load_for(const std::string& cluster, PeerRole peer) const;
   /// Keeps the credential as the only one with which this user is a client of the cluster: an older one of a mightier
-  /// role would be preferred. Errors: as of `save`.
+  /// role would be preferred. One of a worker or for metrics stands beside it. Errors: as of `save`.
   Result<void> save_only(const std::string& cluster, Role role, const Credential& credential) const;
   /// Where the credential is, below the directory of a store.
   static std::string place_below(const std::string& cluster, Role role);

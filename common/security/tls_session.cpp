@@ -4,6 +4,7 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
 
 namespace penstock {
 namespace {
@@ -301,6 +302,44 @@ Result<void> TlsSession::hear(std::span<const std::byte> arrived) {
   if (error == SSL_ERROR_WANT_READ) return {};
   if (error == SSL_ERROR_ZERO_RETURN) return Error{ErrorCode::Disconnected, "", "the peer has closed", {}};
   return refused("the peer's bytes are damaged");
+}
+
+Result<bool> TlsSession::read_plain(std::span<const std::byte> arrived, std::string& plain,
+                                    std::vector<std::byte>& to_send) {
+  ERR_clear_error();
+  feed(arrived);
+  std::array<char, 16384> buffer;  // The most that a record has.
+  for (;;) {
+    std::size_t read = 0;
+    const int result = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &read);
+    take_output(to_send);
+    if (result == 1) {
+      plain.append(buffer.data(), read);
+      continue;
+    }
+    const int error = SSL_get_error(ssl_.get(), result);
+    if (error == SSL_ERROR_WANT_READ) return true;
+    if (error == SSL_ERROR_ZERO_RETURN) return false;
+    return refused("the peer's bytes are damaged");
+  }
+}
+
+Result<void> TlsSession::write_plain(std::string_view plain, std::vector<std::byte>& to_send) {
+  ERR_clear_error();
+  while (!plain.empty()) {
+    std::size_t written = 0;
+    if (SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) != 1) return refused("cannot be written to");
+    plain.remove_prefix(written);
+    take_output(to_send);
+  }
+  return {};
+}
+
+void TlsSession::say_end(std::vector<std::byte>& to_send) {
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());
+  take_output(to_send);
+  ERR_clear_error();
 }
 
 Result<std::vector<std::byte>> TlsSession::export_secret(std::string_view label, std::size_t bytes) const {

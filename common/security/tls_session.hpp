@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/result.hpp"
@@ -96,6 +97,14 @@ class TlsSession {
   const Credential& own() const { return own_; }
   /// Takes records of TLS that came after the handshake: a refusal, which is the error, or nothing of interest.
   Result<void> hear(std::span<const std::byte> arrived);
+  /// Records of TLS that carry data, as programs of other projects speak it; never beside `RecordCipher`. Takes what
+  /// has arrived, appends its plain bytes, and appends to `to_send` what TLS itself answers. False: the peer has ended
+  /// the stream.
+  Result<bool> read_plain(std::span<const std::byte> arrived, std::string& plain, std::vector<std::byte>& to_send);
+  /// Seals the bytes, and appends them to `to_send`.
+  Result<void> write_plain(std::string_view plain, std::vector<std::byte>& to_send);
+  /// Says that nothing more follows.
+  void say_end(std::vector<std::byte>& to_send);
   /// Takes out what came behind the handshake, as it has arrived: the records of `RecordCipher`.
   std::vector<std::byte> take_unread();
   /// A secret that both sides of this connection have, and nobody else, for `label`.

@@ -141,7 +141,9 @@ class Secured:
     def peer(self) -> Identity:
         """Raises `Denied` if its certificate has no identity of ours."""
         names = (self._session.getpeercert() or {}).get("subjectAltName", ())
-        return identity_of(str(names[0][1]) if len(names) == 1 and names[0][0] == "URI" else "")
+        uris = [str(name) for kind, name in names if kind == "URI"]
+        others = [kind for kind, _ in names if kind not in ("URI", "DNS")]
+        return identity_of(uris[0] if len(uris) == 1 and not others else "")
 
     def recv(self, size: int) -> bytes:
         """Few bytes, as of a socket. Raises `Denied` if the other side has refused this one's certificate."""

@@ -61,6 +61,24 @@ TEST(Authority, ACertificateSaysWhoHasIt) {
   EXPECT_FALSE(authority->issue(Role::Client, "a/b", hours{1}));
 }
 
+// Prometheus compares the host name of a server; a user must not be able to pass for one.
+TEST(Authority, ServersHaveAHostNameAndUsersHaveNone) {
+  const Result<Authority> authority = Authority::make();
+  const auto is_named = [&](Role role, const char* name) {
+    const Result<Credential> issued = authority->issue(role, "ada", hours{1});
+    EXPECT_EQ(identity_of(*issued->certificate)->role, role);
+    std::string der(static_cast<std::size_t>(i2d_X509(issued->certificate.get(), nullptr)), '\0');
+    auto* out = reinterpret_cast<unsigned char*>(der.data());
+    i2d_X509(issued->certificate.get(), &out);
+    return der.find(name) != std::string::npos;
+  };
+  EXPECT_TRUE(is_named(Role::Supervisor, "penstock-supervisor"));
+  EXPECT_TRUE(is_named(Role::Worker, "penstock-worker"));
+  EXPECT_FALSE(is_named(Role::Worker, "penstock-supervisor"));
+  for (const Role role : {Role::Client, Role::Operator, Role::Admin, Role::Metrics, Role::Run})
+    for (const char* name : {"penstock-supervisor", "penstock-worker"}) EXPECT_FALSE(is_named(role, name));
+}
+
 TEST(Authority, ACertificateIsRenewedAtHalfOfItsLife) {
   const Result<Authority> authority = Authority::make();
   const Result<Credential> issued = authority->issue(Role::Worker, "ada", hours{24});

@@ -54,6 +54,17 @@ TEST(CredentialStore, ALoginTakesTheRightsOfAnEarlierOne) {
   EXPECT_TRUE(saved.store.load(cluster, Role::Worker)) << "the worker of this user goes on";
 }
 
+TEST(CredentialStore, OneForMetricsStandsBesideThatOfTheUser) {
+  Saved saved;
+  const std::string& cluster = saved.authority.cluster();
+  ASSERT_TRUE(saved.store.save_only(cluster, Role::Metrics, *saved.authority.issue(Role::Metrics, "ada", hours{1})));
+  EXPECT_EQ(identity_of(*saved.store.load_for(cluster, PeerRole::Client)->certificate)->role, Role::Metrics)
+      << "so that it can be renewed";
+  ASSERT_TRUE(saved.save(Role::Client));
+  ASSERT_TRUE(saved.store.save_only(cluster, Role::Metrics, *saved.authority.issue(Role::Metrics, "ada", hours{1})));
+  EXPECT_EQ(identity_of(*saved.store.load_for(cluster, PeerRole::Client)->certificate)->role, Role::Client);
+}
+
 TEST(CredentialStore, TheCredentialOfARunServesWhereTheUserHasNoneThatIsValid) {
   Saved saved;
   const std::string& cluster = saved.authority.cluster();

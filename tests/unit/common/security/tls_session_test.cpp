@@ -74,6 +74,40 @@ TEST(TlsSession, BothSidesKnowTheOther) {
   EXPECT_EQ(pair.accepting->peer_serial(), serial_of(*pair.connecting->own().certificate));
 }
 
+TEST(TlsSession, RecordsOfTlsCarryDataToOtherPrograms) {
+  Cluster cluster;
+  Pair pair{cluster.server, cluster.client()};
+  ASSERT_TRUE(pair.shake_hands());
+  const std::string large(100'000, 'x');
+  Bytes8 sealed;
+  ASSERT_TRUE(pair.connecting->write_plain("GET", sealed));
+  ASSERT_TRUE(pair.connecting->write_plain(large, sealed));
+  std::string plain;
+  Bytes8 answers;
+  // In pieces as a network may give them.
+  for (std::size_t at = 0; at < sealed.size(); at += 1000) {
+    const auto piece = std::span{sealed}.subspan(at, std::min<std::size_t>(1000, sealed.size() - at));
+    ASSERT_TRUE(*pair.accepting->read_plain(piece, plain, answers));
+  }
+  EXPECT_EQ(plain, "GET" + large);
+  Bytes8 end;
+  pair.connecting->say_end(end);
+  EXPECT_FALSE(*pair.accepting->read_plain(end, plain, answers)) << "the stream has ended";
+}
+
+TEST(TlsSession, DamagedDataOfAStreamIsRefused) {
+  Cluster cluster;
+  Pair pair{cluster.server, cluster.client()};
+  ASSERT_TRUE(pair.shake_hands());
+  Bytes8 sealed;
+  ASSERT_TRUE(pair.connecting->write_plain("GET / HTTP/1.1", sealed));
+  sealed.back() ^= std::byte{1};
+  std::string plain;
+  Bytes8 answers;
+  EXPECT_FALSE(pair.accepting->read_plain(sealed, plain, answers).has_value());
+  EXPECT_EQ(plain, "");
+}
+
 TEST(TlsSession, WhatComesBehindTheHandshakeIsLeft) {
   Cluster cluster;
   Pair pair{cluster.server, cluster.client()};
