@@ -17,6 +17,7 @@
 #include "common/security/own_security.hpp"
 #include "supervisor/actors/credential_office.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
+#include "supervisor/actors/metrics_port.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 #include "supervisor/audit/missed_orders.hpp"
 
@@ -233,6 +234,59 @@ Result<void> find_state(SupervisorCommand& options) {
   return {};
 }
 
+/// Null: none is wanted. Without certificates the port is for this host alone, unless `--insecure` is said twice.
+Result<std::unique_ptr<supervisor::MetricsPort>> open_metrics_port(Loop& loop, const SupervisorCommand& options,
+                                                                   const MetricsConfig& config,
+                                                                   supervisor::CredentialOffice* office,
+                                                                   const supervisor::Gateway& gateway,
+                                                                   const SupervisorHandle& core) {
+  if (config.supervisor_listen.empty()) return std::unique_ptr<supervisor::MetricsPort>{};
+  Result<HostPort> listen = parse_host_port(config.supervisor_listen, "127.0.0.1");
+  if (!listen) return std::move(listen).error();
+  supervisor::MetricsPortOptions port;
+  port.config = config;
+  port.open_to_all = options.insecure > 1;
+  port.listen = *listen;
+  if (office != nullptr) {
+    port.security = office->security();
+    port.revoked = [office] { return office->revoked(); };
+  }
+  Result<std::unique_ptr<supervisor::MetricsPort>> opened = supervisor::MetricsPort::open(loop, port, gateway, core);
+  if (opened)
+    log_line(LogLevel::Info, "metrics are served", "address=" + to_string(HostPort{listen->host, (*opened)->port()}));
+  return opened;
+}
+
+/// The parts of a supervisor that serves.
+struct Serving {
+  Loop& loop;
+  ReloadSignals& reload_signals;
+  const SupervisorCommand& options;
+  const FileConfig& config;
+  supervisor::CredentialOffice* office;
+  supervisor::Gateway& gateway;
+  const SupervisorHandle& core;
+};
+
+/// Runs the loop until a signal comes, or something stops it. Error: an address cannot be used or told.
+Result<void> serve_until_stopped(Invocation& invocation, const Serving& parts) {
+  const Result<std::unique_ptr<supervisor::MetricsPort>> metrics =
+      open_metrics_port(parts.loop, parts.options, parts.config.metrics, parts.office, parts.gateway, parts.core);
+  if (!metrics) return metrics.error();
+  const Result<HostPort> listen = parse_host_port(parts.options.listen, "127.0.0.1");
+  if (!listen) return listen.error();
+  const std::string address = to_string(HostPort{listen->host, parts.gateway.port()});
+  PENSTOCK_TRY(announce_address(parts.options.address_file, address));
+  tell_address(parts.options, address, parts.office);
+  const auto watch = invocation.stop_signals.watch(parts.loop, [&parts] { parts.loop.stop(); });
+  const auto reload = parts.reload_signals.watch(parts.loop, [&parts] {
+    parts.gateway.note_local(supervisor::audit_event::kOrder, "reload by SIGHUP", "`penstock audit` has the result");
+    supervisor::reload_policy(parts.core);
+  });
+  parts.loop.run();
+  return {};
+}
+
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   set_up_allocator();
   ReloadSignals reload_signals;  // Before the first thread.
@@ -281,24 +335,14 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   }
   present_gateway = gateway->get();
   LeaseWatched lease_watched{loop, *journal == nullptr ? nullptr : (*journal)->lease};
-  const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
-  Result<void> announced = announce_address(options.address_file, address);
-  if (announced) {
-    tell_address(options, address, office->get());
-    const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
-    const auto reload = reload_signals.watch(loop, [&core, present_gateway] {
-      present_gateway->note_local(supervisor::audit_event::kOrder, "reload by SIGHUP",
-                                  "`penstock audit` has the result");
-      supervisor::reload_policy(core);
-    });
-    loop.run();
-  }
+  const Result<void> served =
+      serve_until_stopped(invocation, {loop, reload_signals, options, *config, office->get(), **gateway, core});
   const std::string reason = failure ? "reason=failure" : lease_watched.lost() ? "reason=lease" : "reason=signal";
-  log_line(LogLevel::Info, "supervisor ends", announced ? reason : "reason=address");
+  log_line(LogLevel::Info, "supervisor ends", served ? reason : "reason=address");
   *gateway = nullptr;
   end_audit(*audit, reason);
   end_actor(core);
-  if (!announced) return announced.error();
+  if (!served) return served.error();
   if (failure) return *failure;
   if (lease_watched.lost()) return *lease_watched.lost();
   return int{kSuccess};

@@ -14,6 +14,7 @@
 #include "common/loop/actor_host.hpp"
 #include "common/security/own_security.hpp"
 #include "worker/actors/process_life.hpp"
+#include "worker/actors/worker_metrics.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -33,6 +34,22 @@ UserRules user_rules(const FileConfig& config, bool secured) {
   rules.accepted = config.accept_users;
   rules.uid_min = config.worker.users_uid_min;
   return rules;
+}
+
+/// Null: none are wanted. Sees to it that they are counted.
+Result<std::unique_ptr<worker::WorkerMetrics>> open_metrics(Loop& loop, const worker::ObjectStore& store,
+                                                            worker::WorkerOptions& options,
+                                                            const MetricsConfig& config) {
+  if (config.worker_listen.empty()) return std::unique_ptr<worker::WorkerMetrics>{};
+  const Result<HostPort> listen = parse_host_port(config.worker_listen, "127.0.0.1");
+  if (!listen) return listen.error();
+  options.tally = std::make_shared<worker::WorkerTally>();
+  options.revoked = std::make_shared<RevokedSerials>();
+  Result<std::unique_ptr<worker::WorkerMetrics>> opened =
+      worker::WorkerMetrics::open(loop, store, options, config, *listen);
+  if (opened)
+    log_line(LogLevel::Info, "metrics are served", "address=" + to_string(HostPort{listen->host, (*opened)->port()}));
+  return opened;
 }
 
 Result<int> work(Invocation& invocation, const WorkerCommand& command) {
@@ -67,6 +84,8 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   PENSTOCK_TRY(worker::prepare_directories(*options, store));
   ActorHost actors{loop};
   std::optional<Error> fatal;
+  const Result<std::unique_ptr<worker::WorkerMetrics>> metrics = open_metrics(loop, store, *options, config->metrics);
+  if (!metrics) return metrics.error();
   const worker::WorkerSurroundings surroundings{loop, operators, store};
   WorkerHandle worker =
       worker::spawn_worker(actors.system(), surroundings, *options, *supervisors, [&](const Error& error) {

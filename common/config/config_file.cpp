@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -89,18 +90,15 @@ class Reader {
     const std::string_view name = key.str();
     if (name == "band") return read_bands(node, config.topology.bands);
     const toml::table* table = node.as_table();
-    const bool known = name == "link" || name == "wire" || name == "security" || name == "audit" || name == "users" ||
-                       name == "graph" || name == "supervisor" || name == "worker" || name == "host" ||
-                       name == "policy";
-    if (!known) {
+    static constexpr std::array kParts{"link",  "wire",       "security", "audit",  "metrics", "users",
+                                       "graph", "supervisor", "policy",   "worker", "host",    "band"};
+    if (std::find(kParts.begin(), kParts.end(), name) == kParts.end()) {
       NearestName nearest{name};
-      for (const char* part :
-           {"link", "wire", "security", "audit", "users", "graph", "supervisor", "policy", "worker", "host", "band"})
-        nearest.offer(part);
+      for (const char* part : kParts) nearest.offer(part);
       return at(key.source().begin, ErrorCode::InvalidArgument, "there is no table '" + std::string{name} + "'",
-                nearest.best().empty()
-                    ? "tables are link, wire, security, audit, users, graph, supervisor, policy, worker, host and band"
-                    : nearest.remedy());
+                nearest.best().empty() ? "tables are link, wire, security, audit, metrics, users, graph, supervisor, "
+                                         "policy, worker, host and band"
+                                       : nearest.remedy());
     }
     if (table == nullptr)
       return at(node, ErrorCode::InvalidArgument, "'" + std::string{name} + "' is a table",
@@ -109,6 +107,7 @@ class Reader {
     if (name == "wire") return read_settings(*table, config.wire);
     if (name == "security") return read_settings(*table, config.security);
     if (name == "audit") return read_settings(*table, config.audit);
+    if (name == "metrics") return read_settings(*table, config.metrics);
     if (name == "users") return read_settings(*table, config.supervisor.users);
     if (name == "graph") return read_settings(*table, config.supervisor.graph);
     if (name == "supervisor") return read_settings(*table, config.supervisor);
@@ -163,11 +162,13 @@ class Reader {
                             const std::pair<Limit, Limit>& range) const {
     Field value{};
     PENSTOCK_TRY(read_value(node, text, value));
-    if (value < range.first || value > range.second)
-      return at(
-          node, ErrorCode::InvalidArgument, std::string{text.name} + " is " + print_value(text.unit, value),
-          "it must be from " + print_value(text.unit, range.first) + " to " + print_value(text.unit, range.second));
-    field = value;
+    // A text has no range: its reader knows what a good one is.
+    if constexpr (!std::is_same_v<Field, std::string>)
+      if (value < range.first || value > range.second)
+        return at(
+            node, ErrorCode::InvalidArgument, std::string{text.name} + " is " + print_value(text.unit, value),
+            "it must be from " + print_value(text.unit, range.first) + " to " + print_value(text.unit, range.second));
+    field = std::move(value);
     return {};
   }
 
@@ -189,6 +190,10 @@ class Reader {
       if (written == nullptr) return wrong_kind(node, text.name, "true or false");
       value = written->get();
       return {};
+    } else if constexpr (std::is_same_v<Field, std::string>) {
+      if (const auto* number = node.as_integer()) value = std::to_string(number->get());  // `--set` of a port.
+      if (const auto* written = node.as_string()) value = written->get();
+      return node.is_integer() || node.is_string() ? Result<void>{} : wrong_kind(node, text.name, "a text in quotes");
     } else {
       std::int64_t number = 0;
       if (const auto* integer = node.as_integer()) {

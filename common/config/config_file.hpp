@@ -9,6 +9,7 @@
 #include "common/host/topology.hpp"
 #include "common/protocol/border_config.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/metrics_config.hpp"
 
 namespace penstock {
 
@@ -18,6 +19,7 @@ struct FileConfig {
   WireConfig wire;                  ///< `[wire]`
   SecurityConfig security;          ///< `[security]`
   AuditConfig audit;                ///< `[audit]`
+  MetricsConfig metrics;            ///< `[metrics]`
   SupervisorConfig supervisor;      ///< `[supervisor]`, `[graph]` and `[users]` for its limits.
   WorkerConfig worker;              ///< `[worker]`
   TopologyOptions topology;         ///< `[host]` and each `[[band]]`

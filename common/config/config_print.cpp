@@ -19,6 +19,8 @@ std::string text_of(const char* unit, const Value& value) {
     return quote_toml(names_of(value)[static_cast<std::size_t>(value)]);
   } else if constexpr (std::is_same_v<Value, bool>) {
     return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    return quote_toml(value);
   } else {
     if (std::string_view{unit}.starts_with("bytes"))
       return quote_toml(to_text(Bytes{static_cast<std::int64_t>(value)}));
@@ -41,7 +43,7 @@ std::string print_table(const char* name, const char* about, Config config) {
     text += std::string{"# "} + setting.meaning + ".";
     // The meaning of an enumeration names its words.
     using Value = std::remove_cvref_t<decltype(value)>;
-    if constexpr (!std::is_enum_v<Value> && !std::is_same_v<Value, bool>)
+    if constexpr (!std::is_enum_v<Value> && !std::is_same_v<Value, bool> && !std::is_same_v<Value, std::string>)
       text += " " + (shown ? std::string{unit} + ", " : std::string{}) + "from " + text_of(setting.unit, minimum) +
               " to " + text_of(setting.unit, maximum) + ".";
     text += std::string{"\n"} + setting.name + " = " + text_of(setting.unit, value) + "\n";
@@ -281,6 +283,7 @@ std::string print_config(const FileConfig& config) {
   text += print_table("wire", "Bytes from the network.", config.wire);
   text += print_table("security", "Certificates and handshakes of the supervisor.", config.security);
   text += print_table("audit", "The record of orders, submits, logins and refusals in the state.", config.audit);
+  text += print_table("metrics", "Metrics for Prometheus (docs/metrics.md).", config.metrics);
   text += print_table("users", "Limits of each user.", config.supervisor.users);
   text += print_table("graph", "Limits of a graph.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);

@@ -3,6 +3,7 @@
 
 #include "common/protocol/border_config.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/metrics_config.hpp"
 
 namespace penstock {
 
@@ -41,6 +42,28 @@ void visit_settings(AuditConfig& c, Visit&& visit) {
   visit({"open_max", "orders", "orders and submits that wait for answers; later ones are recorded without theirs"},
         c.open_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"syslog", "", "whether each record goes to the log of the system, too, as authpriv"}, c.syslog, false, true);
+}
+
+template <class Visit>
+void visit_settings(MetricsConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"supervisor_listen", "address", "a supervisor serves `/metrics` and `/healthz` there, over TLS unless it runs with `--insecure`; empty: nowhere"},
+        c.supervisor_listen, std::string{}, std::string{});
+  visit({"worker_listen", "address", "the same of a worker; port 0 takes a free one, which the log names"},
+        c.worker_listen, std::string{}, std::string{});
+  visit({"connections_max", "connections", "connections there; for a further one the oldest that has not asked yet is closed, or else the new one"},
+        c.connections_max, std::uint32_t{1}, std::uint32_t{65536});
+  visit({"header_bytes_max", "bytes", "the head of a request; a longer one is answered with 431"}, c.header_bytes_max, std::uint32_t{256}, std::uint32_t{1U << 20U});
+  visit({"request_timeout", "duration", "a connection is closed when its handshake and the head of its request take longer"},
+        c.request_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"response_timeout", "duration", "a connection is closed when it does not take its answer in so long"},
+        c.response_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"idle_timeout", "duration", "a connection without a request is closed after this"}, c.idle_timeout, Duration{milliseconds{10}}, Duration{hours{24}});
+  visit({"answer_timeout", "duration", "the process is unhealthy, and a scrape is answered with 503, when its loop does not give the numbers in so long"},
+        c.answer_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"sample_every", "duration", "numbers are asked for at most this often; scrapes in between get the last ones"}, c.sample_every, Duration{0}, Duration{hours{1}});
+  visit({"jobs_max", "jobs", "active jobs that a scrape looks at, the most important first; the others are only counted"},
+        c.jobs_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
 }
 
 template <class Visit>

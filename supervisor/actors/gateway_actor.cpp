@@ -61,6 +61,12 @@ void tell_faults(const Guest& guest) {
                std::to_string(counters.duplicates_dropped) + " gaps_dropped=" + std::to_string(counters.gaps_dropped));
 }
 
+/// The measures of incoming messages.
+struct BorderMeasures {
+  RequestRates rates;        ///< Of clients.
+  GatewayCounters counters;  ///< Without the peers that are there now.
+};
+
 std::string version_text(std::uint16_t major, std::uint16_t minor, const std::string& software) {
   return "protocol " + std::to_string(major) + "." + std::to_string(minor) + " (Penstock " + software + ")";
 }
@@ -73,7 +79,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
         loop(event_loop),
         options(gateway_options),
         supervisor(std::move(core)),
-        rates(gateway_options.users) {}
+        measures{RequestRates{gateway_options.users}, {}} {}
 
   void start_actor();
   void accept(std::unique_ptr<Connection> connection);
@@ -115,7 +121,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::map<std::uint64_t, PendingConnection> pending;
   std::uint64_t next_pending = 1;
   std::map<Incarnation, Guest> guests;
-  RequestRates rates;                          ///< Of clients.
+  BorderMeasures measures;
   std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
   std::map<Incarnation, Instant> fenced;       ///< Incarnations that were given up; the latest few thousand.
   std::deque<std::pair<std::uint64_t, std::function<void()>>> unrecorded;  ///< Answers, by the audit's tickets.
@@ -149,6 +155,16 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
                                                [state = state.get()] { state->release_recorded(); });
   state->start_actor();
   return std::unique_ptr<Gateway>{new Gateway{std::move(state)}};
+}
+
+GatewayCounters Gateway::counters() const {
+  GatewayCounters now = state_->measures.counters;
+  for (const auto& [peer, guest] : state_->guests) {
+    ++(guest.role == PeerRole::Worker ? now.workers : now.clients);
+    now.frames_sent += guest.link->core().counters().frames_sent;
+    now.frames_resent += guest.link->core().counters().frames_resent;
+  }
+  return now;
 }
 
 HostPort Gateway::address() const { return state_->listener->address(); }
@@ -200,6 +216,7 @@ std::shared_ptr<const void> Gateway::State::take_place(const std::string& peer_a
   std::uint32_t& count = of_host[host];
   if (count >= options.wire.connections_of_host_max || pending.size() + guests.size() >= options.wire.connections_max) {
     if (count == 0) of_host.erase(host);
+    ++measures.counters.connections_refused;
     log_line(LogLevel::Warn, "connection refused", "peer=" + peer_address + " reason=\"too many connections\"");
     if (auditor != nullptr)
       auditor->refused({{}, {}, {}, peer_address}, "connect",
@@ -213,6 +230,7 @@ std::shared_ptr<const void> Gateway::State::take_place(const std::string& peer_a
 }
 
 void Gateway::State::accept(std::unique_ptr<Connection> connection) {
+  ++measures.counters.connections;
   std::shared_ptr<const void> place = take_place(connection->peer_address());
   if (place == nullptr) return;
   const std::uint64_t number = next_pending++;
@@ -234,6 +252,7 @@ void Gateway::State::drop_pending(std::uint64_t number, const Error& why) {
   const auto entry = pending.find(number);
   if (entry == pending.end()) return;
   if (!entry->second.refused) {
+    ++measures.counters.handshakes_failed;
     log_dropped(why, entry->second.connection->peer_address());
     if (auditor != nullptr) auditor->refused({{}, {}, {}, entry->second.connection->peer_address()}, "connect", why);
   }
@@ -279,6 +298,7 @@ void Gateway::State::certify(std::uint64_t number, const Join& join, const PeerS
   if (!joined) return refuse(number, std::move(joined).error(), words_of(join));
   PendingConnection& entry = pending.at(number);
   entry.refused = true;
+  ++measures.counters.certified;
   const std::string address = entry.connection->peer_address();
   const std::uint64_t ticket = auditor == nullptr ? 0 : auditor->certified(audited(standing, address), join, *joined);
   when_recorded(ticket, [this, number, answer = std::move(joined).value()] {
@@ -308,6 +328,7 @@ void Gateway::State::refuse(std::uint64_t number, Error error, const std::string
   PendingConnection& entry = pending.at(number);
   const std::string address = entry.connection->peer_address();
   if (error.subject.empty()) error.subject = address;
+  ++measures.counters.introductions_refused;
   log_error(LogLevel::Warn, "peer refused", error);
   if (auditor != nullptr) auditor->refused(audited(entry.connection->peer(), address), what, error);
   entry.refused = true;
@@ -387,8 +408,7 @@ void Gateway::State::make_guest(const Hello& hello) {
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
                            [this, peer](const std::string& reason) { lose(peer, reason); },
                            [name = hello.name](const Error& error) {
-                             log_line(LogLevel::Info, "connection broke",
-                                      "peer=" + name + " text=\"" + to_string(error) + "\"");
+                             log_line(LogLevel::Info, "connection broke", "peer=" + name + " text=\"" + to_string(error) + "\"");
                            });
   if (hello.role == PeerRole::Worker)
     guest.link->set_on_suspicion([this, peer](bool suspected) {
@@ -482,16 +502,19 @@ void Gateway::State::keep_allowed(Incarnation peer, const std::optional<PeerIden
   std::vector<ToClient> refusals;
   std::erase_if(messages, [&](FromClient& message) {
     if (identity.has_value()) stamp(message, *identity);
+    const bool counted = is_request(message);
+    measures.counters.requests += counted;
     Result<void> allowed = identity.has_value() ? check_right(identity->role, message) : Result<void>{};
     if (allowed && identity.has_value()) allowed = check_share(*identity, message);
     Duration retry_after{0};
-    if (allowed && identity.has_value() && is_request(message))
-      if (const std::optional<Duration> wait = rates.take(*identity, peer, monotonic_now())) {
+    if (allowed && identity.has_value() && counted)
+      if (const std::optional<Duration> wait = measures.rates.take(*identity, peer, monotonic_now())) {
         allowed = over_rate(identity->user, options.users);
         retry_after = *wait;
       }
     if (allowed && !options.locally) allowed = seal_secrets(message, options.secrets.get());
     if (allowed) return false;
+    ++(retry_after > Duration{0} ? measures.counters.requests_over_rate : measures.counters.requests_not_allowed);
     log_error(LogLevel::Warn, "message refused", allowed.error());
     if (auditor != nullptr) {
       const Guest& guest = guests.at(peer);
@@ -552,6 +575,8 @@ void Gateway::State::forget(Incarnation peer) {
   if (guest == guests.end()) return;
   if (const auto named = workers.find(guest->second.name); named != workers.end() && named->second == peer)
     workers.erase(named);
+  measures.counters.frames_sent += guest->second.link->core().counters().frames_sent;
+  measures.counters.frames_resent += guest->second.link->core().counters().frames_resent;
   guests.erase(guest);
 }
 
@@ -559,6 +584,7 @@ void Gateway::State::lose(Incarnation peer, const std::string& reason) {
   const auto guest = guests.find(peer);
   if (guest == guests.end() || guest->second.given_up) return;
   guest->second.given_up = true;
+  ++measures.counters.peers_left;
   if (guest->second.role == PeerRole::Worker)
     caf::send_as(self, supervisor, WorkerLostMail{peer, reason});
   else

@@ -45,6 +45,23 @@ struct GatewayOptions {
   AuditConfig audit_config;
 };
 
+/// Events at the border since the process began, and the peers that are there now.
+struct GatewayCounters {
+  std::uint64_t connections = 0;            ///< Accepted ones, those that were refused at once included.
+  std::uint64_t connections_refused = 0;    ///< Too many.
+  std::uint64_t handshakes_failed = 0;      ///< Dropped before they had introduced themselves, or too late.
+  std::uint64_t introductions_refused = 0;  ///< No certificate, a wrong one, a name that is taken, another version.
+  std::uint64_t certified = 0;              ///< Certificates for tokens, and renewed ones.
+  std::uint64_t peers_left = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t requests_over_rate = 0;
+  std::uint64_t requests_not_allowed = 0;  ///< By role, groups or secrets.
+  std::uint64_t frames_sent = 0;           ///< By links that have ended, and by those that are there.
+  std::uint64_t frames_resent = 0;
+  std::uint64_t workers = 0;
+  std::uint64_t clients = 0;
+};
+
 /// A running gateway; destroying it closes the port and every link.
 class Gateway {
  public:
@@ -57,6 +74,7 @@ class Gateway {
   std::uint16_t port() const { return address().port; }
   /// Ends the links of peers with a revoked certificate, and tells workers what has changed.
   void credentials_changed();
+  GatewayCounters counters() const;
   /// Records an order that no peer has given.
   void note_local(const std::string& event, const std::string& what, const std::string& outcome);
 

@@ -6,6 +6,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <utility>
 
+#include "common/host/clock.hpp"
 #include "common/loop/actor_host.hpp"
 #include "supervisor/store/journal.hpp"
 
@@ -47,14 +48,20 @@ class Journal {
 
   void commit() {
     behind_ = 0;
+    const Instant begun = monotonic_now();
     const Result<void> committed = setup_.storage->commit(batch_, Sync::Yes);
     failed_ = !committed.has_value();
     // The order matters: entries that were on the disk before the lease was found to be ours are in every state that
     // the next holder reads.
     if (setup_.may_report && !setup_.may_report()) return self_->quit();
-    if (failed_) return caf::anon_send(owner_, JournalMail{0, std::make_shared<const Error>(committed.error())});
-    batch_.changes.clear();
-    caf::anon_send(owner_, JournalMail{ticket_, {}});
+    JournalMail mail{ticket_, {}, monotonic_now() - begun, batch_.changes.size()};
+    if (failed_) {
+      mail.ticket = 0;
+      mail.error = std::make_shared<const Error>(committed.error());
+    } else {
+      batch_.changes.clear();
+    }
+    caf::anon_send(owner_, std::move(mail));
   }
 
   JournalActor::stateful_pointer<Journal> self_;

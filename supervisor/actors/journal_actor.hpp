@@ -18,6 +18,8 @@ namespace penstock::supervisor {
 struct JournalMail {
   std::uint64_t ticket = 0;
   std::shared_ptr<const Error> error;
+  Duration took{};            ///< The try, with its sync,
+  std::uint64_t changes = 0;  ///< and the changes in it.
 };
 
 /// From the owner, some time after an error: try again.

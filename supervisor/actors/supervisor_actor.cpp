@@ -28,16 +28,24 @@ namespace penstock::supervisor {
 /// A signal wants the configuration to be read again.
 struct ReloadMail {};
 
+/// The metrics port wants numbers.
+struct MetricsMail {
+  std::size_t jobs_max = 0;
+  TellMetrics tell;
+};
+
 }  // namespace penstock::supervisor
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::ReloadMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::MetricsMail)
 
 namespace penstock::supervisor {
 namespace {
 
 using Reloaded = caf::typed_actor<caf::reacts_to<ReloadMail>>;
-using SupervisorSelf =
-    SupervisorHandle::extend<caf::reacts_to<GraphCheckedMail>, caf::reacts_to<JournalMail>, caf::reacts_to<ReloadMail>>;
+using Measured = caf::typed_actor<caf::reacts_to<MetricsMail>>;
+using SupervisorSelf = SupervisorHandle::extend<caf::reacts_to<GraphCheckedMail>, caf::reacts_to<JournalMail>,
+                                                caf::reacts_to<ReloadMail>, caf::reacts_to<MetricsMail>>;
 
 constexpr Duration kRetryAfter = std::chrono::seconds{1};  ///< Of a journal that could not write.
 
@@ -82,7 +90,8 @@ class SupervisorActor {
             [this](const ClientLostMail& mail) { receive(mail); },
             [this](const GraphCheckedMail& mail) { receive(mail); },
             [this](const JournalMail& mail) { receive(mail); },
-            [this](const ReloadMail&) { reload(); }};
+            [this](const ReloadMail&) { reload(); },
+            [this](const MetricsMail& mail) { mail.tell(metrics_of(*core_, mail.jobs_max), counts_); }};
   }
 
   // The world of the shell.
@@ -132,6 +141,9 @@ class SupervisorActor {
   }
 
   void receive(const JournalMail& mail) {
+    counts_.commits.add(mail.took);
+    counts_.failed += mail.error != nullptr;
+    if (mail.error == nullptr) counts_.changes += mail.changes;
     if (mail.error == nullptr) return shell_->handle(supervisor_event::Persisted{mail.ticket});
     shell_->handle(supervisor_event::StorageFailed{*mail.error});
     retry_timer_->arm(later(monotonic_now(), kRetryAfter), [this] { self_->send(journal_, RetryMail{}); });
@@ -277,6 +289,7 @@ class SupervisorActor {
   std::optional<SupervisorSetup> setup_;  ///< Without its journal.
   std::unique_ptr<SupervisorCore> core_;
   JournalActor journal_;
+  JournalCounters counts_;
   PolicyActor policy_;  ///< Spawned for the first pass.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> retry_timer_;             ///< Of the journal.
@@ -295,6 +308,10 @@ SupervisorSelf::behavior_type supervisor_behavior(SupervisorSelf::stateful_point
 }
 
 }  // namespace
+
+void ask_for_metrics(const SupervisorHandle& supervisor, std::size_t jobs_max, TellMetrics tell) {
+  caf::anon_send(caf::actor_cast<Measured>(supervisor), MetricsMail{jobs_max, std::move(tell)});
+}
 
 void reload_policy(const SupervisorHandle& supervisor) {
   caf::anon_send(caf::actor_cast<Reloaded>(supervisor), ReloadMail{});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/duration_counts.hpp"
 #include "common/base/rng.hpp"
 #include "common/host/host.hpp"
 #include "common/loop/loop.hpp"
@@ -38,6 +39,20 @@ struct SupervisorSetup {
 /// or a `ClientHandle`. A `JobActor` beside it puts graphs together and checks them, large ones on a thread of their
 /// own; an unfinished submission ends with its client. `loop` must outlive the actor; ends with an exit message.
 SupervisorHandle spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
+
+struct ClusterMetrics;
+
+/// Commits of the journal since the process began.
+struct JournalCounters {
+  DurationCounts commits;  ///< Tries to write and sync what waits.
+  std::uint64_t failed = 0;
+  std::uint64_t changes = 0;  ///< Written entries, and removed ones.
+};
+
+/// Asks for the numbers of the cluster; `tell` is called on the loop's thread, and not at all if the actor has ended.
+/// The core looks at `jobs_max` active jobs at most.
+using TellMetrics = std::function<void(ClusterMetrics&&, const JournalCounters&)>;
+void ask_for_metrics(const SupervisorHandle& supervisor, std::size_t jobs_max, TellMetrics tell);
 
 /// Lets the supervisor read its configuration again because of a signal; the log and the audit have the result.
 void reload_policy(const SupervisorHandle& supervisor);

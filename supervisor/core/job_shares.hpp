@@ -85,8 +85,8 @@ struct ShareTimes {
 
 /// The demand and the slots of a job on bands of one kind, as one pass after the other sees them.
 struct KindShare {
-  std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
-  ResourceVector beside;         ///< The most that its subtasks take beside as many slots,
+  std::uint32_t unit_milli = 0;         ///< Slots of its largest subtask there; 0: it has none for such bands.
+  ResourceVector beside;                ///< The most that its subtasks take beside as many slots,
   Seldom<ResourceVector> beside_least;  ///< and the least that each of them takes: of a gang.
   AllocationUnit allocation_unit;       ///< As of the last pass.
   // In thousandths of slots:
@@ -171,12 +171,12 @@ struct JobRules {
   std::int64_t usage_factor = 1000;  ///< Thousandths of its use that are charged.
   bool exempt = false;               ///< Limits of slots do not hold for it.
   std::vector<LimitedBy> limits;
-  bool has_run = false;  ///< The job counts as running until it holds and wants nothing.
-  std::string hold;      ///< The limit that keeps it from more; empty: none does.
+  bool has_run = false;                    ///< The job counts as running until it holds and wants nothing.
+  std::string hold;                        ///< The limit that keeps it from more; empty: none does.
   LimitRule blocked_by = LimitRule::None;  ///< The same,
   std::string blocked_by_whom;             ///< and the user or account that it limits.
-  JobId kept_for;                       ///< For which some of it is kept, as that takes more at once; else none.
-  std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
+  JobId kept_for;                          ///< For which some of it is kept, as that takes more at once; else none.
+  std::array<bool, kBandKinds> cut{};      ///< Of which kind it wants more than that allows.
 };
 
 /// The running attempts of a job, and its use that is not charged yet.
@@ -186,22 +186,28 @@ struct JobUse {
   Instant accrued{};                      ///< Until when `used` counts these.
 };
 
+/// Why attempts of a job were told to leave.
+struct PreemptionNote {
+  std::string text;
+  std::uint8_t kind = 0;  ///< See `PreemptedFor`.
+};
+
 /// All policy state of a job. A job has this while a policy is in force; a job without it pays one look at a pointer.
 struct JobShares {
-  std::vector<BandShare> bands;             ///< By band slot.
+  std::vector<BandShare> bands;  ///< By band slot.
   KindShares kinds;
   JobPool pool;
-  std::uint32_t project = 0;                ///< Position in the configuration; the number of projects: of none.
-  std::uint32_t account = 0;                ///< The same.
-  std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
+  std::uint32_t project = 0;  ///< Position in the configuration; the number of projects: of none.
+  std::uint32_t account = 0;  ///< The same.
+  std::int64_t position = 0;  ///< In the order of its priority; smaller is earlier.
   Seldom<JobUse> use;
   JobRules rules;
   std::uint64_t preemptions = 0;
-  Seldom<std::string> preemption_reason;              ///< Of the last one that a plan has ordered.
+  Seldom<PreemptionNote> preemption_reason;         ///< Of the last one that a plan has ordered.
   Seldom<std::map<BandSlot, DeviceShare>> devices;  ///< Of bands with several devices, where a plan names some.
-  std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
+  std::array<IndexSet, kBandKinds> short_bands;     ///< Of each kind, on which it is short; see `change`.
   std::vector<LeftForAnother> left_for_others;
-  std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
+  std::uint32_t pull_cursor = 0;                              ///< The band where something to move was found last.
   Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were asked to leave.
 
   BandShare& at(BandSlot band) {

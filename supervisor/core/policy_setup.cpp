@@ -14,6 +14,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   const PolicyConfig before = std::exchange(policy_base_.state.config, std::move(config));
   policy_base_.state.tree = project_tree(policy_base_.state.config);
   policy_base_.state.parts = parts_in_force(policy_base_.state.config);
+  tables_.counters.busy.set_names(policy_base_.state.config);
   policy_base_.state.pass.reset();
   policy_base_.state.settings.clear();
   policy_base_.state.shares.clear();
@@ -80,6 +81,7 @@ void SupervisorCore::on(supervisor_event::PassEnded& event) {
     return;  // The pass was given up.
   if (!event.failure.empty()) return policy_base_.turns.give_up_pass(event.failure);
   policy_base_.state.trouble.clear();
+  tables_.counters.passes.add(event_.now - policy_base_.state.pass->begun);
   policy_base_.state.last =
       LastPass{std::move(*policy_base_.state.pass), std::move(event.snapshot), std::move(event.plan)};
   policy_base_.state.pass.reset();

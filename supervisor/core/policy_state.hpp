@@ -1,6 +1,7 @@
 // The cluster's policy as the supervisor carries it out: the policy in force, and the pass under way.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,6 +22,15 @@ namespace penstock::supervisor {
 
 /// Instead of a position in the configuration: the whole cluster.
 inline constexpr std::uint32_t kAnyPool = ~std::uint32_t{0};
+
+/// Why attempts are preempted, beside the reasons of a plan (`policy::PreemptionReason`), which come first.
+struct PreemptedFor {
+  static constexpr std::size_t kOnHold = 6;    ///< By an operator.
+  static constexpr std::size_t kExcluded = 7;  ///< Its pools or labels exclude the worker now.
+  static constexpr std::size_t kLimit = 8;     ///< A limit of its user or account.
+  static constexpr std::size_t kAnother = 9;   ///< Its slots belong to another job.
+  static constexpr std::size_t kCount = 10;
+};
 
 /// Where a job may be: bands of a pool, of workers that all these limits allow, and of one group of them.
 struct Reach {
@@ -75,7 +85,7 @@ struct PassUnderWay {
   std::uint64_t number = 0;
   Instant begun{};
   std::vector<BandSlot> bands;
-  std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
+  std::vector<BandId> band_ids;               ///< A band may be another one when the plan comes.
   std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
   AccountTree::Charged charged;               ///< The account of the snapshot that each user's use is charged to.
   std::vector<DomainView> domains;
@@ -96,32 +106,33 @@ struct LastPass {
 
 struct PolicyState {
   PolicyConfig config;
-  ProjectTree tree;  ///< Of its projects.
+  ProjectTree tree;                         ///< Of its projects.
   std::vector<policy::Parts> parts;         ///< By pool of a snapshot, see `domain_of`.
   std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
-  PolicyAgenda agenda;  ///< All jobs that have `Job::shares`.
+  PolicyAgenda agenda;                      ///< All jobs that have `Job::shares`.
   std::optional<PassUnderWay> pass;
   std::uint64_t passes = 0;
   std::uint64_t given_up = 0;  ///< Passes that failed or came too late.
   std::uint64_t preemptions = 0;
-  std::uint64_t barriers = 0;  ///< At which gangs have waited,
+  std::array<std::uint64_t, PreemptedFor::kCount> preempted_for{};  ///< The same by reason.
+  std::uint64_t barriers = 0;                                       ///< At which gangs have waited,
   std::uint64_t barriers_opened = 0;
   std::uint64_t barriers_given_up = 0;  ///< and those of which all slots were given back.
   Instant barriers_end = kNever;        ///< No gang that waits at one gives up earlier.
-  Instant due = kNever;       ///< The next pass begins then.
-  std::uint64_t version = 0;  ///< Of the entitlements that were sent last.
-  UsageTable usage;  ///< Decayed.
+  Instant due = kNever;                 ///< The next pass begins then.
+  std::uint64_t version = 0;            ///< Of the entitlements that were sent last.
+  UsageTable usage;                     ///< Decayed.
   Instant decayed{};
   Instant kept{};  ///< When usage was written down last.
   /// By project: settings of operators since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::map<std::string, std::int64_t> shares;  ///< By account: the same.
   std::optional<LastPass> last;
-  std::vector<bool> contended;  ///< By pool and kind: the demand exceeds the capacity.
+  std::vector<bool> contended;      ///< By pool and kind: the demand exceeds the capacity.
   std::uint32_t preempted_now = 0;  ///< Attempts preempted by the plan at hand.
   std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of admission,
   Instant lines_until{};            ///< until then.
-  std::string trouble;          ///< Why the last pass came to nothing.
+  std::string trouble;              ///< Why the last pass came to nothing.
 };
 
 }  // namespace penstock::supervisor

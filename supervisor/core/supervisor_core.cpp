@@ -41,6 +41,7 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
   policy_base_.state.tree = project_tree(policy_base_.state.config);
   policy_base_.state.parts = parts_in_force(config.policy);
   policy_base_.state.contended.assign(config.policy.pools.size() * kBandKinds, true);
+  tables_.counters.busy.set_names(config.policy);
 }
 
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
@@ -188,6 +189,17 @@ std::uint64_t SupervisorCore::memory_bytes() const {
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot) + job->place.locals.memory_bytes();
   }
   return sum;
+}
+
+ClusterMetrics metrics_of(const SupervisorCore& core, std::size_t jobs_max) {
+  ClusterMetrics seen =
+      ClusterSample{core.fleet_.workers, core.tables_.jobs, core.tables_.indices, core.policy_base_.state}.take(
+          jobs_max);
+  seen.counters = core.tables_.counters;
+  seen.held_bytes = core.held_bytes();
+  seen.reclaiming = core.reclaiming();
+  seen.journal_in_trouble = core.ledger_.gate.trouble().has_value();
+  return seen;
 }
 
 void SupervisorCore::validate() const {

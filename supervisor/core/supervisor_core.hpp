@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/core/admin/cluster_metrics.hpp"
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/rooms.hpp"
 
@@ -43,6 +44,8 @@ class SupervisorCore {
   std::uint64_t memory_bytes() const;
   /// Limited by `supervisor.memory_max`: graphs, and the most that jobs take beside them.
   std::uint64_t held_bytes() const { return tables_.graphs.held_bytes(); }
+
+  friend ClusterMetrics metrics_of(const SupervisorCore& core, std::size_t jobs_max);
 
  private:
   // Events: supervisor_core.cpp.
@@ -100,5 +103,8 @@ class SupervisorCore {
   WorkerReturns returns_;
   WorkerLosses losses_;
 };
+
+/// The state of the cluster in numbers. Looks at so many jobs that have not ended at most.
+ClusterMetrics metrics_of(const SupervisorCore& core, std::size_t jobs_max);
 
 }  // namespace penstock::supervisor

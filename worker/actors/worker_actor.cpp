@@ -18,6 +18,7 @@
 #include "worker/actors/blocking_actor.hpp"
 #include "worker/actors/link_actor.hpp"
 #include "worker/actors/worker_host.hpp"
+#include "worker/actors/worker_tally.hpp"
 #include "worker/shell/peer_addresses.hpp"
 #include "worker/transfer/transfer_thread.hpp"
 
@@ -46,6 +47,7 @@ class WorkerActor {
     take_failures(*self_, ActorFailure::EndsProcess);
     surroundings_ = surroundings;
     options_ = options;
+    data_.revoked = options.revoked == nullptr ? std::make_shared<RevokedSerials>() : options.revoked;
     programs_.users = std::make_shared<JobUsers>(
         options.users, [tls = options.tls] { return tls == nullptr ? std::string{} : tls->latest_user(); });
     route_ = route;
@@ -175,6 +177,7 @@ class WorkerActor {
 
   void begin_life() {
     life_ = random_incarnation();
+    if (options_.tally != nullptr) options_.tally->begin_life();
     data_.told_mapped = false;
     Register description;
     description.name = options_.name;
@@ -258,7 +261,9 @@ class WorkerActor {
   WorkerPorts make_ports() {
     WorkerPorts ports;
     Loop* loop = &surroundings_->loop;
-    ports.send = [route = route_, self = handle_, life = life_](std::vector<FromWorker>&& messages) {
+    ports.send = [route = route_, self = handle_, life = life_,
+                  tally = options_.tally](std::vector<FromWorker>&& messages) {
+      if (tally != nullptr) tally->note(messages);
       caf::send_as(self, route,
                    FromWorkerMail{life, std::make_shared<const std::vector<FromWorker>>(std::move(messages))});
     };
@@ -338,6 +343,7 @@ class WorkerActor {
     data_.transfers->fetch(
         *address, input.key, input.priority,
         [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
+          if (options_.tally != nullptr) options_.tally->fetched(blob == nullptr ? 0 : blob->bytes().size(), !!blob);
           if (life != life_ || host_ == nullptr) return;
           FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
           if (blob != nullptr) end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
@@ -392,7 +398,7 @@ class WorkerActor {
     std::string address;
     PeerAddresses peers;
     bool told_mapped = false;  ///< The present incarnation knows of mapped data.
-    std::shared_ptr<RevokedSerials> revoked = std::make_shared<RevokedSerials>();
+    std::shared_ptr<RevokedSerials> revoked;
   };
 
   /// The common parts of all bands.

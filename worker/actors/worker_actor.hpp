@@ -17,10 +17,13 @@
 #include "worker/store/object_store.hpp"
 
 namespace penstock {
+class RevokedSerials;
 struct Template;
-}
+}  // namespace penstock
 
 namespace penstock::worker {
+
+class WorkerTally;
 
 struct WorkerOptions {
   std::string name;  ///< Unique in the cluster, for people.
@@ -35,16 +38,19 @@ struct WorkerOptions {
   std::string data_address;
   /// Addresses of supervisors for runners and commands that submit work of their own; empty: they have none.
   std::string cluster;
-  UserRules users{};                         ///< By default it runs all jobs under its own account.
-  std::string spool;                         ///< Directory for working directories of commands.
+  UserRules users{};  ///< By default it runs all jobs under its own account.
+  std::string spool;  ///< Directory for working directories of commands.
   /// This process starts all programs here, so it may end the daemons that commands leave behind.
   bool owns_process = false;
   std::vector<std::string> labels;  ///< Jobs and projects may limit themselves to workers with a label.
-  std::string checkpoints;    ///< Directory that all workers share.
-  std::string spill;          ///< Directory for data that memory has no room for.
+  std::string checkpoints;          ///< Directory that all workers share.
+  std::string spill;                ///< Directory for data that memory has no room for.
   /// `runners_warm` runners of this template are started before they are needed.
   std::shared_ptr<const Template> warm_runner;
   std::uint32_t runners_warm = 0;
+  std::shared_ptr<WorkerTally> tally;  ///< Counts for metrics; null: nothing is counted.
+  /// Takes the certificates that the supervisor says to be revoked. Null: the worker has its own list.
+  std::shared_ptr<RevokedSerials> revoked;
   std::optional<OperatorCrash> crash;  ///< The operator's crash that ended the previous incarnation of this process.
 };
 

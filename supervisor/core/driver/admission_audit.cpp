@@ -197,27 +197,33 @@ void AdmissionAudit::note_preemptions(const PassUnderWay& pass, const policy::Pl
     if (!jobs_.knows(id) || jobs_[id].shares == nullptr) continue;
     if (reported[victim]) continue;
     reported[victim] = true;
-    jobs_[id].shares->preemption_reason = Seldom{preemption_text(pass, plan, each, held_by)};
+    jobs_[id].shares->preemption_reason =
+        Seldom{PreemptionNote{preemption_text(pass, plan, each, held_by), static_cast<std::uint8_t>(each.reason)}};
   }
   // A limit takes slots back without an order of the plan: the job is shown with less.
   for (std::uint32_t at = 0; at < pass.subjects.size(); ++at) {
     if (reported[at] || !jobs_.knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job].shares == nullptr) continue;
     JobShares& shares = *jobs_[pass.subjects[at].job].shares;
-    if (shares.rules.cut[static_cast<std::size_t>(pass.subjects[at].kind)])
-      shares.preemption_reason = Seldom{shares.rules.hold};
+    if (!shares.rules.cut[static_cast<std::size_t>(pass.subjects[at].kind)]) continue;
+    shares.preemption_reason = Seldom{PreemptionNote{shares.rules.hold, PreemptedFor::kLimit}};
   }
 }
 
 void AdmissionAudit::note_preempted(const Job& job, const AssignedRef& ref) {
-  if (++policy_.preempted_now > kLinesEachMax) return;
-  const std::string& reason = *job.shares->preemption_reason;
+  const PreemptionNote& reason = *job.shares->preemption_reason;
   const BandSlot band = job.hot[ref.subtask].band;
+  const std::size_t why = job.status.on_hold           ? PreemptedFor::kOnHold
+                          : !view_.may_hold(job, band) ? PreemptedFor::kExcluded
+                          : reason.text.empty()        ? PreemptedFor::kAnother
+                                                       : reason.kind;
+  ++policy_.preempted_for[why];
+  if (++policy_.preempted_now > kLinesEachMax) return;
   audit_.note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
-                       job.status.on_hold ? "it is on hold by an operator"
-                       : !view_.may_hold(job, band)
+                       why == PreemptedFor::kOnHold ? "it is on hold by an operator"
+                       : why == PreemptedFor::kExcluded
                            ? "its pools or its labels exclude " + workers_.worker_of(band).description.name + " now"
-                       : reason.empty() ? "its slots belong to another job"
-                                        : reason);
+                       : why == PreemptedFor::kAnother ? "its slots belong to another job"
+                                                       : reason.text);
 }
 
 void AdmissionAudit::note_more_preempted() {

@@ -52,6 +52,7 @@ void JobReleases::finish_if_done(Job& job) {
   if (job.tally.counts.failed > 0 && job.status.error->message.empty() && !job.outbox.failures().empty())
     job.status.error = Seldom{why_failed(job.outbox.failures().front())};
   job.status.ended = event_.now;
+  tables_.counters.job_times[static_cast<std::size_t>(job.status.state)].add(event_.now - job.status.submitted);
   tables_.watchdog.note_progress(event_.now);
   tables_.indices.active.erase(job.id, job.precedence());
   tables_.indices.of_users.remove(job.spec.owner);

@@ -65,6 +65,7 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
     if (job.spec.time_limit > Duration{0}) [[unlikely]]
       time_limits_.note_report(job, report, asked_to_leave);
     tables_.watchdog.note_progress(event_.now);
+    if (is_end(report.outcome)) count_run(slot, job, report);
     switch (report.outcome) {
       case Outcome::Started:
         attempts_.note_started(job, subtask);
@@ -157,8 +158,8 @@ void ReportReader::succeed(Job& job, const AttemptReport& report, std::span<cons
   ends_.end_subtask(job, subtask, SubtaskPhase::Succeeded);
   ++tables_.counters.succeeded;
   measure(job, report);
-  if (report.forward == ForwardResult::Hit) ++job.tally.counts.forward_hits;
-  if (report.forward > ForwardResult::Hit) ++job.tally.counts.forward_misses;
+  if (report.forward == ForwardResult::Hit) ++job.tally.counts.forward_hits, ++tables_.counters.forward_hits;
+  if (report.forward > ForwardResult::Hit) ++job.tally.counts.forward_misses, ++tables_.counters.forward_misses;
   if (!outputs.empty()) outputs_.data.keep(job, subtask, outputs);
   count_down_successors(job, subtask, slot);
   outputs_.data.release_inputs(job, subtask);
@@ -169,8 +170,24 @@ void ReportReader::succeed(Job& job, const AttemptReport& report, std::span<cons
   if ((hot.flags & SubtaskFlag::kVisible) == 0) outputs_.progress.succeeded(job, subtask);
 }
 
+void ReportReader::count_run(WorkerSlot slot, const Job& job, const AttemptReport& report) {
+  const std::vector<BandSlot>& bands = fleet_.workers[slot].bands;
+  const bool has_run = report.outcome == Outcome::Succeeded || report.run_us > 0;
+  if (!has_run || report.band.value() >= bands.size()) return;
+  const Template& of = job.graph.shape->template_of(report.subtask.value());
+  tables_.counters.runs[static_cast<std::size_t>(of.runner)].add_us(report.run_us);
+  const BandSlot band = bands[report.band.value()];
+  const std::vector<std::uint32_t>& pools = policy_base_.state.pool_of_band;
+  const auto slots = static_cast<std::uint64_t>(std::max<std::int64_t>(of.request.slots.value(), 0));
+  tables_.counters.busy.add(job.shares == nullptr ? kAnyPool : job.shares->project,
+                            band.value() < pools.size() ? pools[band.value()] : kAnyPool, fleet_.workers[band].kind,
+                            slots * report.run_us / 1000);
+}
+
 void ReportReader::measure(Job& job, const AttemptReport& report) {
-  ++job.tally.counts.attempts;
+  if (job.tally.counts.attempts++ == 0)
+    tables_.counters.job_waits[static_cast<std::size_t>(job.spec.policy.kind)].add(
+        event_.now - job.status.submitted - std::chrono::microseconds{report.run_us});
   job.tally.counts.run_us += report.run_us;
   if (report.outcome != Outcome::Succeeded) return;
   TemplateFacts& facts = job.graph.templates[job.graph.shape->template_index(report.subtask.value())];

@@ -66,6 +66,8 @@ class ReportReader {
   void drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report, std::span<const OutputReport> outputs);
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void measure(Job& job, const AttemptReport& report);
+  /// The time on a slot of an attempt that has ended, whatever its end.
+  void count_run(WorkerSlot slot, const Job& job, const AttemptReport& report);
 
   EventContext& event_;
   Fleet& fleet_;

@@ -130,6 +130,18 @@ TEST(ConfigFile, LimitsOfUsersHaveATableOfTheirOwn) {
   EXPECT_NE(refused("[users]\nrequests_burst = 0\n").find("requests_burst"), std::string::npos);
 }
 
+TEST(ConfigFile, ATextIsPrintedInQuotesAndReadBack) {
+  const FileConfig config = parsed("[metrics]\nsupervisor_listen = \"[::1]:9465\"\nconnections_max = 3\n");
+  EXPECT_EQ(config.metrics.supervisor_listen, "[::1]:9465");
+  EXPECT_EQ(config.metrics.connections_max, 3U);
+  EXPECT_EQ(parsed(print_config(config)).metrics.supervisor_listen, "[::1]:9465");
+  FileConfig changed;
+  ASSERT_TRUE(change_settings(changed, {"metrics.worker_listen=9466", "metrics.supervisor_listen=127.0.0.1:0"}));
+  EXPECT_EQ(changed.metrics.worker_listen, "9466");
+  EXPECT_EQ(changed.metrics.supervisor_listen, "127.0.0.1:0");
+  EXPECT_FALSE(change_settings(changed, {"metrics.worker_listen=true"}));
+}
+
 TEST(ConfigFile, ASwitchIsTrueOrFalse) {
   EXPECT_TRUE(parsed("[audit]\nsyslog = true\n").audit.syslog);
   EXPECT_FALSE(parsed("[audit]\nsyslog = false\n").audit.syslog);
