@@ -56,7 +56,8 @@ void start_log(LogLevel level) {
   auto logger = spdlog::get("penstock");
   if (logger == nullptr) logger = spdlog::stderr_logger_mt("penstock");
   logger->set_level(level_of(level));
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  // In UTC, so that logs of hosts can be compared, and so said.
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc);
   logger->flush_on(spdlog::level::info);
 }
 

@@ -61,6 +61,9 @@ void tell_faults(const Guest& guest) {
                std::to_string(counters.duplicates_dropped) + " gaps_dropped=" + std::to_string(counters.gaps_dropped));
 }
 
+/// The level of lines about connections: each question of the command line is a client.
+LogLevel level_of(PeerRole role) { return role == PeerRole::Worker ? LogLevel::Info : LogLevel::Debug; }
+
 /// The measures of incoming messages.
 struct BorderMeasures {
   RequestRates rates;        ///< Of clients.
@@ -407,14 +410,14 @@ void Gateway::State::make_guest(const Hello& hello) {
   guest.link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
                            [this, peer](const std::string& reason) { lose(peer, reason); },
-                           [name = hello.name](const Error& error) {
-                             log_line(LogLevel::Info, "connection broke", "peer=" + name + " text=\"" + to_string(error) + "\"");
+                           [name = hello.name, level = level_of(hello.role)](const Error& error) {
+                             log_line(level, "connection broke", "peer=" + name + " text=\"" + to_string(error) + "\"");
                            });
   if (hello.role == PeerRole::Worker)
     guest.link->set_on_suspicion([this, peer](bool suspected) {
       caf::send_as(self, supervisor, WorkerSuspectedMail{peer, suspected});
     });
-  log_line(LogLevel::Info, "peer connected",
+  log_line(level_of(hello.role), "peer connected",
            "name=" + hello.name + " host=" + hello.host + " pid=" + std::to_string(hello.process_id) +
                " role=" + (hello.role == PeerRole::Worker ? "worker" : "client"));
 }

@@ -14,6 +14,7 @@
 #include "common/loop/actor_host.hpp"
 #include "common/loop/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
+#include "supervisor/actors/job_log.hpp"
 #include "supervisor/actors/journal_actor.hpp"
 #include "supervisor/actors/policy_actor.hpp"
 #include "supervisor/core/policy_pass.hpp"
@@ -48,6 +49,12 @@ using SupervisorSelf = SupervisorHandle::extend<caf::reacts_to<GraphCheckedMail>
                                                 caf::reacts_to<ReloadMail>, caf::reacts_to<MetricsMail>>;
 
 constexpr Duration kRetryAfter = std::chrono::seconds{1};  ///< Of a journal that could not write.
+
+/// Notes of orders to the journal and of its answers, for metrics and the log.
+struct JournalNotes {
+  JournalCounters counters;
+  JobLog jobs;
+};
 
 /// The world of a supervisor's shell: mails, the journal, threads, timers. Carries mails to the shell and what the
 /// shell sends out as mails; decides nothing.
@@ -91,7 +98,7 @@ class SupervisorActor {
             [this](const GraphCheckedMail& mail) { receive(mail); },
             [this](const JournalMail& mail) { receive(mail); },
             [this](const ReloadMail&) { reload(); },
-            [this](const MetricsMail& mail) { mail.tell(metrics_of(*core_, mail.jobs_max), counts_); }};
+            [this](const MetricsMail& mail) { mail.tell(metrics_of(*core_, mail.jobs_max), notes_.counters); }};
   }
 
   // The world of the shell.
@@ -113,7 +120,10 @@ class SupervisorActor {
                 ToClientMail{client, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
   }
   void dismiss(Incarnation worker) { self_->send(worker_routes_.extract(worker).mapped(), DismissWorkerMail{worker}); }
-  void write(supervisor_action::Persist order) { self_->send(journal_, std::move(order)); }
+  void write(supervisor_action::Persist order) {
+    for (const Record& record : order.records) notes_.jobs.note(record);
+    self_->send(journal_, std::move(order));
+  }
   void run_pass(supervisor_action::RunPass order) {
     if (!policy_) policy_ = spawn_policy(*self_, &supervisor::run_pass);
     self_->request(policy_, caf::infinite, std::move(order))
@@ -134,6 +144,7 @@ class SupervisorActor {
   void go_on_from(OpenJournal& opened) {
     const std::size_t jobs = opened.recovered.state.jobs.size();
     JournalSetup journal{std::move(opened.storage), opened.recovered.next_number};
+    notes_.jobs.recovered(opened.recovered.state);
     if (opened.lease != nullptr) journal.may_report = [lease = opened.lease] { return lease->check(); };
     journal_ = spawn_journal(*self_, std::move(journal));
     shell_->recovered(std::move(opened.recovered.state), unix_now_ms(), opened.recovered.identity.life);
@@ -141,9 +152,9 @@ class SupervisorActor {
   }
 
   void receive(const JournalMail& mail) {
-    counts_.commits.add(mail.took);
-    counts_.failed += mail.error != nullptr;
-    if (mail.error == nullptr) counts_.changes += mail.changes;
+    notes_.counters.commits.add(mail.took);
+    notes_.counters.failed += mail.error != nullptr;
+    if (mail.error == nullptr) notes_.counters.changes += mail.changes;
     if (mail.error == nullptr) return shell_->handle(supervisor_event::Persisted{mail.ticket});
     shell_->handle(supervisor_event::StorageFailed{*mail.error});
     retry_timer_->arm(later(monotonic_now(), kRetryAfter), [this] { self_->send(journal_, RetryMail{}); });
@@ -264,7 +275,8 @@ class SupervisorActor {
     if (!intakes_.contains(key)) return;  // The graph was refused before its check ended, or its client has left.
     end_intake(key, 0);
     submissions_->end(key);
-    log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
+    const bool refused = mail.checked->shape == nullptr;
+    log_line(refused ? LogLevel::Info : LogLevel::Debug, refused ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
                  (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
                                                  : " subtasks=" + std::to_string(mail.checked->shape->size())));
@@ -289,7 +301,7 @@ class SupervisorActor {
   std::optional<SupervisorSetup> setup_;  ///< Without its journal.
   std::unique_ptr<SupervisorCore> core_;
   JournalActor journal_;
-  JournalCounters counts_;
+  JournalNotes notes_;
   PolicyActor policy_;  ///< Spawned for the first pass.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> retry_timer_;             ///< Of the journal.
