@@ -88,6 +88,20 @@ struct Secret {
   value @1 :Data;                   # sealed where a supervisor keeps it
 }
 
+struct EarlierRun {
+  job @0 :UInt32;
+  state @1 :UInt8;                  # as in admin.capnp
+  submittedMs @2 :Int64;            # Unix time
+  endedMs @3 :Int64;
+}
+
+struct JobRuns {
+  number @0 :UInt32 = 1;
+  earlier @1 :List(EarlierRun);     # the last ones, oldest first
+  wholeLow @2 :UInt64;              # of a run of a part of a graph: the graph, as in submitAgain of admin.capnp; 0: it runs all
+  wholeHigh @3 :UInt64;
+}
+
 struct JobSpec {
   name @0 :Text;
   owner @1 :Text;
@@ -117,4 +131,9 @@ struct JobSpec {
   parent @25 :ParentRun;            # the run that submits the job, which ends with it; null: none
   secrets @26 :List(Secret);        # variables of its programs
   share @27 :Text;                  # users of this group may do with it what its owner may
+  nameUse @28 :UInt8;               # of a name that a job has: 0 that job if it does the same, 1 replace an ended one, 2 number, 3 run it again
+  # Of what a client says the supervisor takes none of these:
+  contentLow @29 :UInt64;           # hash of all that decides the work: common/protocol/graph_hash.hpp; 0: older versions
+  contentHigh @30 :UInt64;
+  runs @31 :JobRuns;                # null: the first run
 }

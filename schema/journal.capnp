@@ -139,6 +139,7 @@ struct JobEndedRecord {
   keptSubtasks @10 :List(UInt32);    # columns: those whose outputs are kept, where the graph has keys; before 0.2.0 none
   keptKeys @11 :List(Text);
   keptByOrder @12 :Bool;    # as in JobChangedRecord
+  graphOf @13 :UInt32;      # as in JobAcceptedRecord, of a job that did not succeed: its graph is kept for another run; 0: it is not
 }
 
 struct OutputsReleasedRecord {

@@ -4,6 +4,7 @@ namespace penstock::cli {
 
 void add_session_commands(CLI::App& app, Invocation& invocation) {
   add_submit_command(app, invocation);
+  add_rerun_command(app, invocation);
   add_wait_command(app, invocation);
   add_result_command(app, invocation);
   add_question_commands(app, invocation);

@@ -17,6 +17,7 @@ void add_token_command(CLI::App& app, Invocation& invocation);
 void add_login_command(CLI::App& app, Invocation& invocation);
 void add_doctor_command(CLI::App& app, Invocation& invocation);
 void add_submit_command(CLI::App& app, Invocation& invocation);
+void add_rerun_command(CLI::App& app, Invocation& invocation);
 void add_wait_command(CLI::App& app, Invocation& invocation);
 void add_result_command(CLI::App& app, Invocation& invocation);
 void add_question_commands(CLI::App& app, Invocation& invocation);

@@ -141,7 +141,8 @@ void add_job_source(CLI::App& command, JobSource& source) {
   command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
   command.add_option("--data-scale", source.data_scale,
                      "Multiply the recorded sizes of outputs (default: the factor of the times)");
-  command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
+  command.add_option("--name", source.name,
+                     "Name of the job: submitting the same under a name again returns the same job");
   command.add_option_function<std::int32_t>(
       "--priority",
       [&source](const std::int32_t& priority) {

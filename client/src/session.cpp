@@ -124,7 +124,8 @@ std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::functi
     const std::optional<SubmitReply> reply = requests_.submissions[submission];
     requests_.submissions.erase(submission);
     forget_left();
-    if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed, reply->ours};
+    if (reply.has_value() && reply->job.valid())
+      return Submitted{reply->job, reply->existed && !reply->ours, reply->ours};
     if (reply.has_value() && (reply->retry_after <= Duration{0} || !transport_->may_renew())) return reply->refusal;
     if (reply.has_value()) changed_.wait_for(lock, reply->retry_after, [&] { return end_.has_value(); });
     if (end_.has_value()) return *end_;

@@ -57,7 +57,9 @@ class Session {
 
   struct Submitted {
     JobId job;
-    bool existed = false;  ///< A job of that name existed already and is returned.
+    /// A job of that name existed already and is returned. Of a job that this call has made: false, also when its first
+    /// answer was lost.
+    bool existed = false;
     /// This call has made the job: it is new, or its first answer was lost. False: another client has made it.
     bool ours = true;
     bool sent_whole = true;  ///< False when one small message was enough.

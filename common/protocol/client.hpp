@@ -133,15 +133,6 @@ struct AdminRequest {
 using FromClient =
     std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest, UnfollowJob, ReleaseOutputs>;
 
-/// The state of a job. DO NOT RENUMBER (wire, journal).
-enum class JobState : std::uint8_t {
-  Running = 0,
-  Succeeded = 1,
-  Failed = 2,
-  Cancelled = 3,
-};
-std::string_view to_string(JobState state);
-
 struct SubmitReply {
   std::uint64_t submission = 0;
   JobId job;                 ///< None when refused.

@@ -93,7 +93,8 @@ struct SupervisorConfig {
   std::uint32_t lost_writers_max = 10000;
   std::uint32_t lost_lives_max = 64;
   std::uint32_t history_lines_max = 16;
-  std::uint32_t cached_graphs_max = 4;
+  std::uint32_t earlier_runs_max = 20;
+  std::uint32_t cached_graphs_max = 256;
   std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
   std::uint32_t nesting_max = 100;
   std::uint32_t children_max = 10000;

@@ -8,6 +8,8 @@
 #include "common/base/ids.hpp"
 #include "common/base/seldom.hpp"
 #include "common/base/time.hpp"
+#include "common/protocol/graph_hash.hpp"
+#include "common/protocol/job_state.hpp"
 #include "common/protocol/resources.hpp"
 #include "common/protocol/secrets.hpp"
 
@@ -158,9 +160,34 @@ struct ParentRun {
   friend bool operator==(const ParentRun&, const ParentRun&) = default;
 };
 
+/// The use of a name that a job of the submission's owner has already. DO NOT RENUMBER (wire, journal).
+enum class NameUse : std::uint8_t {
+  Same = 0,     ///< Of the same content: returns that job; else refused.
+  Replace = 1,  ///< If that job has ended: takes the name; else refused.
+  Number = 2,   ///< Takes the first free numbered name, like `nightly-2`.
+  Rerun = 3,    ///< If that job has ended and has the same content: is its next run; else refused.
+};
+
+/// A run of a job before this one.
+struct EarlierRun {
+  JobId job;
+  JobState state = JobState::Succeeded;
+  std::int64_t submitted_ms = 0;  ///< Unix time.
+  std::int64_t ended_ms = 0;
+  friend bool operator==(const EarlierRun&, const EarlierRun&) = default;
+};
+
+/// The place of a job among the runs of its name.
+struct JobRuns {
+  std::uint32_t number = 1;
+  std::vector<EarlierRun> earlier;  ///< The last ones, oldest first; at most `supervisor.earlier_runs_max`.
+  GraphHash whole{};                ///< Of a run of a part of a graph: the graph; else none.
+  friend bool operator==(const JobRuns&, const JobRuns&) = default;
+};
+
 /// Everything about a job but its graph.
 struct JobSpec {
-  std::string name;          ///< Chosen by the client, unique; submitting it again returns the same job.
+  std::string name;          ///< Chosen by the client; the newest job of its owner has it. See `NameUse`.
   std::string owner;
   std::int32_t priority = 0; ///< Larger runs first; compared before the subtasks' own.
   Keep keep = Keep::Sinks;
@@ -175,6 +202,10 @@ struct JobSpec {
   Seldom<ParentRun> parent{};  ///< The job ends with it.
   Seldom<std::vector<Secret>> secrets{};
   Seldom<std::string> share{};  ///< Users of this group may do with it what its owner may; empty: no others.
+  NameUse name_use = NameUse::Same;
+  // The supervisor sets these, whatever the submitter says.
+  GraphHash content{};     ///< See `content_hash`; none: an older version has accepted the job.
+  Seldom<JobRuns> runs{};  ///< None: the first run.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/protocol/graph.hpp"
+
 namespace penstock {
 namespace {
 
@@ -127,6 +129,23 @@ GraphHash content_hash(const Graph& graph) {
   hash.add(wanted);
   return hash.end();
 }
+
+GraphHash content_hash(const JobSpec& spec, const GraphHash& graph) {
+  ContentHash hash;
+  const JobPolicy& policy = spec.policy;
+  for (const std::uint64_t number :
+       {graph.low, graph.high, static_cast<std::uint64_t>(spec.keep),
+        static_cast<std::uint64_t>(spec.time_limit.count()), std::uint64_t{policy.gang}, std::uint64_t{policy.gang_max},
+        std::uint64_t{policy.gang_groups}, std::uint64_t{spec.secrets->size()}})
+    hash.add_number(number);
+  hash.add(policy.together);
+  hash.add(policy.pools);
+  hash.add(policy.labels);
+  for (const Secret& secret : *spec.secrets) hash.add(secret.name);
+  return hash.end();
+}
+
+std::string to_short_string(const GraphHash& hash) { return to_string(hash).substr(0, 8); }
 
 std::string to_string(const GraphHash& hash) {
   constexpr std::string_view kDigits = "0123456789abcdef";

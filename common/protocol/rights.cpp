@@ -8,10 +8,10 @@ namespace penstock {
 namespace {
 
 /// Commands of every client: questions, and orders about jobs.
-constexpr std::array<std::string_view, 27> kUse{
-    "audit",  "bands",   "cancel",  "counters", "data",   "explain", "explain-data", "hold",     "job",
-    "jobs",   "keep",    "kept",    "limits",   "logs",   "places",  "pools",        "projects", "queue",
-    "queues", "release", "results", "shared",   "shares", "unkeep",  "users",        "words",    "workers"};
+constexpr std::array<std::string_view, 28> kUse{
+    "audit", "bands",   "cancel", "counters", "data",   "explain", "explain-data", "hold",   "job",    "jobs",
+    "keep",  "kept",    "limits", "logs",     "places", "pools",   "projects",     "queue",  "queues", "release",
+    "rerun", "results", "shared", "shares",   "unkeep", "users",   "words",        "workers"};
 
 /// Of these the commands with which a run looks after its own work.
 constexpr std::array<std::string_view, 10> kOfRuns{"cancel", "explain", "job",     "keep",   "kept",

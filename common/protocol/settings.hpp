@@ -121,8 +121,9 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"results_keep", "duration", "outputs of an ended job that no client follows are kept for so long"}, c.results_keep, Duration{0}, Duration{hours{24 * 365}});
   visit({"steal_after", "duration", "queued work that would start sooner than this is not moved to an idle band"}, c.steal_after, Duration{0}, Duration{hours{1}});
   visit({"required_band_wait", "duration", "a subtask fails with NoAvailableBand when its required band is missing for longer"}, c.required_band_wait, Duration{0}, Duration{hours{24}});
-  visit({"cached_graphs_max", "graphs", "graphs of ended jobs that are kept to be submitted again; the least recently used is dropped"},
+  visit({"cached_graphs_max", "graphs", "graphs of ended jobs that are kept to be submitted or run again; the least recently used is dropped"},
         c.cached_graphs_max, std::uint32_t{0}, std::uint32_t{1024});
+  visit({"earlier_runs_max", "runs", "runs before its own that a job remembers; the oldest are forgotten"}, c.earlier_runs_max, std::uint32_t{0}, std::uint32_t{1000});
   visit({"cached_graph_bytes_max", "bytes", "memory of those graphs together; a larger graph is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
   visit_program_settings(c, visit);

@@ -17,6 +17,28 @@ bool all_zero(const std::vector<std::uint32_t>& column) {
   return true;
 }
 
+void write_runs(const JobRuns& runs, schema::JobRuns::Builder out) {
+  out.setNumber(runs.number);
+  out.setWholeLow(runs.whole.low);
+  out.setWholeHigh(runs.whole.high);
+  if (runs.earlier.empty()) return;
+  auto earlier = out.initEarlier(static_cast<unsigned>(runs.earlier.size()));
+  for (unsigned i = 0; i < earlier.size(); ++i) {
+    earlier[i].setJob(runs.earlier[i].job.value());
+    earlier[i].setState(static_cast<std::uint8_t>(runs.earlier[i].state));
+    earlier[i].setSubmittedMs(runs.earlier[i].submitted_ms);
+    earlier[i].setEndedMs(runs.earlier[i].ended_ms);
+  }
+}
+
+JobRuns read_runs(schema::JobRuns::Reader in) {
+  JobRuns runs{in.getNumber(), {}, {in.getWholeLow(), in.getWholeHigh()}};
+  for (const schema::EarlierRun::Reader run : in.getEarlier())
+    runs.earlier.push_back({JobId{run.getJob()}, enumerator(run.getState(), JobState::Cancelled, "state"),
+                            run.getSubmittedMs(), run.getEndedMs()});
+  return runs;
+}
+
 }  // namespace
 
 void refuse(const char* what) { KJ_FAIL_REQUIRE("a value is out of range", what); }
@@ -218,6 +240,10 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setTimeLimitNs(spec.time_limit.count());
   if (spec.share.any()) out.setShare(text(*spec.share));
   if (spec.secrets.any()) write_secrets(*spec.secrets, out.initSecrets(static_cast<unsigned>(spec.secrets->size())));
+  out.setNameUse(static_cast<std::uint8_t>(spec.name_use));
+  out.setContentLow(spec.content.low);
+  out.setContentHigh(spec.content.high);
+  if (spec.runs.any()) write_runs(*spec.runs, out.initRuns());
   if (!spec.parent.any()) return;
   const ParentRun& run = *spec.parent;
   schema::ParentRun::Builder parent = out.initParent();
@@ -259,6 +285,9 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.time_limit = Duration{in.getTimeLimitNs()};
   if (in.hasShare()) spec.share = Seldom{text(in.getShare())};
   if (in.getSecrets().size() > 0) spec.secrets = Seldom{read_secrets(in.getSecrets())};
+  spec.name_use = enumerator(in.getNameUse(), NameUse::Rerun, "nameUse");
+  spec.content = {in.getContentLow(), in.getContentHigh()};
+  if (in.hasRuns()) spec.runs = Seldom{read_runs(in.getRuns())};
   if (in.hasParent()) {
     const schema::ParentRun::Reader parent = in.getParent();
     spec.parent = Seldom{ParentRun{{JobId{parent.getJob()}, SubtaskIndex{parent.getSubtask()}},

@@ -31,12 +31,6 @@ AuditRecord record_of(const AuditedPeer& peer, const char* event, std::string wh
   return record;
 }
 
-std::string words_of(const AdminRequest& request) {
-  std::string words = request.command;
-  for (const std::string& argument : request.arguments) words += " " + argument;
-  return words;
-}
-
 /// Refusals of a kind are counted together; peers choose the words behind the first.
 std::string kind_of(const std::string& what) {
   for (const char* kind : {"connect", "login", "renewal"})
@@ -176,7 +170,7 @@ void Auditor::asked(Incarnation client, const AuditedPeer& peer, const FromClien
   if (const auto* request = std::get_if<AdminRequest>(&message)) {
     if (!is_order(request->command)) return;
     key = {client, false, request->request};
-    asked.record = record_of(peer, audit_event::kOrder, words_of(*request));
+    asked.record = record_of(peer, audit_event::kOrder, words_of_order(*request));
     if (peer.user.empty()) asked.record.user = request->who;
   } else if (const auto* chunk = std::get_if<SubmitChunk>(&message)) {
     if (!chunk->first) return;

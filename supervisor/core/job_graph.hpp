@@ -16,6 +16,7 @@ struct JobGraph {
   SharedGraph* shared = nullptr;      ///< Null once the job has ended and nothing refers to it.
   const GraphShape* shape = nullptr;  ///< Of `shared`.
   GraphHash hash;                     ///< Remembered: the graph may be asked for again by the name of the job.
+  JobId written_as;                   ///< The same, of a job that has ended without success: as in `SharedGraph`.
   std::vector<TemplateFacts> templates;
   Seldom<std::vector<LargerTemplate>> larger_templates;  ///< Numbered on after those of the graph.
   Seldom<std::map<LargerTemplate, TemplateIndex>> larger_numbers;

@@ -81,11 +81,12 @@ Value unwritten(const Value& answer) {
 
 }  // namespace
 
-void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
+void SupervisorCore::answer(const supervisor_event::ClientSaid& event, const AdminRequest& request) {
+  const ClientId client = event.client;
   AdminAnswer reply;
   reply.request = request.request;
   bool deferred = false;
-  Result<Value> result = execute(client, request, deferred);
+  Result<Value> result = execute(event, request, deferred);
   if (deferred) return;
   ledger_.audit.note_order(request, result);
   const bool confirms = result && request.command == "cancel" && !ledger_.gate.trouble().has_value();
@@ -98,7 +99,9 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
   ledger_.gate.send_to_client(client, std::move(reply));
 }
 
-Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& request, bool& deferred) {
+Result<Value> SupervisorCore::execute(const supervisor_event::ClientSaid& event, const AdminRequest& request,
+                                      bool& deferred) {
+  const ClientId client = event.client;
   const std::string& command = request.command;
   if (command == "jobs") return admin_.cluster_answers.list_jobs(request);
   if (command == "audit") return ledger_.audit.list(request);
@@ -119,6 +122,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "queue") return driver_.answers.describe_queue(request.viewer);
   if (command == "users") return describe_users(tables_.indices.of_users, config_.users, request.viewer);
   if (command == "limits") return policy_base_.rules.describe_limits();
+  if (command == "rerun") return lifecycle_.reruns.rerun_by_request(request, event.identity);
   if (command == "keep" || command == "unkeep") return keep_by_request(request);
   if (command == "hold" || command == "release") return admin_.orders.hold_by_request(request);
   if (command == "set" && operand(request, 0) == "time-limit") return admin_.time_limit_orders.set_by_request(request);

@@ -121,6 +121,7 @@ struct JobEnded {
   JobIdentity identity{};
   std::vector<KeptKey> keys{};  ///< Of kept outputs, where the graph has keys.
   bool kept_by_order = false;   ///< As in `KeptOutputs`.
+  JobId graph_of{};  ///< Of a job that did not succeed: as in `JobAccepted`, so that it can run again. None: not kept.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Outputs of the job that were kept for its client, and are needed no more. Each output is named once; behind each
@@ -228,7 +229,7 @@ using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::
                             record::WriterForgotten, record::PolicyKept, record::OutputsReleased,
                             record::SharedKept, record::SharedForgotten>;
 
-/// A graph that an unfinished job needs.
+/// A graph that a job needs, or would need to run again.
 struct RecoveredGraph {
   JobId brought_by;
   bool with_its_job = false;  ///< An older version has written it: it goes when that job ends.
@@ -241,7 +242,7 @@ struct RecoveredJob {
   JobIdentity identity{};
   JobSpec spec;                 ///< With its last priority.
   std::uint8_t scale = 0;       ///< Of that; as in `JobChanged`.
-  JobId graph;                  ///< The job that brought its graph; none once it has ended.
+  JobId graph;                  ///< The job that brought its graph; none once it has ended and the graph is not kept.
   record::SubtasksEnded ended;  ///< All of them together, in the order of the records.
   std::vector<record::SubtaskChanged> changes;  ///< The last of each subtask.
   bool cancelling = false;

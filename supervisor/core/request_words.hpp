@@ -47,7 +47,15 @@ inline std::string operand(const AdminRequest& request, std::size_t position) {
 inline bool is_order(const std::string& command) {
   return command == "cancel" || command == "priority" || command == "drain" || command == "undrain" ||
          command == "set" || command == "hold" || command == "release" || command == "move" || command == "reload" ||
-         command == "keep" || command == "unkeep";
+         command == "keep" || command == "unkeep" || command == "rerun";
+}
+
+/// The order as it was typed: without the number by which a client repeats it.
+inline std::string words_of_order(const AdminRequest& request) {
+  std::string words = request.command;
+  for (const std::string& argument : request.arguments)
+    if (!argument.starts_with("--submission=")) words += " " + argument;
+  return words;
 }
 
 }  // namespace penstock::supervisor

@@ -103,6 +103,7 @@ Lifecycle::Lifecycle(const SupervisorConfig& config, EventContext& event, Ledger
     : releases(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, runs),
       nested(config, tables.jobs, tables.nested, runs.ends, releases),
       acceptance(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, releases, nested),
+      reruns(config, event, ledger, fleet, tables, acceptance),
       waits(config, event, tables.jobs, fleet.workers, outputs.awaited, tables.indices, placement.holders_drain_until,
             placement.external_inputs, placement.placer, runs.ends, runs.recomputation),
       recovery(config, event, ledger, fleet, tables, outputs, policy_base, placement, driver, runs, releases,

@@ -27,6 +27,7 @@
 #include "supervisor/core/ledger/audit_log.hpp"
 #include "supervisor/core/lifecycle/job_acceptance.hpp"
 #include "supervisor/core/lifecycle/job_releases.hpp"
+#include "supervisor/core/lifecycle/job_reruns.hpp"
 #include "supervisor/core/lifecycle/nested_runs.hpp"
 #include "supervisor/core/lifecycle/placement_waits.hpp"
 #include "supervisor/core/lifecycle/state_recovery.hpp"
@@ -192,6 +193,7 @@ struct Lifecycle {
   JobReleases releases;
   NestedRuns nested;
   JobAcceptance acceptance;
+  JobReruns reruns;
   PlacementWaits waits;
   StateRecovery recovery;
 };

@@ -149,7 +149,7 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
     if (Job* job = job_of(*unfollow_message)) lifecycle_.releases.unfollow(*job, event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
-    answer(event.client, *request);
+    answer(event, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
     lifecycle_.acceptance.submit_again(event.client, *again, event.identity);
   }

@@ -78,8 +78,8 @@ class SupervisorCore {
   void run_policy();
 
   // Operators: queries.cpp; the alarm: supervisor_core.cpp.
-  void answer(ClientId client, const AdminRequest& request);
-  Result<Value> execute(ClientId client, const AdminRequest& request, bool& deferred);
+  void answer(const supervisor_event::ClientSaid& event, const AdminRequest& request);
+  Result<Value> execute(const supervisor_event::ClientSaid& event, const AdminRequest& request, bool& deferred);
   Result<Value> drain_by_request(const AdminRequest& request);
   Result<Value> keep_by_request(const AdminRequest& request);
   void watch();

@@ -238,11 +238,12 @@ class Recovery {
   std::string missing_part(JobId id, const JobInParts& job) const;
   static std::string missing_part_of_graph(const GraphInParts& graph);
   JobId recover_graph(JobId id, JobInParts& job);
+  JobId put_graph(JobId brought_by, std::map<std::uint64_t, Graph>& chunks, bool with_its_job);
 
   const Damage damage_;
   Recovered result_;
   std::map<JobId, JobInParts> jobs_;
-  std::map<JobId, GraphInParts> graphs_;  ///< By the job that brought it; those that a job needs.
+  std::map<JobId, GraphInParts> graphs_;  ///< By the job that brought it; those that a job needs or may run again.
   bool needs_known_ = false;              ///< All jobs have been read.
   StorageBatch clean_up_;
 };
@@ -427,12 +428,14 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
 void Recovery::note_needed_graphs() {
   needs_known_ = true;
   for (const auto& [id, job] : jobs_)
-    if (job.accepted.has_value() && !job.over.has_value() && job.accepted->graph_of.valid())
+    if (job.over.has_value() && job.over->graph_of.valid())
+      graphs_[job.over->graph_of];
+    else if (job.accepted.has_value() && !job.over.has_value() && job.accepted->graph_of.valid())
       graphs_[job.accepted->graph_of].needed_by.push_back(id);
 }
 
-// Graphs are kept for being submitted again as long as their supervisor process runs. Graphs that no job needs are not
-// even read, so damage in them costs nothing.
+// Graphs of jobs that succeeded are kept for being submitted again as long as their supervisor process runs. Recovery
+// does not even read them, so damage in them costs nothing; nor does damage in one that only ended jobs would need.
 Result<void> Recovery::take_of_graph(std::string_view key, std::string_view value) {
   if (!needs_known_) note_needed_graphs();
   const JobId brought_by{static_cast<std::uint32_t>(read_number(key.substr(1, 4)))};
@@ -445,6 +448,7 @@ Result<void> Recovery::take_of_graph(std::string_view key, std::string_view valu
   GraphInParts& graph = found->second;
   const auto lose = [&](const std::string& what, const Error& error) {
     if (graph.broken.empty()) graph.broken = what + " " + error.message;
+    if (graph.needed_by.empty()) return Result<void>{};
     return object(key, graph.needed_by.front(), what, error);
   };
   if (key.size() == graph_prefix(brought_by).size()) {
@@ -495,16 +499,20 @@ std::string Recovery::missing_part(JobId id, const JobInParts& job) const {
   return fits ? "" : "its records name subtasks that its graph does not have";
 }
 
-/// Puts the graph of an intact job into the state, unless another one has; says under which number it is there.
+JobId Recovery::put_graph(JobId brought_by, std::map<std::uint64_t, Graph>& chunks, bool with_its_job) {
+  RecoveredGraph& graph = result_.state.graphs.emplace_back(RecoveredGraph{brought_by, with_its_job, {}});
+  for (auto& [number, chunk] : chunks) graph.chunks.push_back(std::move(chunk));
+  return brought_by;
+}
+
+/// Puts the graph of an intact job into the state, unless another one has; says under which number it is there. None:
+/// an ended job has none with which it could run again.
 JobId Recovery::recover_graph(JobId id, JobInParts& job) {
-  const JobId graph_of = job.accepted->graph_of;
-  if (graph_of.valid() && std::exchange(graphs_.at(graph_of).kept, true)) return graph_of;
-  RecoveredGraph& graph = result_.state.graphs.emplace_back();
-  graph.brought_by = graph_of.valid() ? graph_of : id;
-  graph.with_its_job = !graph_of.valid();
-  for (auto& [number, chunk] : graph_of.valid() ? graphs_.at(graph_of).chunks : job.plain_chunks)
-    graph.chunks.push_back(std::move(chunk));
-  return graph.brought_by;
+  const JobId graph_of = job.over.has_value() ? job.over->graph_of : job.accepted->graph_of;
+  if (!graph_of.valid()) return job.over.has_value() ? graph_of : put_graph(id, job.plain_chunks, true);
+  GraphInParts& graph = graphs_.at(graph_of);
+  if (job.over.has_value() && !missing_part_of_graph(graph).empty()) return JobId::none();
+  return std::exchange(graph.kept, true) ? graph_of : put_graph(graph_of, graph.chunks, false);
 }
 
 void recover_end(record::JobEnded over, RecoveredJob& job) {
@@ -527,6 +535,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   recovered.id = id;
   if (job.over.has_value()) {
     // All other entries of the job are from before its end, or name outputs that were released since.
+    recovered.graph = recover_graph(id, job);
     recover_end(std::move(*job.over), recovered);
     recovered.released = std::move(job.released);
     result_.state.jobs.push_back(std::move(recovered));

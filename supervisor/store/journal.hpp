@@ -30,7 +30,7 @@ namespace penstock::supervisor {
 ///   `j` job(4) `r` number(8)           outputs that were released before their job, one entry for each record
 ///   `j` job(4) `z`                     its end; takes the place of all entries before
 ///   `k` job(4)                         a graph, under the number of the job that brought it: its head; kept as long as
-///                                      a job needs it, or for being submitted again
+///                                      a job needs it, or for being submitted or run again
 ///   `k` job(4) chunk(4)                its parts
 /// Bytes of a key that tell jobs apart; a storage that keeps keys with another beginning in other blocks loses one job
 /// with one block (`RocksdbOptions::apart_bytes`).
@@ -92,8 +92,9 @@ enum class Damage : std::uint8_t {
   Salvage,  ///< Every intact job is kept, the others are listed and taken out of the storage.
 };
 
-/// Reads everything, and takes out of the storage the graphs that no unfinished job needs. Errors: StorageDamaged
-/// (names the job and the way out), VersionMismatch (the journal is of a newer version), and those of the storage.
+/// Reads everything, and takes out of the storage the graphs that are of no unfinished or failed job. Errors:
+/// StorageDamaged (names the job and the way out), VersionMismatch (the journal is of a newer version), and those of
+/// the storage.
 Result<Recovered> recover(Storage& storage, Damage damage);
 
 /// Records that a new term goes on from the result of `recover`, before the supervisor tells any peer. `entropy` is

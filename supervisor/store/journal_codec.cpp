@@ -256,6 +256,7 @@ std::string encode(const record::JobEnded& ended) {
     out.setEndedMs(ended.ended_ms);
     out.setUnneeded(ended.unneeded);
     out.setKeptByOrder(ended.kept_by_order);
+    out.setGraphOf(ended.graph_of.valid() ? ended.graph_of.value() : 0);
     out.setScale(ended.scale);
     if (ended.identity.valid()) wire::write_identity(ended.identity, out.initIdentity());
     if (ended.keys.empty()) return;
@@ -486,6 +487,7 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.kept_by_order = in.getKeptByOrder();
     ended.scale = in.getScale();
     ended.identity = wire::read_identity(in.getIdentity());
+    if (in.getGraphOf() != 0) ended.graph_of = JobId{in.getGraphOf()};
     const auto kept_subtasks = in.getKeptSubtasks();
     const auto kept_keys = in.getKeptKeys();
     if (kept_subtasks.size() != kept_keys.size()) wire::refuse("keptKeys");

@@ -126,7 +126,7 @@ class Account:
 # Every command that asks a supervisor, or orders something, about a job, a worker or nothing. The others say in `--help` that
 # they are of this host: the test fails for one that stands in neither list.
 ABOUT_JOBS = (("job", "JOB"), ("explain", "JOB"), ("explain", "JOB", "0"), ("explain-data", "JOB", "0"), ("logs", "JOB"),
-              ("result", "JOB"), ("wait", "JOB", "--timeout", "1ms"), ("keep", "JOB"), ("unkeep", "JOB"), ("hold", "JOB"),
+              ("result", "JOB"), ("wait", "JOB", "--timeout", "1ms"), ("keep", "JOB"), ("unkeep", "JOB"), ("rerun", "JOB"), ("hold", "JOB"),
               ("release", "JOB"), ("priority", "JOB", "3"), ("set", "weight", "JOB", "2"), ("set", "time-limit", "JOB", "9h"),
               ("move", "JOB", "ahead-of", "JOB"), ("data", "--job", "JOB"), ("cancel", "JOB", "0"), ("cancel", "JOB"))
 ABOUT_ALL = (("jobs", "--all"), ("workers",), ("queues",), ("queue",), ("pools",), ("projects",), ("shares",), ("limits",),

@@ -107,6 +107,10 @@ RecoveredState RecordLog::state() const {
       job.keys = entry.over->keys;
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
+      if (graphs_.contains(entry.over->graph_of)) {
+        job.graph = entry.over->graph_of;
+        needed.insert(job.graph);
+      }
     } else {
       job.graph = entry.graph_of;
       needed.insert(entry.graph_of);

@@ -41,7 +41,7 @@ struct ClientOptions {
 };
 
 struct JobOptions {
-  std::string name;  ///< Submitting under the same name again returns the same job.
+  std::string name;  ///< Submitting the same again returns the same job (`Job::existed`); another graph is refused.
   std::string owner;
   std::int32_t priority = 0;
   std::string project;                   ///< Counts against the quota of this project, where the cluster has a policy.

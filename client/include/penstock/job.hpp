@@ -90,6 +90,8 @@ class Job {
   const penstock_identity& identity() const { return identity_; }
   /// False: another client has made it.
   bool ours() const { return ours_; }
+  /// The job was there under its name before it was submitted, or attached to, here: it did not begin anew.
+  bool existed() const { return !ours_; }
   /// The state when the job has ended or the time is over; without a timeout: when it has ended. WrongState, as for all
   /// queries of the job, after it was released, detached from or moved from.
   Expected<JobState> wait(std::optional<std::chrono::nanoseconds> timeout = {}) const {

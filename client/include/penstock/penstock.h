@@ -217,7 +217,7 @@ PENSTOCK_API int64_t penstock_submit(penstock_client* client, penstock_graph* gr
 typedef struct penstock_submitted {
   uint64_t size;
   int64_t job;
-  uint32_t existed; /* 1: a job of that name existed already and is returned. */
+  uint32_t existed; /* 1: a job of that name and content existed already and is returned; another content is refused. */
   uint32_t ours;    /* 1: this call has made it: it is new, or the first answer was lost on its way. 0: another
                        client has made it and may still need it: detach from it, rather than release or cancel it. */
 } penstock_submitted;

@@ -20,6 +20,7 @@
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
+#include "common/base/utc_text.hpp"
 #include "supervisor/core/worker_table.hpp"
 #include "supervisor/core/workers/readoption.hpp"
 
@@ -89,6 +90,18 @@ bool fits(const JobFilter& filter, const Job& job) {
   return filter.name.empty() || matches(filter.name, job.spec.name);
 }
 
+Value describe_earlier(const JobRuns& runs) {
+  Value::List rows;
+  std::uint64_t number = runs.number - std::min<std::uint64_t>(runs.number, runs.earlier.size());
+  for (const EarlierRun& run : runs.earlier)
+    rows.emplace_back(Value::Record{{"run", number++},
+                                    {"job", to_string(run.job)},
+                                    {"state", std::string{to_string(run.state)}},
+                                    {"submitted", utc_text(run.submitted_ms)},
+                                    {"ended", utc_text(run.ended_ms)}});
+  return rows;
+}
+
 }  // namespace
 
 Value ClusterAnswers::describe_job(const Job& job) const {
@@ -109,6 +122,11 @@ Value ClusterAnswers::describe_job(const Job& job) const {
   if (const std::optional<Duration> left = time_left_of(job, event_.now))
     fields.emplace_back("time_left_s", seconds(*left));
   if (job.outputs.kept_by_order) fields.emplace_back("kept", true);
+  if (job.spec.content.valid()) fields.emplace_back("content", to_short_string(job.spec.content));
+  if (job.spec.runs.any()) {
+    fields.emplace_back("run", job.spec.runs->number);
+    fields.emplace_back("earlier_runs", describe_earlier(*job.spec.runs));
+  }
   if (!job.status.error->message.empty()) fields.emplace_back("error", to_string(*job.status.error));
   if (job.graph.shape != nullptr && job.status.state == JobState::Running) {
     std::uint64_t ready = 0;

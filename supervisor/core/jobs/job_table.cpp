@@ -50,13 +50,14 @@ Job* JobTable::find(const JobSelector& selector) {
   const std::vector<JobId>* candidates = names_.find(hash_of_name(selector.name));
   if (candidates == nullptr) return nullptr;
   Job* latest = nullptr;
+  Job* own = nullptr;
   for (const JobId id : *candidates) {
     Job* const job = find(id);
     if (job == nullptr || job->spec.name != selector.name || !viewer.sees(job->spec)) continue;
-    if (!viewer.user.empty() && job->spec.owner == viewer.user) return job;
     latest = job;
+    if (!viewer.user.empty() && job->spec.owner == viewer.user) own = job;
   }
-  return latest;
+  return own != nullptr ? own : latest;
 }
 
 }  // namespace penstock::supervisor

@@ -11,7 +11,7 @@
 namespace penstock::supervisor {
 
 /// Owns all jobs that are known: running ones, and ended ones until they are forgotten. Numbers count up from 1 and are
-/// never given out again; several jobs may have had one name, of which at most one is known. Cost: constant.
+/// never given out again. Several jobs may have one name: the runs of one, and jobs of several owners. Cost: constant.
 class JobTable {
  public:
   JobTable();
@@ -23,7 +23,7 @@ class JobTable {
   /// Null if unknown or forgotten.
   Job* find(JobId id) { return knows(id) ? jobs_[id.value()].get() : nullptr; }
   const Job* find(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }
-  /// By number, or else by name.
+  /// By number, or else by name: then the newest job of the viewer, or else the newest that it sees.
   Job* find(const JobSelector& selector);
   /// In order of their numbers; null where a number is not used or its job is forgotten.
   std::span<const std::unique_ptr<Job>> all() const { return jobs_; }

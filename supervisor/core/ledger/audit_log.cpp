@@ -6,6 +6,7 @@
 #include "common/base/quantity.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/request_words.hpp"
+#include "common/base/utc_text.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -17,25 +18,6 @@ constexpr const char* kItself = "supervisor";
 
 /// Whether the supervisor itself decided it.
 bool is_own(const record::Ordered& order) { return order.who == kPolicy || order.who == kItself; }
-
-std::string words_of(const AdminRequest& request) {
-  std::string words = request.command;
-  for (const std::string& argument : request.arguments) words += " " + argument;
-  return words.substr(0, kOrderBytesMax);
-}
-
-/// `2026-11-21T17:56:59Z`
-std::string utc_text(std::int64_t unix_ms) {
-  using namespace std::chrono;
-  const sys_time<milliseconds> at{milliseconds{unix_ms}};
-  const auto day = floor<days>(at);
-  const year_month_day date{day};
-  const hh_mm_ss time{floor<seconds>(at - day)};
-  const auto padded = [](std::int64_t number) { return (number < 10 ? "0" : "") + std::to_string(number); };
-  return std::to_string(static_cast<int>(date.year())) + "-" + padded(static_cast<unsigned>(date.month())) + "-" +
-         padded(static_cast<unsigned>(date.day())) + "T" + padded(time.hours().count()) + ":" +
-         padded(time.minutes().count()) + ":" + padded(time.seconds().count()) + "Z";
-}
 
 /// As it would be typed; empty where the answer does not say it.
 std::string text_of_before(const Value& answer) {
@@ -69,7 +51,7 @@ void AuditLog::note_order(const AdminRequest& request, const Result<Value>& resu
   entry.number = next_number_++;
   entry.at_ms = now_ms();
   entry.who = request.who.substr(0, kWhoBytesMax);
-  entry.order = words_of(request);
+  entry.order = words_of_order(request).substr(0, kOrderBytesMax);
   entry.outcome = (result.has_value() ? outcome_of(*result) : to_string(result.error())).substr(0, kOrderBytesMax);
   keep(std::move(entry));
 }

@@ -79,6 +79,10 @@ std::optional<SupervisorAction> CommitGate::refusal_of(const SupervisorAction& a
                                            SubmitReply{reply->submission, JobId::none(), false, *trouble_}};
   if (const auto* reply = std::get_if<AttachReply>(&word->message); reply != nullptr && reply->job == job)
     return supervisor_action::SendToClient{word->client, AttachReply{reply->request, JobId::none(), 0, *trouble_}};
+  // Of an order that has made the job.
+  if (const auto* answer = std::get_if<AdminAnswer>(&word->message); answer != nullptr)
+    if (const std::string* made = answer->value["job"].text(); made != nullptr && *made == to_string(job))
+      return supervisor_action::SendToClient{word->client, AdminAnswer{answer->request, Value{}, *trouble_}};
   return {};
 }
 

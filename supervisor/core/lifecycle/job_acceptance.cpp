@@ -15,6 +15,7 @@
 #include "supervisor/core/jobs/watchdog.hpp"
 #include "supervisor/core/ledger/commit_gate.hpp"
 #include "supervisor/core/ledger/wall_clock.hpp"
+#include "supervisor/core/lifecycle/job_names.hpp"
 #include "supervisor/core/lifecycle/job_releases.hpp"
 #include "supervisor/core/lifecycle/nested_runs.hpp"
 #include "supervisor/core/overlap_holds.hpp"
@@ -60,8 +61,8 @@ void JobAcceptance::submit_again(ClientId client, const SubmitAgain& message, co
   SubmitReply reply;
   reply.submission = message.submission;
   JobSpec spec = message.spec;
-  if (!is_new(client, reply, spec)) return;
   const GraphHash hash = graph_of(message);
+  if (!is_new(client, reply, spec, hash)) return;
   SharedGraph* graph = hash.valid() ? tables_.graphs.join(hash) : nullptr;
   if (graph == nullptr) {
     PENSTOCK_COVERAGE_MARK("a graph that is to run again is not known");
@@ -70,24 +71,36 @@ void JobAcceptance::submit_again(ClientId client, const SubmitAgain& message, co
                   Error{ErrorCode::UnknownGraph, subject, "is not known (any more)",
                         "send the graph; `supervisor.cached_graphs_max` says how many are kept"});
   }
-  policy_base_.view.route_light(spec, *graph->shape);
-  if (const Result<void> feasible = policy_base_.feasibility.check_feasible(spec, *graph->shape); !feasible) {
-    tables_.graphs.leave(*graph);
-    return refuse(client, reply, feasible.error());
-  }
-  if (const Result<void> available = placement_.external_inputs.check_external_inputs(spec, *graph->shape);
-      !available) {
-    tables_.graphs.leave(*graph);
-    return refuse(client, reply, available.error());
-  }
-  // The job counts among those of the graph already.
-  const std::uint64_t held = tables_.graphs.held_bytes() - graph->price_of_job;
-  if (const Result<void> room = check_memory(config_, held, graph->price_of_job, spec); !room) {
-    tables_.graphs.leave(*graph);
-    return refuse(client, reply, room.error());
-  }
+  if (const Result<void> good = check_known(spec, *graph); !good) return refuse(client, reply, good.error());
   ++tables_.counters.graphs_again;
   accept(client, reply, std::move(spec), *graph, identity);
+}
+
+Result<JobId> JobAcceptance::run_again(JobSpec spec, SharedGraph& graph, const JobIdentity& identity) {
+  Result<void> good = check_owner(spec);
+  if (good)
+    good = check_known(spec, graph);
+  else
+    tables_.graphs.leave(graph);
+  if (!good) {
+    ++tables_.counters.jobs_refused;
+    return good.error();
+  }
+  ++tables_.counters.graphs_again;
+  const JobId id = tables_.jobs.next();
+  begin(std::move(spec), graph, identity, ClientId::none());
+  return id;
+}
+
+Result<void> JobAcceptance::check_known(JobSpec& spec, SharedGraph& graph) {
+  policy_base_.view.route_light(spec, *graph.shape);
+  Result<void> good = policy_base_.feasibility.check_feasible(spec, *graph.shape);
+  if (good) good = placement_.external_inputs.check_external_inputs(spec, *graph.shape);
+  // The job counts among those of the graph already.
+  const std::uint64_t held = tables_.graphs.held_bytes() - graph.price_of_job;
+  if (good) good = check_memory(config_, held, graph.price_of_job, spec);
+  if (!good) tables_.graphs.leave(graph);
+  return good;
 }
 
 GraphHash JobAcceptance::graph_of(const SubmitAgain& message) {
@@ -102,41 +115,39 @@ void JobAcceptance::refuse(ClientId client, SubmitReply& reply, Error error) {
   ledger_.gate.send_to_client(client, std::move(reply));
 }
 
-bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, JobSpec& spec) {
-  if (const Result<void> name = check_name(spec.name, "job name", config_.graph.name_bytes_max); !name) {
-    refuse(client, reply, name.error());
+bool JobAcceptance::is_new(ClientId client, SubmitReply& reply, JobSpec& spec, const GraphHash& graph) {
+  const auto refused = [&](const Result<void>& good) {
+    if (!good) refuse(client, reply, good.error());
+    return !good;
+  };
+  spec.content = graph.valid() ? content_hash(spec, graph) : GraphHash{};
+  spec.runs = {};
+  if (refused(check_name(spec.name, "job name", config_.graph.name_bytes_max))) return false;
+  const JobNames names{tables_.jobs, ledger_.clock, event_.now, config_.earlier_runs_max};
+  const Result<Job*> known = names.settle(spec);
+  if (!known) {
+    refuse(client, reply, known.error());
     return false;
   }
-  // A name is its user's: another user may have a job of the same name, of which this one is told nothing.
-  const JobSelector own{JobId::none(), spec.name, {spec.owner, Viewer::Sees::Own}};
-  if (Job* known = tables_.jobs.find(own); known != nullptr && !spec.name.empty()) {
-    reply.job = known->id;
-    reply.identity = known->identity;
+  if (*known != nullptr) {
+    reply.job = (*known)->id;
+    reply.identity = (*known)->identity;
     reply.existed = true;
-    reply.ours = spec.submitter != 0 && spec.submitter == known->spec.submitter;
+    reply.ours = spec.submitter != 0 && spec.submitter == (*known)->spec.submitter;
     ledger_.gate.send_to_client(client, std::move(reply));
-    follow(*known, client);
+    follow(**known, client);
     return false;
   }
-  if (const Result<void> name = check_new_name(spec.name); !name) {
-    refuse(client, reply, name.error());
-    return false;
-  }
-  if (ledger_.gate.trouble().has_value()) {
-    refuse(client, reply, *ledger_.gate.trouble());
-    return false;
-  }
-  if (const Result<void> parent = nested_.take_after_parent(spec); !parent) {
-    refuse(client, reply, parent.error());
-    return false;
-  }
-  if (const Result<void> room = check_users_jobs(spec.owner); !room) {
-    refuse(client, reply, room.error());
-    return false;
-  }
-  const Result<void> owned = policy_base_.checks.check_policy_of(spec);
-  if (!owned) refuse(client, reply, owned.error());
-  return owned.has_value();
+  // A number behind it may have made it too long.
+  if (refused(check_name(spec.name, "job name", config_.graph.name_bytes_max))) return false;
+  return !refused(check_new_name(spec.name)) && !refused(check_owner(spec));
+}
+
+Result<void> JobAcceptance::check_owner(JobSpec& spec) {
+  if (ledger_.gate.trouble().has_value()) return *ledger_.gate.trouble();
+  PENSTOCK_TRY(nested_.take_after_parent(spec));
+  PENSTOCK_TRY(check_users_jobs(spec.owner));
+  return policy_base_.checks.check_policy_of(spec);
 }
 
 Result<void> JobAcceptance::check_users_jobs(const std::string& user) const {
@@ -151,15 +162,19 @@ Result<void> JobAcceptance::check_users_jobs(const std::string& user) const {
 
 void JobAcceptance::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph,
                            const JobIdentity& identity) {
-  const JobId id = tables_.jobs.next();
-  reply.job = id;
+  reply.job = tables_.jobs.next();
   reply.identity = identity;
-  ++tables_.counters.jobs_accepted;
   ledger_.gate.send_to_client(client, std::move(reply));
+  begin(std::move(spec), graph, identity, client);
+}
+
+void JobAcceptance::begin(JobSpec spec, SharedGraph& graph, const JobIdentity& identity, ClientId follower) {
+  const JobId id = tables_.jobs.next();
+  ++tables_.counters.jobs_accepted;
   spec.priority = *policy_base_.view.scale_of(spec).inside_of_new(spec.priority);  // The priority has been checked.
   Job& job = make_job(std::move(spec), graph, id);
   job.identity = identity;
-  outputs_.progress.submitted(job, client);
+  if (follower.valid()) outputs_.progress.submitted(job, follower);
   placement_.external_inputs.add_references(job);
   if (!ledger_.gate.durable()) return place_sources(job);
   job.status.waiting_for_disk = true;
@@ -288,7 +303,7 @@ void JobAcceptance::submit(supervisor_event::GraphChecked& event) {
   reply.submission = event.submission;
   reply.retry_after = event.retry_after;
   if (event.shape == nullptr) return refuse(event.client, reply, std::move(event.refusal));
-  if (!is_new(event.client, reply, event.spec)) return;
+  if (!is_new(event.client, reply, event.spec, event.shape->hash())) return;
   policy_base_.view.route_light(event.spec, *event.shape);
   if (const Result<void> feasible = policy_base_.feasibility.check_feasible(event.spec, *event.shape); !feasible)
     return refuse(event.client, reply, feasible.error());

@@ -51,6 +51,9 @@ class JobAcceptance {
   void submit(supervisor_event::GraphChecked& event);
   /// The graph was checked when it came; the capacity of the cluster may have changed since.
   void submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity);
+  /// Accepts another run of an ended job, which nobody follows. The graph has counted the job already, and counts it no
+  /// more if it is refused. Errors: those of a submission.
+  Result<JobId> run_again(JobSpec spec, SharedGraph& graph, const JobIdentity& identity);
   /// The graph has counted this job already.
   Job& make_job(JobSpec spec, SharedGraph& graph, JobId id);
   /// A job that had ended before a restart belongs to its run again.
@@ -66,9 +69,15 @@ class JobAcceptance {
  private:
   void refuse(ClientId client, SubmitReply& reply, Error error);
   /// Answers when the job is refused, or is there already; else it can be accepted. A nested job takes after its
-  /// parent.
-  bool is_new(ClientId client, SubmitReply& reply, JobSpec& spec);
+  /// parent. `graph`: none where it is not known.
+  bool is_new(ClientId client, SubmitReply& reply, JobSpec& spec, const GraphHash& graph);
+  /// Whether its owner may have the job. A nested job takes after its parent.
+  Result<void> check_owner(JobSpec& spec);
+  /// Whether the cluster can run the job. The graph has counted it already, and counts it no more if it cannot.
+  Result<void> check_known(JobSpec& spec, SharedGraph& graph);
   void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph, const JobIdentity& identity);
+  /// `follower`: none, or the client that has submitted the job.
+  void begin(JobSpec spec, SharedGraph& graph, const JobIdentity& identity, ClientId follower);
   /// Whether the user may have one job more (`users.jobs_max`). Error: LimitExceeded.
   Result<void> check_users_jobs(const std::string& user) const;
   GraphHash graph_of(const SubmitAgain& message);

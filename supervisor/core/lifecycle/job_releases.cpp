@@ -69,7 +69,10 @@ void JobReleases::finish_if_done(Job& job) {
   if (job.outputs.locations.empty()) job.outputs.kept_by_order = false;  // Nothing is there to be kept.
   tables_.ended.add(job);
   learn_durations(job);
-  tables_.graphs.let_payloads_go(*job.graph.shared);
+  if (job.status.state == JobState::Succeeded)
+    tables_.graphs.let_payloads_go(*job.graph.shared);
+  else
+    job.graph.written_as = job.graph.shared->written_as;  // The job may run again.
   const bool unneeded = std::exchange(job.outputs.release_when_unreferenced, false) && job.outbox.followers().empty();
   if (unneeded || (job.spec.parent.any() && !tables_.nested.has(job.spec.parent->id, job.id))) spend(job);
   policy_base_.records.record_end(job);

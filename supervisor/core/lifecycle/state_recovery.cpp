@@ -51,11 +51,15 @@ Result<std::unique_ptr<GraphShape>> rebuild(std::vector<Graph> chunks) {
 
 }  // namespace
 
-void StateRecovery::recover_ended_job(RecoveredJob& recovered) {
+void StateRecovery::recover_ended_job(RecoveredJob& recovered, const GraphsAgain& graphs) {
   Job& job = tables_.jobs.add(recovered.id);
   job.identity = recovered.identity;
   job.spec = std::move(recovered.spec);
   job.scale = PriorityScale::of_code(recovered.scale, job.spec.priority, policy_base_.view.scale_of(job.spec));
+  if (const auto graph = graphs.find(recovered.graph); graph != graphs.end() && graph->second) {
+    job.graph.hash = (*graph->second)->shape->hash();
+    job.graph.written_as = recovered.graph;
+  }
   job.status.state = recovered.everything.state;
   job.tally.counts = recovered.everything.counts;
   if (!(recovered.everything.error == Error{})) job.status.error = Seldom{recovered.everything.error};
@@ -277,7 +281,7 @@ void StateRecovery::recover(supervisor_event::StateRecovered& event) {
   GraphsAgain graphs = recover_graphs(event.state.graphs);
   for (RecoveredJob& job : event.state.jobs) {
     if (job.is_over)
-      recover_ended_job(job);
+      recover_ended_job(job, graphs);
     else
       recover_job(job, graphs);
   }

@@ -57,7 +57,7 @@ class StateRecovery {
   /// Each graph is built once, whatever the number of jobs that share it, and is kept until they all have it.
   GraphsAgain recover_graphs(std::vector<RecoveredGraph>& recovered);
   void recover_job(RecoveredJob& recovered, const GraphsAgain& graphs);
-  void recover_ended_job(RecoveredJob& recovered);
+  void recover_ended_job(RecoveredJob& recovered, const GraphsAgain& graphs);
   /// Spec: design 5, completion is visible exactly once: a recorded success was or may have been reported.
   void apply_ended(Job& job, const record::SubtasksEnded& ended);
   void end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase);

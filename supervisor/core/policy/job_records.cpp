@@ -63,6 +63,7 @@ void JobRecords::record_end(const Job& job) {
   over.identity = job.identity;
   over.keys = kept_keys_of(job);
   over.kept_by_order = job.outputs.kept_by_order;
+  over.graph_of = job.graph.written_as;
   for (const OutputLocation& output : job.outputs.locations)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});

@@ -238,6 +238,103 @@ TEST(Submit, WaitsAndTellsTheEnd) {
   EXPECT_EQ(job["failures"][0]["exit_code"], 3);
 }
 
+/// A job file with a command that succeeds and one that runs the script `step` beside it, which fails at first.
+std::string job_with_a_step(const ScratchDirectory& scratch, const std::string& more = "") {
+  const std::string step = scratch.write("step", "exit 3");
+  return scratch.write("nightly.toml",
+                       "name = \"nightly\"\nretries = 0\non_failure = \"continue\"\n"
+                       "[[subtask]]\nkey = \"good\"\ncommand = \"echo made\"\n"
+                       "[[subtask]]\nkey = \"bad\"\ncommand = \"sh " +
+                           step + "\"\n" + more);
+}
+
+// A mended file under the old name printed the old job and ran nothing, with exit code 0.
+TEST(Submit, ANameThatIsTakenIsToldInEveryForm) {
+  ClusterProcesses cluster;
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const ScratchDirectory scratch;
+  const auto call = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-s", cluster.address()});
+    return run_binary(arguments);
+  };
+  const std::string job = job_with_a_step(scratch);
+  EXPECT_EQ(call({"submit", job, "--wait"}).exit_code, 1);
+  const BinaryRun again = call({"submit", job});
+  EXPECT_EQ(again.exit_code, 1) << "it had failed, and nothing was run";
+  EXPECT_NE(again.output.find("existed  yes"), std::string::npos) << again.output;
+  EXPECT_NE(again.errors.find("`penstock rerun job-1 --failed`"), std::string::npos) << again.errors;
+  const Json waited = json_of(call({"submit", job, "--wait", "--json"}));
+  EXPECT_EQ(waited["existed"], true);
+  EXPECT_EQ(waited["state"], "failed");
+  const BinaryRun rerun = call({"submit", job, "--rerun", "--wait", "--json"});
+  EXPECT_EQ(rerun.exit_code, 1);
+  EXPECT_EQ(json_of(rerun)["job"], "job-2");
+  EXPECT_EQ(json_of(rerun)["existed"], false);
+
+  const std::string mended = job_with_a_step(scratch, "[[subtask]]\nkey = \"more\"\ncommand = \"true\"\n");
+  const BinaryRun refused = call({"submit", mended});
+  EXPECT_EQ(refused.exit_code, 2);
+  for (const char* part :
+       {"job-2", "its content is", "submitted 20", "`--replace`", "'nightly-2'", "`penstock rerun job-2`"})
+    EXPECT_NE(refused.errors.find(part), std::string::npos) << part << ": " << refused.errors;
+  EXPECT_EQ(call({"submit", mended, "--rerun"}).exit_code, 2) << "that would run something else";
+  const Json numbered = json_of(call({"submit", mended, "--new", "--json"}));
+  EXPECT_EQ(numbered["name"], "nightly-2");
+  EXPECT_EQ(numbered["job"], "job-3");
+  const Json replaced = json_of(call({"submit", mended, "--replace", "--json"}));
+  EXPECT_EQ(replaced["job"], "job-4");
+  EXPECT_EQ(replaced["name"], "nightly");
+  EXPECT_EQ(call({"submit", mended, "--new", "--replace"}).exit_code, 2);
+}
+
+TEST(Submit, ReplaceEndsTheFormerJobBeforeTheNewOneBegins) {
+  ClusterProcesses cluster;
+  cluster.start_worker("w1", {"--slots", "1"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const ScratchDirectory scratch;
+  const std::string here = "-s=" + cluster.address();
+  const std::string lock = scratch.path() + "/lock";
+  const auto file = [&](const std::string& command) {
+    return scratch.write("job.toml", "name = \"only\"\n[[subtask]]\nkey = \"a\"\ncommand = \"" + command + "\"\n");
+  };
+  ASSERT_EQ(
+      run_binary({"submit", file("mkdir " + lock + "; trap 'rmdir " + lock + "; exit' TERM; sleep 60 & wait"), here})
+          .exit_code,
+      0);
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(lock); }));
+  const BinaryRun replaced = run_binary({"submit", file("mkdir " + lock), "--replace", "--wait", here});
+  EXPECT_EQ(replaced.exit_code, 0) << replaced.errors;
+  EXPECT_NE(run_binary({"job", "job-1", here}).output.find("cancelled"), std::string::npos);
+}
+
+TEST(Rerun, RunsWhatFailedAndHasTheResultsOfTheWhole) {
+  ClusterProcesses cluster;
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const ScratchDirectory scratch;
+  const auto call = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-s", cluster.address()});
+    return run_binary(arguments);
+  };
+  EXPECT_EQ(call({"submit", job_with_a_step(scratch), "--wait"}).exit_code, 1);
+  scratch.write("step", "echo mended");
+  const BinaryRun rerun = call({"rerun", "nightly", "--failed", "--wait", "--json"});
+  ASSERT_EQ(rerun.exit_code, 0) << rerun.errors;
+  const Json end = json_of(rerun);
+  EXPECT_EQ(end["job"], "job-2");
+  EXPECT_EQ(end["run"], 2);
+  EXPECT_EQ(end["again"], 1);
+  EXPECT_EQ(end["taken"], 1);
+  EXPECT_EQ(call({"result", "nightly", "good"}).output, "made\n") << "of the first run";
+  EXPECT_EQ(call({"result", "nightly", "bad"}).output, "mended\n");
+  const Json job = json_of(call({"job", "nightly", "--json"}));
+  EXPECT_EQ(job["earlier_runs"][0]["job"], "job-1");
+  EXPECT_EQ(job["earlier_runs"][0]["state"], "failed");
+  EXPECT_EQ(call({"rerun", "nightly", "--failed"}).exit_code, 2) << "nothing has failed";
+  EXPECT_EQ(json_of(call({"rerun", "nightly", "--wait", "--json"}))["subtasks"], 2) << "all of it";
+}
+
 TEST(Submit, CtrlCEndsTheWaitingAndNotTheJob) {
   ClusterProcesses cluster;
   cluster.start_worker("w1", {"--slots", "2"});

@@ -101,6 +101,7 @@ const std::map<std::string, std::vector<std::vector<std::string>>>& calls() {
       {"queues", {{}}},
       {"release", {{"JOB"}}},
       {"reload", {{}}},
+      {"rerun", {{"JOB"}, {"JOB", "--failed"}}},
       {"results", {{"JOB"}}},
       {"set", {{"priority", "JOB", "5"}, {"time-limit", "JOB", "9h"}, {"weight", "JOB", "2"}, {"cap", "JOB", "7"}}},
       {"shared", {{"list"}}},

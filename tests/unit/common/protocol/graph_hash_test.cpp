@@ -101,5 +101,51 @@ TEST(GraphHash, EachBitOfAColumnCounts) {
     }
 }
 
+TEST(ContentHash, WhatDecidesTheWorkOfAJobChangesIt) {
+  const GraphHash graph{3, 4};
+  const std::vector<std::function<void(JobSpec&)>> changes{
+      [](JobSpec& s) { s.keep = Keep::Nothing; },
+      [](JobSpec& s) { s.time_limit = Duration{1}; },
+      [](JobSpec& s) { s.policy.gang = 1; },
+      [](JobSpec& s) { s.policy.gang_max = 1; },
+      [](JobSpec& s) { s.policy.gang_groups = 1; },
+      [](JobSpec& s) { s.policy.together = "host"; },
+      [](JobSpec& s) { s.policy.pools = {"a"}; },
+      [](JobSpec& s) { s.policy.pools = {"a", "b"}; },
+      [](JobSpec& s) { s.policy.labels = {"a"}; },
+      [](JobSpec& s) {
+        s.secrets = Seldom{std::vector<Secret>{{"A", "x"}}};
+      },
+  };
+  std::set<GraphHash> seen{content_hash(JobSpec{}, graph), content_hash(JobSpec{}, GraphHash{4, 3})};
+  for (const auto& change : changes) {
+    JobSpec spec;
+    change(spec);
+    seen.insert(content_hash(spec, graph));
+  }
+  EXPECT_EQ(seen.size(), changes.size() + 2);
+  for (const GraphHash& hash : seen) EXPECT_TRUE(hash.valid());
+}
+
+TEST(ContentHash, WhatAnOrderMayChangeAndWhatNobodyMayKnowDoNot) {
+  const GraphHash graph{3, 4};
+  JobSpec spec;
+  spec.secrets = Seldom{std::vector<Secret>{{"A", "x"}}};
+  JobSpec other;
+  other.secrets = Seldom{std::vector<Secret>{{"A", "y"}}};
+  other.name = "name";
+  other.owner = "ada";
+  other.priority = 3;
+  other.submitter = 8;
+  other.policy.weight = 3;
+  other.policy.queue = "short";
+  other.name_use = NameUse::Rerun;
+  EXPECT_EQ(content_hash(spec, graph), content_hash(other, graph));
+}
+
+TEST(GraphHash, PeopleCompareItsFirstDigits) {
+  EXPECT_EQ(to_short_string({0, 0x0123'4567'89ab'cdef}), "01234567");
+}
+
 }  // namespace
 }  // namespace penstock

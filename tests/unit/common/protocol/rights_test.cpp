@@ -12,7 +12,7 @@ AdminRequest request(const std::string& command) {
 }
 
 TEST(Rights, AClientUsesTheClusterAndDoesNotSteerIt) {
-  for (const char* command : {"jobs", "explain", "cancel", "hold", "release", "shared", "keep"})
+  for (const char* command : {"jobs", "explain", "cancel", "hold", "release", "shared", "keep", "rerun"})
     EXPECT_TRUE(check_right(Role::Client, request(command))) << command;
   for (const char* command : {"drain", "undrain", "set", "priority", "move", "reload"}) {
     const Result<void> refused = check_right(Role::Client, request(command));

@@ -145,6 +145,27 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   EXPECT_EQ(decode_lost_writer(encode(record::WriterLost{Incarnation{1ULL << 63U}})).value(), Incarnation{1ULL << 63U});
 }
 
+TEST(JournalCodec, TheRunsOfAJobItsContentAndItsGraphComeBack) {
+  record::JobEnded over{.job = JobId{7}};
+  over.graph_of = JobId{4};
+  over.spec.name_use = NameUse::Rerun;
+  over.spec.content = {1ULL << 63U, 5};
+  over.spec.runs = Seldom{JobRuns{3,
+                                  {{JobId{1}, JobState::Failed, 1'800'000'000'000, 1'800'000'000'001},
+                                   {JobId{5}, JobState::Cancelled, 1'800'000'000'002, 1'800'000'000'003}},
+                                  {7, 8}}};
+  const record::JobEnded back = decode_job_ended(encode(over)).value();
+  EXPECT_EQ(back.graph_of, JobId{4});
+  EXPECT_EQ(back.spec, over.spec);
+}
+
+TEST(JournalCodec, AJobOfAnOlderVersionHasNoContentNoRunsAndNoGraph) {
+  const record::JobEnded over = decode_job_ended(encode(record::JobEnded{.job = JobId{7}})).value();
+  EXPECT_FALSE(over.spec.content.valid());
+  EXPECT_FALSE(over.spec.runs.any());
+  EXPECT_FALSE(over.graph_of.valid());
+}
+
 TEST(JournalCodec, KeysOfWhatIsKeptComeBack) {
   record::JobEnded over{.job = JobId{7}};
   over.keys = {{SubtaskIndex{0}, "left"}, {SubtaskIndex{9}, ""}};

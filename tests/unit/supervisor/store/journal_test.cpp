@@ -406,6 +406,43 @@ TEST_F(JournalTest, AGraphThatNoJobNeedsIsTakenOutAndDamageInItCostsNothing) {
   EXPECT_EQ(entries_of_graphs(), 2U);
 }
 
+TEST_F(JournalTest, TheGraphOfAFailedJobComesBackAndDamageInItCostsOnlyAnotherRun) {
+  accept(1, "one");
+  accept(2, "two");
+  for (const std::uint32_t job : {1U, 2U}) {
+    record::JobEnded over{JobId{job}, named("failed"), {}};
+    over.everything.state = JobState::Failed;
+    over.graph_of = JobId{job};
+    write(over);
+  }
+  graph_part(1)[20] ^= 1;
+  const Recovered recovered = must_recover(Damage::Refuse);
+  EXPECT_TRUE(recovered.losses.empty());
+  ASSERT_EQ(recovered.state.jobs.size(), 2U);
+  EXPECT_FALSE(recovered.state.jobs[0].graph.valid());
+  EXPECT_EQ(recovered.state.jobs[1].graph, JobId{2});
+  ASSERT_EQ(recovered.state.graphs.size(), 1U);
+  EXPECT_EQ(recovered.state.graphs[0].brought_by, JobId{2});
+  EXPECT_EQ(recovered.state.graphs[0].chunks.front(), graph);
+  EXPECT_EQ(entries_of_graphs(), 2U) << "nothing is left of the damaged one";
+  write(record::GraphForgotten{JobId{2}});
+  EXPECT_FALSE(must_recover().state.jobs[1].graph.valid()) << "it was dropped since";
+}
+
+TEST_F(JournalTest, AnEndedAndARunningJobShareTheirGraph) {
+  accept(1, "one");
+  accept_again(2, "two", 1);
+  record::JobEnded over{JobId{1}, named("one"), {}};
+  over.everything.state = JobState::Failed;
+  over.graph_of = JobId{1};
+  write(over);
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.graphs.size(), 1U);
+  EXPECT_EQ(recovered.state.graphs[0].chunks.front(), graph);
+  EXPECT_EQ(recovered.state.jobs[0].graph, JobId{1});
+  EXPECT_EQ(recovered.state.jobs[1].graph, JobId{1});
+}
+
 TEST_F(JournalTest, ALostGraphNamesAllThatRunIt) {
   accept(1, "one");
   accept_again(2, "two", 1);

@@ -185,6 +185,20 @@ TEST_F(CommitGateTest, AWithdrawnJobIsRefusedAndItsProgressDropped) {
   EXPECT_EQ(out.size(), 1U) << "the other job stands";
 }
 
+TEST_F(CommitGateTest, AnOrderThatHasMadeAWithdrawnJobIsRefused) {
+  gate.write(forgotten(9));
+  for (const char* job : {"job-1", "job-2"})
+    gate.send_to_client(ClientId{1}, AdminAnswer{5, Value{Value::Record{{"job", job}}}, {}});
+  gate.commit(false);
+  out.clear();
+  gate.fail(Error{ErrorCode::StorageFull, "journal", "no space left", ""});
+  gate.withdraw(JobId{1});
+  ASSERT_EQ(out.size(), 1U);
+  const auto& answer = std::get<AdminAnswer>(std::get<supervisor_action::SendToClient>(out[0]).message);
+  EXPECT_EQ(answer.request, 5U);
+  EXPECT_EQ(answer.refusal.message, "no space left");
+}
+
 TEST(CommitGateProperty, ActionsLeaveInOrderAndNoneBeforeItsTicket) {
   EXPECT_TRUE(rc::check([](const std::vector<std::pair<bool, bool>>& events, std::uint8_t lag) {
     Actions<SupervisorAction> out;

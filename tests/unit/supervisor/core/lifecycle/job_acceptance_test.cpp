@@ -114,13 +114,70 @@ TEST(SubmitAgain, AGraphThatIsNoLongerKeptIsUnknown) {
   EXPECT_EQ(again(cluster, pair(), "third").refusal.code, ErrorCode::UnknownGraph);
 }
 
-TEST(SubmitAgain, TheSameNameIsTheSameJobWhateverTheGraph) {
+// A mended file under the old name was answered with the old job, and nothing of it ran.
+TEST(SubmitAgain, TheSameNameIsTheSameJobOnlyForTheSameWork) {
   SupervisorHarness cluster;
   cluster.join();
   cluster.submit(pair(), named("first"));
-  const SubmitReply reply = again(cluster, GraphBuilder{}.sources(9).build(), "first");
-  EXPECT_EQ(reply.job, JobId{1});
-  EXPECT_TRUE(reply.existed);
+  EXPECT_TRUE(again(cluster, pair(), "first").existed);
+  const Graph other = GraphBuilder{}.sources(9).build();
+  EXPECT_EQ(again(cluster, other, "first").refusal.code, ErrorCode::NameTaken)
+      << "the graph need not be known for that";
+  cluster.submit(other, named("first"));
+  EXPECT_EQ(cluster.refusal().code, ErrorCode::NameTaken);
+  JobSpec elsewhere = named("first");
+  elsewhere.policy.labels = {"fast"};
+  cluster.submit(pair(), elsewhere);
+  EXPECT_EQ(cluster.refusal().code, ErrorCode::NameTaken) << "it may run on other workers";
+  JobSpec urgent = named("first");
+  urgent.priority = 5;
+  cluster.submit(pair(), urgent);
+  EXPECT_TRUE(cluster.last_reply().existed) << "an order can change that";
+  EXPECT_EQ(cluster.core().counters().jobs_accepted, 1U);
+  cluster.ignore();
+}
+
+TEST(Submit, WhatASubmitterSaysOfItsRunsAndItsContentCountsForNothing) {
+  SupervisorHarness cluster;
+  cluster.join();
+  JobSpec spec = named("first");
+  spec.content = {1, 2};
+  spec.runs.edit().number = 9;
+  cluster.submit(pair(), spec);
+  EXPECT_FALSE(cluster.job(1).spec.runs.any());
+  EXPECT_EQ(cluster.job(1).spec.content, content_hash(named("first"), content_hash(pair())));
+  cluster.ignore();
+}
+
+TEST(Submit, ANumberBehindTheNameMayMakeItTooLong) {
+  SupervisorConfig config;
+  config.graph.name_bytes_max = 8;
+  SupervisorHarness cluster{config};
+  cluster.join();
+  JobSpec spec = named("sevenle");
+  cluster.submit(pair(), spec);
+  spec.name_use = NameUse::Number;
+  cluster.submit(pair(), spec);
+  EXPECT_EQ(cluster.refusal().code, ErrorCode::InvalidArgument);
+  spec.name = "sixlet";
+  spec.name_use = NameUse::Same;
+  cluster.submit(pair(), spec);
+  spec.name_use = NameUse::Number;
+  EXPECT_EQ(cluster.submit(pair(), spec), JobId{3});
+  EXPECT_EQ(cluster.job(3).spec.name, "sixlet-2");
+  cluster.ignore();
+}
+
+TEST(Submit, AReplacedJobIsStillKnownByItsNumber) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  run_pair(cluster, 1);
+  JobSpec spec = named("first");
+  spec.name_use = NameUse::Replace;
+  EXPECT_EQ(cluster.submit(GraphBuilder{}.sources(9).build(), spec), JobId{2});
+  EXPECT_EQ(cluster.ask("job", {"first"})->operator[]("id"), Value{"job-2"});
+  EXPECT_EQ(cluster.ask("job", {"job-1"})->operator[]("name"), Value{"first"});
   cluster.ignore();
 }
 
