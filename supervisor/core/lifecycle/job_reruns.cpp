@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/protocol/external_input.hpp"
 #include "supervisor/core/event_context.hpp"
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/job_indices.hpp"
@@ -86,36 +87,49 @@ Result<SharedGraph*> JobReruns::add_part(RerunGraph part) {
   return &tables_.graphs.add(std::move(shape).value());
 }
 
+Result<RerunGraph> JobReruns::part_of(const Job& last, const SharedGraph* whole, const std::string& from) {
+  SharedGraph* const run = tables_.graphs.join(last.graph.hash);  // Of a run of a part, that part.
+  if (run == nullptr) return unknown_graph(last);
+  const bool by_run = whole == nullptr || whole == run;
+  const GraphShape& shape = by_run ? *run->shape : *whole->shape;
+  EndedRun ended = look_at(last, *run->shape);
+  if (!by_run) ended = as_run_of_whole(shape, *run->shape, ended);
+  const auto part = [&]() -> Result<RerunGraph> {
+    std::vector<std::uint32_t> first;
+    const SubtaskIndex found = from.empty() ? SubtaskIndex::none() : shape.find_key_or_number(from);
+    if (!from.empty() && !found.valid())
+      return Error{ErrorCode::NotFound, "subtask '" + from + "' of " + to_string(last.id), "is not in the graph",
+                   "give its key or its number"};
+    // The run has borrowed its output, and the graph with its program is gone.
+    if (found.valid() && whole == nullptr && is_alias(shape.template_of(found.value()))) return unknown_graph(last);
+    if (found.valid()) first.push_back(found.value());
+    PENSTOCK_TRY(check_size(shape.graph()));
+    return rerun_graph(shape, ended, first);
+  };
+  Result<RerunGraph> made = part();
+  tables_.graphs.leave(*run);
+  return made;
+}
+
 /// The graph to run, which has counted the new job.
 Result<SharedGraph*> JobReruns::graph_of(const Job& last, const AdminRequest& request, JobSpec& spec, Parts& parts) {
   const std::string from = option(request, "from");
-  const bool whole = from.empty() && !has_flag(request, "failed");
   const GraphHash& all = last.spec.runs->whole.valid() ? last.spec.runs->whole : last.graph.hash;
-  SharedGraph* const graph = tables_.graphs.join(whole ? all : last.graph.hash);
-  if (graph == nullptr) return unknown_graph(last);
-  parts.again = graph->shape->size();
-  if (whole) return graph;
-  const auto refuse = [&](Error error) {
-    tables_.graphs.leave(*graph);
-    return error;
-  };
-  std::vector<std::uint32_t> first;
-  if (!from.empty()) {
-    const SubtaskIndex found = graph->shape->find_key_or_number(from);
-    if (!found.valid())
-      return refuse({ErrorCode::NotFound, "subtask '" + from + "' of " + to_string(last.id), "is not in the graph",
-                     "give its key or its number"});
-    first.push_back(found.value());
+  SharedGraph* const whole = tables_.graphs.join(all);
+  if (from.empty() && !has_flag(request, "failed")) {
+    if (whole == nullptr) return unknown_graph(last);
+    parts.again = whole->shape->size();
+    return whole;
   }
-  if (const Result<void> fits = check_size(graph->shape->graph()); !fits) return refuse(fits.error());
-  RerunGraph part = rerun_graph(*graph->shape, look_at(last, *graph->shape), first);
-  if (part.again == 0)
-    return refuse({ErrorCode::WrongState, to_string(last.id), "has no subtask that failed or was cancelled",
-                   "without `--failed` all of it runs again"});
-  parts = {part.again, part.taken, part.left_out};
-  if (part.taken + part.left_out == 0) return graph;
-  Result<SharedGraph*> added = add_part(std::move(part));
-  tables_.graphs.leave(*graph);
+  Result<RerunGraph> part = part_of(last, whole, from);
+  if (part && part->again == 0)
+    part = Error{ErrorCode::WrongState, to_string(last.id), "has no subtask that failed or was cancelled",
+                 "without `--failed` all of it runs again"};
+  if (part) parts = {part->again, part->taken, part->left_out};
+  if (part && whole != nullptr && part->taken + part->left_out == 0) return whole;
+  if (whole != nullptr) tables_.graphs.leave(*whole);
+  if (!part) return part.error();
+  Result<SharedGraph*> added = add_part(std::move(part).value());
   if (added) spec.runs.edit().whole = all;
   return added;
 }

@@ -42,6 +42,9 @@ class JobReruns {
   Result<void> check(const Job& last) const;
   Result<SharedGraph*> graph_of(const Job& last, const AdminRequest& request, JobSpec& spec, Parts& parts);
   EndedRun look_at(const Job& last, const GraphShape& shape) const;
+  /// The part of the graph that is to run. None is known, or that of the last run alone: UnknownGraph, or a part of
+  /// that.
+  Result<RerunGraph> part_of(const Job& last, const SharedGraph* whole, const std::string& from);
   Result<SharedGraph*> add_part(RerunGraph part);
 
   const SupervisorConfig& config_;

@@ -73,7 +73,8 @@ class Part {
       alias.on_failure = OnFailure::Continue;
     }
     graph_.template_of.push_back(alias_);
-    graph_.payloads += external_datum_payload({{ended_.job, SubtaskIndex{subtask}}, 0, ended_.identity});
+    const std::uint32_t number = ended_.numbers.empty() ? subtask : ended_.numbers[subtask];
+    graph_.payloads += external_datum_payload({{ended_.job, SubtaskIndex{number}}, 0, ended_.identity});
     end(subtask);
   }
   Graph finish() {
@@ -103,6 +104,17 @@ class Part {
 };
 
 }  // namespace
+
+EndedRun as_run_of_whole(const GraphShape& whole, const GraphShape& part, const EndedRun& ended) {
+  EndedRun all{ended.job, ended.identity, {}, {}, {}};
+  for (std::uint32_t i = 0; i < whole.size(); ++i) {
+    const SubtaskIndex found = part.find(whole.name(i));
+    all.succeeded.push_back(!found.valid() || ended.succeeded[found.value()]);
+    all.kept.push_back(found.valid() && ended.kept[found.value()]);
+    all.numbers.push_back(found.valid() ? found.value() : i);
+  }
+  return all;
+}
 
 RerunGraph rerun_graph(const GraphShape& shape, const EndedRun& ended, const std::vector<std::uint32_t>& from) {
   RerunGraph result;

@@ -15,8 +15,13 @@ struct EndedRun {
   JobId job;
   JobIdentity identity{};
   std::vector<bool> succeeded;
-  std::vector<bool> kept;  ///< Its only output is kept for clients, and a worker has it.
+  std::vector<bool> kept;                ///< Its only output is kept for clients, and a worker has it.
+  std::vector<std::uint32_t> numbers{};  ///< Its number in that run; empty: the same.
 };
+
+/// The run of a part of a graph, as one of the whole: the part has the keys that `rerun_graph` gives. Subtasks that it
+/// has not had succeeded before. Cost: linear, by the logarithm for each key.
+EndedRun as_run_of_whole(const GraphShape& whole, const GraphShape& part, const EndedRun& ended);
 
 struct RerunGraph {
   Graph graph;

@@ -293,7 +293,7 @@ TEST(Submit, ReplaceEndsTheFormerJobBeforeTheNewOneBegins) {
   cluster.start_worker("w1", {"--slots", "1"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const ScratchDirectory scratch;
-  const std::string here = "-s=" + cluster.address();
+  const std::string here = "--supervisor=" + cluster.address();
   const std::string lock = scratch.path() + "/lock";
   const auto file = [&](const std::string& command) {
     return scratch.write("job.toml", "name = \"only\"\n[[subtask]]\nkey = \"a\"\ncommand = \"" + command + "\"\n");

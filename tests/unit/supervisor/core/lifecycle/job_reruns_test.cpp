@@ -112,6 +112,41 @@ TEST(Rerun, FromASubtaskOnThatOneRunsAgainWithAllThatFailed) {
   cluster.ignore();
 }
 
+// The second run had borrowed `a`, and ran no program for it.
+TEST(Rerun, FromASubtaskOnItsProgramRunsAlsoAfterARunThatHadTakenItOver) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 3});
+  cluster.submit(three(), named("nightly"));
+  fail_second(cluster);
+  ASSERT_EQ(code_of(cluster.ask("rerun", {"nightly", "--failed"})), "done");
+  cluster.assigned();
+  for (const std::uint32_t subtask : {0U, 1U, 2U}) cluster.succeed(1, subtask, {{0, kBytes}}, 2);
+  const Result<Value> answer = cluster.ask("rerun", {"nightly", "--from=a"});
+  ASSERT_TRUE(answer.has_value()) << to_string(answer.error());
+  EXPECT_EQ((*answer)["again"], Value{std::uint64_t{1}});
+  EXPECT_EQ((*answer)["taken"], Value{std::uint64_t{2}});
+  EXPECT_EQ(cluster.job(3).graph.shape->template_of(0).program, "burn");
+  EXPECT_EQ(cluster.job(3).spec.runs->whole, content_hash(three()));
+  cluster.ignore();
+}
+
+TEST(Rerun, WhereOnlyThePartOfTheLastRunIsKnownThatRunsAgainAndNothingElse) {
+  SupervisorConfig config;
+  config.cached_graphs_max = 0;
+  SupervisorHarness cluster{config};
+  cluster.join({.slots = 3});
+  cluster.submit(three(), named("nightly"));
+  fail_second(cluster);
+  ASSERT_EQ(code_of(cluster.ask("rerun", {"nightly", "--failed"})), "done");
+  fail_second(cluster, 2);
+  cluster.client_says(ReleaseJob{JobId{1}});
+  EXPECT_EQ(code_of(cluster.ask("rerun", {"nightly"})), "UnknownGraph");
+  EXPECT_EQ(code_of(cluster.ask("rerun", {"nightly", "--from=a"})), "UnknownGraph") << "its program was in the whole";
+  ASSERT_EQ(code_of(cluster.ask("rerun", {"nightly", "--failed"})), "done");
+  EXPECT_EQ(cluster.job(3).total(), 3U);
+  cluster.ignore();
+}
+
 TEST(Rerun, WhatCannotRunAgainIsRefused) {
   SupervisorConfig config;
   config.cached_graphs_max = 0;

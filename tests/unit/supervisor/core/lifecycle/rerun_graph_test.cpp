@@ -77,6 +77,19 @@ TEST(RerunGraph, FromASubtaskOnAllRunsThatDependsOnIt) {
   EXPECT_EQ(part_of(graph, "sskk").again, 0U) << "nothing has failed";
 }
 
+TEST(RerunGraph, ARunOfAPartIsARunOfTheWholeInWhichTheRestHadSucceeded) {
+  const Graph graph = GraphBuilder{}.add().add({GraphBuilder::order(0)}).add().build();
+  const RerunGraph part = part_of(graph, "s-k");
+  const EndedRun run = as_run_of_whole(*shape_of(graph), *shape_of(part.graph), ended("k-"));
+  EXPECT_EQ(run.succeeded, (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(run.kept, (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(run.numbers[1], 0U);
+  const RerunGraph next = rerun_graph(*shape_of(graph), run, {});
+  EXPECT_EQ(lines_of(next), (Texts{"1 alias", "2 burn"}));
+  EXPECT_EQ(shape_of(next.graph)->external_inputs()[0].datum.producer.index, SubtaskIndex{0})
+      << "by its number in the run that lends";
+}
+
 TEST(RerunGraph, EachColumnGoesWithItsSubtask) {
   GraphBuilder builder;
   builder.template_at(1).program = "other";
