@@ -15,6 +15,7 @@ import pytest
 from penstock import Client, errors
 
 LIBRARY = os.environ.get("PENSTOCK_LIBRARY") or str(pathlib.Path(__file__).resolve().parents[2] / "build/dev/libpenstock.so")
+HERE = pathlib.Path(__file__).resolve().parent
 BINARY = pathlib.Path(LIBRARY).parent / "penstock"
 
 
@@ -115,6 +116,41 @@ def test_who_submits_again_after_the_supervisor_has_died_still_owns_the_job(clus
         job.detach()
         again = named(owner, "one", functions.increment, 1)
         assert again.existed and not again.ours and again.number == number, "it was left to others"
+
+
+# It was given the former job, and nothing of it ran.
+def test_other_work_under_a_name_is_refused_and_the_same_runs_again(cluster):
+    with Client(cluster.address) as client:
+        job = named(client, "one", functions.increment, 1)
+        assert job.results(60) == [2]
+        with pytest.raises(errors.PenstockError, match="does something else") as refused:
+            named(client, "one", functions.increment, 2)
+        assert refused.value.code == "NameTaken"
+        told = client.ask("rerun", "one")
+        assert told["run"] == 2 and told["after"] == f"job-{job.number}"
+        again = client.attach("one")
+        assert again.number == int(told["job"][4:]) and again.results(60) == [2]
+        assert named(client, "one", functions.increment, 1).number == again.number, "the newest run has the name"
+
+
+def test_the_same_script_is_the_same_work_in_another_process(cluster, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("""
+import sys
+from penstock import Client
+TABLE = {"scale": 1, "text": "a text"}
+def square(x, offset=0.0):
+    return int(x * x * TABLE["scale"] + offset)
+with Client(sys.argv[1]) as client:
+    graph = client.graph()
+    graph.add(square, 7)
+    job = graph.submit(name="squares")
+    print(job.number, job.existed, *job.results(60))
+    job.detach()
+""")
+    said = [subprocess.run([sys.executable, script, cluster.address], env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(HERE.parent)},
+                           capture_output=True, text=True, timeout=120) for seed in ("1", "2")]
+    assert [one.stdout.split()[1:] for one in said] == [["False", "49"], ["True", "49"]], [one.stderr for one in said]
 
 
 def test_calls_run_on_workers_of_their_own(cluster):
