@@ -379,9 +379,14 @@ TEST_F(SessionTest, SubmitsAgainWhatWasNotAnswered) {
 // A client that closed or dropped a job that it had found released the results of another client.
 TEST_F(SessionTest, AJobThatExistedIsOursOnlyIfItsFirstAnswerWasLost) {
   std::vector<bool> ours;
+  std::vector<bool> told_existed;
   std::vector<std::uint64_t> submitters;
   const auto submit = [&](std::size_t index, bool existed, bool same_submitter) {
-    std::thread engine{[&] { ours.push_back(session.submit(named("one"), one_subtask())->ours); }};
+    std::thread engine{[&] {
+      const auto submitted = session.submit(named("one"), one_subtask());
+      ours.push_back(submitted->ours);
+      told_existed.push_back(submitted->existed);
+    }};
     const auto chunk = std::get<SubmitChunk>(wire->wait_for(index));
     submitters.push_back(chunk.spec.submitter);
     supervisor.on_message(SubmitReply{chunk.submission, JobId{7}, existed, {}, same_submitter});
@@ -393,6 +398,7 @@ TEST_F(SessionTest, AJobThatExistedIsOursOnlyIfItsFirstAnswerWasLost) {
   session.forget(JobId{7});
   submit(3, false, false);
   EXPECT_EQ(ours, (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(told_existed, (std::vector<bool>{true, false, false})) << "no call says so of its own first try";
   EXPECT_EQ(std::count(submitters.begin(), submitters.end(), 0U), 0);
   EXPECT_EQ((std::set<std::uint64_t>{submitters.begin(), submitters.end()}).size(), 3U) << "each call has its own";
 }
