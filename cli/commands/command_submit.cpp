@@ -189,8 +189,8 @@ void add_submit_command(CLI::App& app, Invocation& invocation) {
   CLI::Option* replace =
       command->add_flag("--replace", options->replace,
                         "If a job has the name: cancel it, wait for its end, and run this one under the name");
-  CLI::Option* numbered = command->add_flag("--new", options->numbered,
-                                            "If a job has the name: take the first free one of NAME-2, NAME-3, ...");
+  CLI::Option* numbered = command->add_flag(
+      "--new", options->numbered, "If a job has the name: take the first free one of NAME-2, NAME-3 and so on");
   CLI::Option* again = command->add_flag(
       "--rerun", options->rerun, "If a job has the name, has ended and has the same content: run all of it again");
   replace->excludes(numbered)->excludes(again);

@@ -315,7 +315,7 @@ Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes)
 }
 
 std::size_t wire_size(const FromClient& message) {
-  std::size_t bytes = 296;
+  std::size_t bytes = 328;
   if (const auto* chunk = std::get_if<SubmitChunk>(&message))
     bytes += chunk->spec.name.size() + chunk->spec.owner.size() + chunk->spec.policy.qos.size() +
              chunk->spec.policy.queue.size() + wire::size_of(*chunk->spec.secrets) + wire::size_of(chunk->graph);

@@ -329,7 +329,7 @@ TEST(LiveDevices, RandomPartsAndPairsAllRunInTheEnd) {
       if (rng.chance(6, 10) || cluster.runs().empty()) {
         static constexpr std::int64_t kSizes[] = {250, 500, 500, 1000, 2000};
         const std::int64_t milli = kSizes[rng.below(std::size(kSizes))];
-        jobs.emplace_back(submit(cluster, {.name = "job",
+        jobs.emplace_back(submit(cluster, {.name = "j" + std::to_string(jobs.size()),
                                            .subtasks = static_cast<std::uint32_t>(rng.between(1, 3)),
                                            .milli = milli,
                                            .on_gpu = true}),
