@@ -211,7 +211,8 @@ void add_rerun_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("--failed", options->failed,
                     "Only what has not succeeded and what it reads; results that are still kept are taken over");
   command->add_option("--from", options->from, "The same, with this subtask and all that depend on it")
-      ->type_name("SUBTASK");
+      ->type_name("SUBTASK")
+      ->check([](const std::string& text) { return text.empty() ? "names no subtask" : std::string{}; });
   command->add_flag("--wait", options->wait, "Wait for its end, as `penstock wait` does");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);

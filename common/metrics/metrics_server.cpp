@@ -177,6 +177,8 @@ Result<void> MetricsServer::State::check(const MetricsVisitor& visitor) const {
 void MetricsServer::State::take(const std::shared_ptr<MetricsVisitor>& visitor, const HttpRequest& request) {
   const auto answer = [this, visitor](HttpAnswer content) {
     ++answers[content.status];
+    // A peer without a right to metrics keeps no connection: it could hold as many as there may be.
+    content.is_last = !check(*visitor);
     visitor->answer(content);
   };
   if (request.method() != "GET" && request.method() != "HEAD") return answer(refusal_of(405));

@@ -173,7 +173,7 @@ void MetricsVisitor::answer(const HttpAnswer& content) {
   if (!socket_.is_open()) return;
   const bool late = !answering_;
   answering_ = true;
-  const bool closes = ends_connection(content.status) || late || !request_->keeps_alive();
+  const bool closes = content.is_last || ends_connection(content.status) || late || !request_->keeps_alive();
   std::string text = "HTTP/1.1 " + std::to_string(content.status) + " " + words_of(content.status) +
                      "\r\nServer: penstock\r\nCache-Control: no-store\r\nContent-Type: " + content.type +
                      "\r\nContent-Length: " + std::to_string(content.body.size()) +

@@ -22,6 +22,7 @@ struct HttpAnswer {
   std::uint16_t status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  bool is_last = false;  ///< The connection ends behind it.
 };
 /// A sentence for people as the body.
 HttpAnswer refusal_of(std::uint16_t status);

@@ -1,5 +1,6 @@
 #include "supervisor/actors/job_log.hpp"
 
+#include <string_view>
 #include <variant>
 
 #include "common/host/log.hpp"
@@ -7,7 +8,17 @@
 namespace penstock::supervisor {
 namespace {
 
-std::string name_and_owner(const JobSpec& spec) { return " name=\"" + spec.name + "\" owner=" + spec.owner; }
+/// In quotation marks; users choose what is in them, and must not write further fields or lines.
+std::string quoted(std::string_view text) {
+  std::string all = "\"";
+  for (const char each : text) {
+    if (each == '"' || each == '\\') all += '\\';
+    all += each == '\n' || each == '\r' ? ' ' : each;
+  }
+  return all + '"';
+}
+
+std::string name_and_owner(const JobSpec& spec) { return " name=" + quoted(spec.name) + " owner=" + spec.owner; }
 
 std::string seconds_text(std::int64_t from_ms, std::int64_t until_ms) {
   const std::int64_t ms = until_ms > from_ms ? until_ms - from_ms : 0;
@@ -46,7 +57,7 @@ void JobLog::note(const record::JobEnded& ended) {
   std::string fields = "job=" + to_string(ended.job) + name_and_owner(ended.spec) +
                        " state=" + std::string{to_string(end.state)} + " subtasks=" + std::to_string(end.counts.total) +
                        " seconds=" + seconds_text(ended.submitted_ms, ended.ended_ms);
-  if (const std::string cause = cause_of(end); !cause.empty()) fields += " cause=\"" + cause + "\"";
+  if (const std::string cause = cause_of(end); !cause.empty()) fields += " cause=" + quoted(cause);
   log_line(end.state == JobState::Failed ? LogLevel::Warn : LogLevel::Info, "job ended", fields);
 }
 

@@ -69,6 +69,12 @@ TEST(JobLog, AFailureHasItsFirstCause) {
   EXPECT_NE(text.find("no such program; and 29 more\"\n"), std::string::npos) << text;
 }
 
+TEST(JobLog, ANameWritesNoFieldsAndNoLines) {
+  JobLog log;
+  const std::string text = logged([&] { log.note(Record{accepted(3, "a\" state=\\failed\nx")}); });
+  EXPECT_NE(text.find(R"( name="a\" state=\\failed x" owner=ada)"), std::string::npos) << text;
+}
+
 TEST(JobLog, JobsOfBeforeARestartEndOnce) {
   RecoveredState state;
   state.jobs.emplace_back().id = JobId{3};

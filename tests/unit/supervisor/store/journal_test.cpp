@@ -429,6 +429,21 @@ TEST_F(JournalTest, TheGraphOfAFailedJobComesBackAndDamageInItCostsOnlyAnotherRu
   EXPECT_FALSE(must_recover().state.jobs[1].graph.valid()) << "it was dropped since";
 }
 
+TEST_F(JournalTest, EndedJobsShareTheirGraph) {
+  accept(1, "one");
+  accept_again(2, "two", 1);
+  for (const std::uint32_t job : {1U, 2U}) {
+    record::JobEnded over{JobId{job}, named("cancelled"), {}};
+    over.everything.state = JobState::Cancelled;
+    over.graph_of = JobId{1};
+    write(over);
+  }
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.graphs.size(), 1U);
+  ASSERT_EQ(recovered.state.jobs.size(), 2U);
+  for (const RecoveredJob& job : recovered.state.jobs) EXPECT_EQ(job.graph, JobId{1});
+}
+
 TEST_F(JournalTest, AnEndedAndARunningJobShareTheirGraph) {
   accept(1, "one");
   accept_again(2, "two", 1);
