@@ -40,6 +40,7 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
   placement_.search.search_budget +=
       static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kBudgetEarnedMax));
   const bool claiming = fleet_.workers[slot].claiming;
+  CountedRuns runs;
   for (const AttemptReport& report : reports.attempts) {
     if (claiming) adoption_.claim_end(slot, job, report);
     const std::size_t outputs = std::min<std::size_t>(report.output_count, reports.outputs.size() - next_output);
@@ -65,7 +66,7 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
     if (job.spec.time_limit > Duration{0}) [[unlikely]]
       time_limits_.note_report(job, report, asked_to_leave);
     tables_.watchdog.note_progress(event_.now);
-    if (is_end(report.outcome)) count_run(slot, job, report);
+    if (is_end(report.outcome)) count_run(slot, job, report, runs);
     switch (report.outcome) {
       case Outcome::Started:
         attempts_.note_started(job, subtask);
@@ -97,6 +98,7 @@ void ReportReader::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
     if (job.status.run_taken) [[unlikely]]
       time_limits_.begin_anew_if_off(job);
   }
+  end_runs(runs);
 }
 
 void ReportReader::move_slot(Job& job, std::uint32_t subtask, Outcome outcome) {
@@ -170,18 +172,36 @@ void ReportReader::succeed(Job& job, const AttemptReport& report, std::span<cons
   if ((hot.flags & SubtaskFlag::kVisible) == 0) outputs_.progress.succeeded(job, subtask);
 }
 
-void ReportReader::count_run(WorkerSlot slot, const Job& job, const AttemptReport& report) {
-  const std::vector<BandSlot>& bands = fleet_.workers[slot].bands;
+void ReportReader::count_run(WorkerSlot slot, const Job& job, const AttemptReport& report, CountedRuns& runs) {
   const bool has_run = report.outcome == Outcome::Succeeded || report.run_us > 0;
-  if (!has_run || report.band.value() >= bands.size()) return;
+  if (!has_run) return;
+  if (runs.of != job.graph.shape->template_index(report.subtask.value()) || runs.band != report.band) [[unlikely]] {
+    end_runs(runs);
+    runs = begin_runs(slot, job, report);
+    if (runs.durations == nullptr) return;
+  }
+  runs.durations->add_us(report.run_us);
+  runs.run_us += report.run_us;
+}
+
+ReportReader::CountedRuns ReportReader::begin_runs(WorkerSlot slot, const Job& job, const AttemptReport& report) {
+  const std::vector<BandSlot>& bands = fleet_.workers[slot].bands;
+  if (report.band.value() >= bands.size()) return {};
   const Template& of = job.graph.shape->template_of(report.subtask.value());
-  tables_.counters.runs[static_cast<std::size_t>(of.runner)].add_us(report.run_us);
-  const BandSlot band = bands[report.band.value()];
+  return {job.graph.shape->template_index(report.subtask.value()),
+          report.band,
+          bands[report.band.value()],
+          job.shares == nullptr ? kAnyPool : job.shares->project,
+          static_cast<std::uint64_t>(std::max<std::int64_t>(of.request.slots.value(), 0)),
+          &tables_.counters.runs[static_cast<std::size_t>(of.runner)],
+          0};
+}
+
+void ReportReader::end_runs(const CountedRuns& runs) {
+  if (runs.durations == nullptr) return;
   const std::vector<std::uint32_t>& pools = policy_base_.state.pool_of_band;
-  const auto slots = static_cast<std::uint64_t>(std::max<std::int64_t>(of.request.slots.value(), 0));
-  tables_.counters.busy.add(job.shares == nullptr ? kAnyPool : job.shares->project,
-                            band.value() < pools.size() ? pools[band.value()] : kAnyPool, fleet_.workers[band].kind,
-                            slots * report.run_us / 1000);
+  tables_.counters.busy.add(runs.project, runs.slot.value() < pools.size() ? pools[runs.slot.value()] : kAnyPool,
+                            fleet_.workers[runs.slot].kind, runs.slots * runs.run_us / 1000);
 }
 
 void ReportReader::measure(Job& job, const AttemptReport& report) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/duration_counts.hpp"
 #include "common/protocol/config.hpp"
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/policy_state.hpp"
@@ -66,8 +67,20 @@ class ReportReader {
   void drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report, std::span<const OutputReport> outputs);
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void measure(Job& job, const AttemptReport& report);
+  /// Reports of one template on one band that follow each other: what they have in common is looked up once.
+  struct CountedRuns {
+    std::uint32_t of = ~std::uint32_t{0};  ///< Template; none: nothing is counted.
+    BandIndex band;
+    BandSlot slot;
+    std::uint32_t project = 0;
+    std::uint64_t slots = 0;
+    DurationCounts* durations = nullptr;
+    std::uint64_t run_us = 0;
+  };
   /// The time on a slot of an attempt that has ended, whatever its end.
-  void count_run(WorkerSlot slot, const Job& job, const AttemptReport& report);
+  void count_run(WorkerSlot slot, const Job& job, const AttemptReport& report, CountedRuns& runs);
+  CountedRuns begin_runs(WorkerSlot slot, const Job& job, const AttemptReport& report);
+  void end_runs(const CountedRuns& runs);
 
   EventContext& event_;
   Fleet& fleet_;
