@@ -1,6 +1,7 @@
 #include "supervisor/core/graph_table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/graph_price.hpp"
@@ -29,7 +30,11 @@ SharedGraph& GraphTable::add(std::unique_ptr<GraphShape> shape) {
     graph.learned = (*earlier)->learned;
     SharedGraph& replaced = **earlier;
     *earlier = &graph;
-    if (replaced.jobs == 0) drop(replaced);
+    if (replaced.jobs == 0) {
+      // Ended jobs of the same content may run again by what the journal has.
+      graph.written_as = std::exchange(replaced.written_as, JobId::none());
+      drop(replaced);
+    }
   } else {
     by_hash_[graph.shape->hash()] = &graph;
   }

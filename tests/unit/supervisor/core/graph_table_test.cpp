@@ -119,5 +119,14 @@ TEST(GraphTable, TheLaterOfTwoThatCameWholeIsFoundAndTheEarlierLivesForItsJobs) 
   EXPECT_EQ(table.idle_count(), 1U) << "an idle one of the same content is replaced";
 }
 
+TEST(GraphTable, AnIdleOneThatComesWholeAgainStaysInTheJournal) {
+  GraphTable table{4, kPlenty};
+  SharedGraph& first = table.add(chain(2));
+  first.written_as = JobId{7};
+  table.leave(first);
+  EXPECT_EQ(table.add(chain(2)).written_as, JobId{7});
+  EXPECT_TRUE(table.take_forgotten().empty()) << "ended jobs may run again by it";
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
