@@ -341,9 +341,9 @@ error_code SecureStream::State::read_socket() {
   return error;
 }
 
-std::optional<SecureStream::Moved> SecureStream::State::read_some() {
+std::optional<SecureStream::Moved> SecureStream::State::read_some(const Pieces<std::byte>& pieces) {
   for (;;) {
-    const Result<std::size_t> opened = open(reading.pieces);
+    const Result<std::size_t> opened = open(pieces);
     if (!opened) {
       const bool over = opened.error().code == ErrorCode::Disconnected;
       if (!over) failure = opened.error();
@@ -356,13 +356,9 @@ std::optional<SecureStream::Moved> SecureStream::State::read_some() {
   }
 }
 
-void SecureStream::State::end_read(const Moved& moved) {
-  std::exchange(reading.done, nullptr)(moved.error, moved.count);
-}
-
 // Memory that a busy connection gave back would be cleared by the kernel for its next record; one that has been idle
 // since its last wait keeps little.
-void SecureStream::State::await_bytes() {
+void SecureStream::State::await_bytes(const Pieces<std::byte>& pieces, OnMoved done) {
   const bool idle = std::exchange(records.came, 0) < kKeptBytes;
   if (idle && records.begin == records.end && records.capacity > kKeptBytes) records.give_back();
   if (!writing && !std::exchange(wrote_much, false)) give_back(sealed);
@@ -370,23 +366,22 @@ void SecureStream::State::await_bytes() {
     make_room();
   else if (records.capacity == 0)
     records.make_room(kKeptBytes);
-  socket.async_read_some(asio::buffer(records.arrived.get() + records.end, records.capacity - records.end),
-                         [self = shared_from_this()](const error_code& error, std::size_t count) {
-                           if (error) return self->end_read({error, 0});
-                           self->count_read(count);
-                           const std::optional<Moved> moved = self->read_some();
-                           if (!moved.has_value()) return self->await_bytes();
-                           self->end_read(*moved);
-                         });
+  socket.async_read_some(
+      asio::buffer(records.arrived.get() + records.end, records.capacity - records.end),
+      [self = shared_from_this(), pieces, done = std::move(done)](const error_code& error, std::size_t count) mutable {
+        if (error) return done(error, 0);
+        self->count_read(count);
+        const std::optional<Moved> moved = self->read_some(pieces);
+        if (!moved.has_value()) return self->await_bytes(pieces, std::move(done));
+        done(moved->error, moved->count);
+      });
 }
 
 void SecureStream::State::read(const Pieces<std::byte>& pieces, OnMoved done) {
-  reading.pieces = pieces;
-  reading.done = std::move(done);
-  const std::optional<Moved> moved = pieces.bytes == 0 ? Moved{} : read_some();
-  if (!moved.has_value()) return await_bytes();
+  const std::optional<Moved> moved = pieces.bytes == 0 ? Moved{} : read_some(pieces);
+  if (!moved.has_value()) return await_bytes(pieces, std::move(done));
   // From a turn of its own, as Asio does.
-  asio::post(socket.get_executor(), [self = shared_from_this(), moved = *moved] { self->end_read(moved); });
+  asio::post(socket.get_executor(), [done = std::move(done), moved = *moved] { done(moved.error, moved.count); });
 }
 
 }  // namespace penstock

@@ -105,10 +105,9 @@ class SecureStream {
   struct State : std::enable_shared_from_this<State> {
     explicit State(StreamSocket connected) : socket(std::move(connected)) {}
     void read(const Pieces<std::byte>& pieces, OnMoved done);
-    /// The bytes that are there for `reading`; none: more has to arrive first.
-    std::optional<Moved> read_some();
-    void await_bytes();
-    void end_read(const Moved& moved);
+    /// The bytes that are there already; none: more has to arrive first.
+    std::optional<Moved> read_some(const Pieces<std::byte>& pieces);
+    void await_bytes(const Pieces<std::byte>& pieces, OnMoved done);
     void write(Pieces<const std::byte> pieces, OnMoved done);
     void shake_hands(std::vector<std::byte> arrived);
     void shaken(const Result<TlsSession::Handshake>& result, std::vector<std::byte> to_send);
@@ -134,11 +133,7 @@ class SecureStream {
     std::vector<std::byte> sealed;  ///< To be written.
     bool writing = false;           ///< `sealed` is being written.
     bool wrote_much = false;        ///< By `sealed`, since the last wait for bytes.
-    struct {
-      Pieces<std::byte> pieces;
-      OnMoved done;
-    } reading;                     ///< The read under way.
-    std::optional<Error> failure;  ///< Of the session.
+    std::optional<Error> failure;   ///< Of the session.
 
     /// After the handshake.
     struct Records {

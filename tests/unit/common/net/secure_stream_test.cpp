@@ -132,6 +132,21 @@ TEST(SecureStream, TheEndOfTheObjectEndsItsHandshakeWithoutAWord) {
   EXPECT_FALSE(pair.client_secured.has_value());
 }
 
+// Its owner is the handler's, as a connection is.
+TEST(SecureStream, AReadThatIsUnderWayWhenItsLoopGoesKeepsNothing) {
+  const Cluster cluster;
+  std::weak_ptr<SecureStream> stream;
+  std::array<std::byte, 10> buffer;
+  {
+    Pair pair{cluster};
+    pair.run();
+    const auto owner = std::make_shared<SecureStream>(std::move(pair.client));
+    owner->async_read_some(asio::buffer(buffer), [owner](const error_code&, std::size_t) {});
+    stream = owner;
+  }
+  EXPECT_TRUE(stream.expired());
+}
+
 TEST(SecureStream, ARefusalAfterTheHandshakeIsHeard) {
   const Cluster cluster{std::chrono::seconds{-1}};  // The certificate has expired when it is shown.
   Pair pair{cluster};
