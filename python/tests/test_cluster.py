@@ -118,7 +118,7 @@ def test_who_submits_again_after_the_supervisor_has_died_still_owns_the_job(clus
         assert again.existed and not again.ours and again.number == number, "it was left to others"
 
 
-# It was given the former job, and nothing of it ran.
+# The former job was returned, and nothing of the new work ran.
 def test_other_work_under_a_name_is_refused_and_the_same_runs_again(cluster):
     with Client(cluster.address) as client:
         job = named(client, "one", functions.increment, 1)

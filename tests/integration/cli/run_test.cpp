@@ -248,16 +248,20 @@ std::string job_with_a_step(const ScratchDirectory& scratch, const std::string& 
                            step + "\"\n" + more);
 }
 
+auto caller_of(const ClusterProcesses& cluster) {
+  return [&cluster](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-s", cluster.address()});
+    return run_binary(arguments);
+  };
+}
+
 // A mended file under the old name printed the old job and ran nothing, with exit code 0.
 TEST(Submit, ANameThatIsTakenIsToldInEveryForm) {
   ClusterProcesses cluster;
   cluster.start_worker("w1", {"--slots", "2"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const ScratchDirectory scratch;
-  const auto call = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"-s", cluster.address()});
-    return run_binary(arguments);
-  };
+  const auto call = caller_of(cluster);
   const std::string job = job_with_a_step(scratch);
   EXPECT_EQ(call({"submit", job, "--wait"}).exit_code, 1);
   const BinaryRun again = call({"submit", job});
@@ -313,10 +317,7 @@ TEST(Rerun, RunsWhatFailedAndHasTheResultsOfTheWhole) {
   cluster.start_worker("w1", {"--slots", "2"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const ScratchDirectory scratch;
-  const auto call = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"-s", cluster.address()});
-    return run_binary(arguments);
-  };
+  const auto call = caller_of(cluster);
   EXPECT_EQ(call({"submit", job_with_a_step(scratch), "--wait"}).exit_code, 1);
   scratch.write("step", "echo mended");
   const BinaryRun rerun = call({"rerun", "nightly", "--failed", "--wait", "--json"});
