@@ -14,6 +14,7 @@
 #include "common/host/log.hpp"
 #include "common/host/process.hpp"
 #include "common/json/json_text.hpp"
+#include "common/security/certificate.hpp"
 #include "common/security/own_security.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
@@ -65,7 +66,15 @@ Result<client::Session*> connect(Invocation& invocation) {
   if (!transport) return transport.error();
   session->start(std::move(transport).value());
   invocation.session = std::move(session);
+  invocation.tls = options.tls;
   return invocation.session.get();
+}
+
+std::optional<std::string> certified_user(const Invocation& invocation) {
+  if (invocation.tls == nullptr) return std::nullopt;
+  const Result<Credential> own = own_client_credential(invocation.tls->latest_cluster());
+  const Result<PeerIdentity> identity = own ? identity_of(*own->certificate) : own.error();
+  return identity ? std::optional{identity->user} : std::nullopt;
 }
 
 Result<Value> ask(Invocation& invocation, const std::string& command, const std::vector<std::string>& arguments) {

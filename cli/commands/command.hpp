@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Invocation {
   std::string log_level;
   /// Made by `connect` when first needed; the admin shell keeps it from line to line.
   std::shared_ptr<client::Session> session;
+  std::shared_ptr<const TlsClient> tls;  ///< Of that session; null: it is plain.
   /// Set by the named subcommand.
   std::function<Result<int>()> chosen;
 };
@@ -48,6 +50,8 @@ struct Invocation {
 Result<std::vector<HostPort>> supervisors_of(const Invocation& invocation);
 /// The session with the supervisor; connects if there is none yet. Errors: Unreachable, VersionMismatch, ...
 Result<client::Session*> connect(Invocation& invocation);
+/// The user that the supervisor takes this one for: of the certificate. None: the session is plain.
+std::optional<std::string> certified_user(const Invocation& invocation);
 /// Asks the supervisor.
 Result<Value> ask(Invocation& invocation, const std::string& command, const std::vector<std::string>& arguments);
 /// The file that `load_config` reads; empty if there is none.

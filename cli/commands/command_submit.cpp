@@ -62,7 +62,8 @@ std::string text_in(const Value& record, const char* field) {
 Result<void> end_former(Invocation& invocation, client::Session& session, const JobSpec& spec) {
   const Result<Value> former = session.ask("job", {spec.name});
   if (!former) return former.error().code == ErrorCode::NotFound ? Result<void>{} : former.error();
-  const bool is_meant = text_in(*former, "name") == spec.name && text_in(*former, "owner") == spec.owner;
+  const std::string owner = certified_user(invocation).value_or(spec.owner);
+  const bool is_meant = text_in(*former, "name") == spec.name && text_in(*former, "owner") == owner;
   if (!is_meant || text_in(*former, "state") != to_string(JobState::Running)) return {};
   FollowOptions options;
   const std::string id = text_in(*former, "id");

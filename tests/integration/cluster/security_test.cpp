@@ -62,6 +62,24 @@ TEST(Security, AUserLogsInAndIsRefusedBefore) {
   EXPECT_NE(again.errors.find("was used already"), std::string::npos) << again.errors;
 }
 
+TEST(Security, AJobIsReplacedByTheUserOfTheCertificate) {
+  Cluster cluster;
+  const Elsewhere bob;
+  ASSERT_EQ(bob.run({"login", "-", "--supervisor", cluster.address()}, cluster.token("client")).exit_code, 0);
+  const ScratchDirectory scratch;
+  const auto submit = [&](const std::string& command, const std::string& how) {
+    std::ofstream{scratch.at("job.toml")} << "[[subtask]]\nkey = \"a\"\ncommand = \"" << command << "\"\n";
+    return bob.run({"submit", scratch.at("job.toml"), "--name", "night", how, "--wait-for-resources", "--supervisor",
+                    cluster.address()});
+  };
+  const BinaryRun first = submit("true", "--new");
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const BinaryRun second = submit("false", "--replace");
+  EXPECT_EQ(second.exit_code, 0) << second.errors;
+  const BinaryRun former = bob.run({"job", "job-1", "--supervisor", cluster.address()});
+  EXPECT_NE(former.output.find("cancelled"), std::string::npos) << former.output;
+}
+
 TEST(Security, AJobIsSharedWithAGroupOfItsOwner) {
   Cluster cluster;
   cluster.start_worker("w", {"--set", "worker.run_as=worker", "--set", "worker.accept_users=[\"*\"]"});
